@@ -1,4 +1,4 @@
-//! What differs between two states of a repo: what is generated from one against what is generated from the other.
+//! Difference between two states of a repo: the output generated from each is compared.
 
 use std::collections::BTreeSet;
 
@@ -15,25 +15,26 @@ use crate::review::{Before, Review};
 use crate::settings::Settings;
 use crate::text::counted;
 
-/// What differs between two states of a repo.
+/// Difference between two states of a repo.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// The changes, and what they mean; nothing is known when the later state has errors that forbid to write.
+    /// Changes with their review; `None` if errors in the later state prevent generation.
     pub known: Option<(Changes, Review)>,
-    /// What nobody had generated in the earlier state, and the later one brings along: it reaches the agents with
-    /// this change, although no input of it changes. Its dangers are among those of `known`, too.
+    /// Changes that the base had not generated. They reach agents together with this change,
+    /// although no input causes them. Their dangers are also listed in `known`.
     pub brought: Option<Review>,
-    /// How many files of the later state's output directory are not what its inputs make.
+    /// Number of files in the later state's output directory that differ from what its inputs
+    /// generate.
     pub stale: usize,
-    /// What is wrong with the later state.
+    /// Errors and warnings of the later state.
     pub findings: Vec<Finding>,
-    /// What a reader has to know of how the difference came about, in whole sentences.
+    /// Remarks on how the difference was made, in sentences.
     pub notes: Vec<String>,
 }
 
 impl Difference {
-    /// Whether there is nothing that somebody has to look at: nothing changes, nothing is brought along, and the
-    /// output directory is what the inputs make.
+    /// Reports whether nothing needs attention: no changes, nothing included from the base, no
+    /// stale files.
     pub fn is_none(&self) -> bool {
         let same = self
             .known
@@ -43,11 +44,11 @@ impl Difference {
     }
 }
 
-/// What [`generate`] would change in a repo.
+/// Computes what [`generate`] would change in a repo.
 ///
 /// # Errors
 ///
-/// As [`generate`].
+/// See [`generate`].
 pub fn pending(
     repo: &Files,
     options: &Options,
@@ -74,21 +75,21 @@ pub fn pending(
     })
 }
 
-/// What differs between what is generated from `base` and what is generated from `head`, whatever of it either has
-/// in its output directory. Both are asked who has which host, as ever.
+/// Compares what is generated from `base` with what is generated from `head`.
 ///
-/// Where `base` has errors, what it has in its output directory stands in.
+/// Committed output is used only as the memory of assignments. Clusters of `base` with errors keep
+/// their committed output.
 ///
 /// # Errors
 ///
-/// As [`generate`].
+/// See [`generate`].
 pub fn between(
     base: &Files,
     head: &Files,
     options: &Options,
     progress: &dyn Fn(Stage),
 ) -> Result<Difference, Error> {
-    // An earlier state cannot be mended any more, so it is taken as it is as far as possible.
+    // The base cannot be fixed any more, so its errors are tolerated.
     let lenient = Options {
         keep_going: true,
         allow_empty: true,
@@ -114,7 +115,7 @@ pub fn between(
     {
         before.clear();
         ungenerated = Changes::default();
-        notes.push("The base has no overlays: all of them are new.".to_owned());
+        notes.push("The base has no overlays: all overlays are new.".to_owned());
     }
     notes.extend(note_of_stale_base(&ungenerated));
     let mut difference = Difference {
@@ -156,7 +157,7 @@ pub fn between(
     Ok(difference)
 }
 
-/// The settings that stand in for those that cannot be read: nobody knows more of them than where the output was.
+/// Replaces unreadable settings of the base. Only the output directory is known, from `head`.
 fn settings_in_place(head: &Files) -> Settings {
     let output = Settings::load(head).unwrap_or_default().output;
     Settings {
@@ -165,8 +166,8 @@ fn settings_in_place(head: &Files) -> Settings {
     }
 }
 
-/// What generating the earlier state would have changed, as far as the later output, `after`, does not have the files
-/// as they were committed in `output`.
+/// Selects the ungenerated changes of the base that the later output includes: files that are no
+/// longer as committed in `output`.
 fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes {
     ungenerated.files.retain(|path, change| {
         let (committed, _) = change.texts();
@@ -179,7 +180,7 @@ fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes
     ungenerated
 }
 
-/// Returns whether an output directory has nothing yet of what its inputs make: nobody has generated there.
+/// Reports whether an output directory has no generated files yet.
 fn is_all_new(pending: &Changes, output: &Tree) -> bool {
     let created = pending
         .files
@@ -189,8 +190,8 @@ fn is_all_new(pending: &Changes, output: &Tree) -> bool {
     created > 0 && created == output.len()
 }
 
-/// Takes changes out that mean nothing to anybody, and says how many there were: what git makes of line ends when it
-/// checks files out, and comments that name a renamed input.
+/// Removes idle changes and returns their number: line ends that git converts on checkout, and
+/// comments that name a renamed input.
 fn take_idle(changes: &mut Changes) -> usize {
     let all = changes.files.len();
     changes
@@ -202,11 +203,11 @@ fn take_idle(changes: &mut Changes) -> usize {
 fn note_of_marks(files: usize) -> Option<String> {
     let files = (files > 0).then(|| counted(files, "file"))?;
     Some(format!(
-        "Only the comment that names the input is to change in {files}: `sipgen generate` writes that."
+        "Only the comment that names the input changes in {files}: run `sipgen generate` to update it."
     ))
 }
 
-/// Whether a change is none but what git makes of line ends when it checks files out.
+/// Recognises changes of line ends that git makes on checkout.
 fn is_checkout(change: &Change) -> bool {
     match change.texts() {
         (Some(before), Some(after)) => {
@@ -216,7 +217,7 @@ fn is_checkout(change: &Change) -> bool {
     }
 }
 
-/// What has to change when a tree is to be replaced by one that lies elsewhere.
+/// Lists all files as deleted and created, for an output directory that moves.
 fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> Changes {
     let mut changes = Changes::between(before, &Tree::new(), old);
     changes
@@ -233,14 +234,14 @@ fn note_of_errors(findings: &[Finding]) -> Option<String> {
     let first = errors.first()?;
     let clusters: BTreeSet<&ClusterKey> = errors.iter().flat_map(|error| &error.clusters).collect();
     let what = if errors.iter().any(|error| error.clusters.is_empty()) {
-        "its overlays stand in as they are".to_owned()
+        "its committed overlays are used".to_owned()
     } else {
         format!(
-            "the overlays of {} stand in as they are",
+            "the committed overlays of {} are used",
             counted(clusters.len(), "cluster")
         )
     };
-    // As code, which keeps what the input has in it from being Markdown.
+    // Inline code keeps input in the message from being rendered as Markdown.
     let named = first.message.replace('`', "'");
     Some(format!(
         "The base has {}, so {what}: `{named}`.",
@@ -248,19 +249,18 @@ fn note_of_errors(findings: &[Finding]) -> Option<String> {
     ))
 }
 
-/// What was not generated in the base comes with whatever is generated next.
+/// Ungenerated changes of the base are included in the next generated output.
 fn note_of_stale_base(ungenerated: &Changes) -> Option<String> {
     let files = counted(ungenerated.files.len(), "file");
     let note = format!(
-        "The overlays of the base are stale by {files}: what they lack comes with this change."
+        "The overlays of the base are stale in {files}: the missing changes are included here."
     );
     (!ungenerated.files.is_empty()).then_some(note)
 }
 
 fn note_of_pending(pending: &Changes) -> Option<String> {
     let files = counted(pending.files.len(), "file");
-    let note = format!(
-        "The overlays are stale by {files}: run `sipgen generate`, and commit what it writes."
-    );
+    let note =
+        format!("The overlays are stale in {files}: run `sipgen generate`, and commit the result.");
     (!pending.files.is_empty()).then_some(note)
 }

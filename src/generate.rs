@@ -1,4 +1,4 @@
-//! One run, from the files of a repo to the changes of its output directory. Nothing is written here.
+//! A run, from the files of a repo to the changes of its output directory. It writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -19,58 +19,60 @@ use crate::sites::{self, Location, Sites};
 use crate::text::counted;
 use crate::{layout, uncommitted};
 
-/// What a caller may choose.
+/// Options of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Leave a cluster with errors as it is, and generate the others.
+    /// Leave clusters with errors unchanged, and generate the others.
     pub keep_going: bool,
-    /// Generate these clusters only, and leave all others as they are; empty for all.
+    /// Generate only these clusters, and leave all others unchanged; empty for all.
     pub only: BTreeSet<ClusterKey>,
-    /// Move hosts that stay but would not be chosen again, where that is possible.
+    /// Replace assigned hosts that would not be chosen again, where possible.
     pub rebalance: bool,
-    /// Take a repo without any SIPCluster or Provisioning for one that wants none, and not for a mistake, even if there are clusters in
-    /// its output directory.
+    /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
+    /// clusters.
     pub allow_empty: bool,
 }
 
-/// The steps of a run, for a display of its progress.
+/// The steps of a run, for progress reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// The repo is read.
     Reading,
     /// Hosts are assigned.
     Planning,
-    /// Files are made in memory.
+    /// Files are rendered in memory.
     Rendering,
-    /// The files on the disk are read.
+    /// The output directory is read.
     Comparing,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Generated {
-    /// What was read.
+    /// Inputs.
     pub site: Site,
-    /// What was decided.
+    /// Assignments.
     pub plan: Plan,
-    /// What was rendered: the files of all clusters but the frozen ones.
+    /// Rendered files of all clusters except frozen ones.
     pub tree: Tree,
-    /// What has to change on the disk; nothing is known when errors forbid to write at all.
+    /// Changes to make on the disk; `None` if errors forbid writing.
     pub changes: Option<Changes>,
-    /// What is wrong with the input.
+    /// Findings that are not suppressed.
     pub findings: Vec<Finding>,
-    /// How many warnings are not among the findings, because the settings say so.
+    /// Number of warnings that the settings suppress.
     pub muted: usize,
 }
 
 impl Generated {
-    /// All of sipgen's own files that the output directory holds once the changes are made, by path relative to it:
-    /// what was rendered, and what stays as it is in `repo`, which this was generated from. Where errors forbid to
-    /// write, all stay.
+    /// Returns the generated files that the output directory has after the changes, by path
+    /// relative to it.
+    ///
+    /// These are the rendered files, and the unchanged files of `repo`, which this was generated
+    /// from. If errors forbid writing, all files stay unchanged.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
         let mut tree = if self.changes.is_some() {
@@ -103,25 +105,25 @@ impl Generated {
     }
 }
 
-/// Why a run came to nothing, other than by findings.
+/// The reason why a run failed, except for findings.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// [`Options::only`] names a cluster that is not there.
-    #[error("there is no cluster {0}; the repo has {1}")]
+    /// [`Options::only`] names an unknown cluster.
+    #[error("unknown cluster `{0}`; the repo has {1}")]
     NoSuchCluster(ClusterKey, String),
 }
 
-/// Works out what has to change in a repo's overlays. Writes nothing.
+/// Computes the changes to a repo's output directory. Writes nothing.
 ///
-/// What is wrong with the input is in the findings. An error that concerns clusters stops everything, or with
-/// [`Options::keep_going`] only them; any other error stops everything.
+/// Invalid input is reported as findings. An error that concerns clusters forbids writing, or with
+/// [`Options::keep_going`] only their files. Any other error forbids writing.
 ///
 /// # Errors
 ///
-/// When the repo cannot be read, or has no cluster that the options name.
+/// Fails if the repo cannot be read, or has none of the clusters in [`Options::only`].
 pub fn generate(
     repo: &Files,
     options: &Options,
@@ -131,22 +133,24 @@ pub fn generate(
     generate_by(settings, repo, options, progress)
 }
 
-/// Generates each of a repo's sites, in parallel. A cluster that the options name is of the sites that have it; those
-/// that have none of them are not among the results.
+/// Generates all sites of a repo in parallel.
 ///
-/// An error in one site forbids to write any, or with [`Options::keep_going`] only that one. One that is about the sites
-/// as a whole forbids it in any case.
+/// [`Options::only`] selects the sites that have one of its clusters; other sites are not among the
+/// results.
+///
+/// An error in one site forbids writing any, or with [`Options::keep_going`] only that one. An
+/// error about the sites as a whole always forbids writing.
 ///
 /// # Errors
 ///
-/// As [`generate`].
+/// Fails as [`generate`] does.
 pub fn generate_sites<'a>(
     sites: &'a Sites,
     options: &Options,
     progress: &(dyn Fn(Stage) + Sync),
 ) -> Result<Vec<(&'a Location, Generated)>, Error> {
     let run = |site: &'a Location| Ok((site, generate_of(site, options, progress)?));
-    // A repo that is one site is generated on the thread that asks for it, whose stack is larger.
+    // A single site runs on the calling thread, whose stack is larger than those of the pool.
     let runs: Vec<_> = match sites.all.as_slice() {
         [only] => vec![run(only)?],
         all => all.par_iter().map(run).collect::<Result<_, Error>>()?,
@@ -160,6 +164,7 @@ pub fn generate_sites<'a>(
         unknown.retain(|cluster| !of_site.contains(cluster));
         generated.push((site, run));
     }
+    // A selected cluster must exist in at least one site.
     if let Some(unknown) = unknown.pop_first() {
         return Err(Error::NoSuchCluster(
             unknown,
@@ -171,7 +176,7 @@ pub fn generate_sites<'a>(
         .map(|(site, run)| (*site, &run.site))
         .collect();
     for ([one, other], finding) in sites::shared_machines(&read) {
-        // Settings of either site mute it.
+        // The settings of either site may suppress it.
         let is_muted = [one, other]
             .iter()
             .any(|index| generated[*index].1.site.settings.ignores(&finding));
@@ -191,7 +196,8 @@ pub fn generate_sites<'a>(
     Ok(generated)
 }
 
-/// Generates one site, with those of the clusters to generate that it has; nothing where it has none of them.
+/// Generates one site with those of the selected clusters that it has. Returns `None` if it has
+/// none of them.
 fn generate_of(
     site: &Location,
     options: &Options,
@@ -211,7 +217,8 @@ fn generate_of(
     }
 }
 
-/// As [`generate`], by settings that are read already, or by those that stand in for what cannot be read.
+/// Generates as [`generate`] does, with settings that were read already or that replace unreadable
+/// ones.
 pub(crate) fn generate_by(
     settings: Result<Settings, (Settings, Finding)>,
     repo: &Files,
@@ -226,24 +233,25 @@ pub(crate) fn generate_by(
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
-        // What is left out by name is not touched; and without any cluster, that says it all.
+        // Clusters left out by name are not touched. Without any cluster, that is the only finding
+        // needed.
         Code::ClusterLeftOut => {
             options.only.is_empty() && (options.allow_empty || !site.clusters.is_empty())
         }
         _ => true,
     });
-    // With an error, the cluster that is missing may be what could not be read.
+    // After another error, the missing cluster may be the unreadable one.
     if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
         findings.push(no_cluster(repo, &site));
     }
 
-    let mut frozen = left_out(&site, options)?;
+    let mut frozen = excluded_clusters(&site, options)?;
     let mut except = Except {
         clusters: frozen.clone(),
         short: BTreeSet::new(),
     };
-    findings.retain(|finding| concerns(finding, &frozen));
-    frozen.extend(failing(&findings));
+    findings.retain(|finding| concerns_others(finding, &frozen));
+    frozen.extend(failing_clusters(&findings));
     frozen.extend(
         site.clusters
             .iter()
@@ -256,6 +264,7 @@ pub(crate) fn generate_by(
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
         plan.released
             .retain(|host, _| !never_committed.contains(host));
+        // Lints do not repeat what a shortage reports.
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);
@@ -263,12 +272,14 @@ pub(crate) fn generate_by(
             .into_iter()
             .chain(rendered)
             .partition(Finding::is_error);
-        let more = failing(&errors).any(|cluster| !frozen.contains(&cluster));
-        frozen.extend(failing(&errors));
+        let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));
+        frozen.extend(failing_clusters(&errors));
         findings.extend(errors);
-        // A plan with a failing cluster is not what is written: what that cluster would give back, it keeps.
+        // A plan with failing clusters is never written: failing clusters keep the hosts that it
+        // would release.
         if !(more && options.keep_going && may_write(&findings, options)) {
-            // Of an inventory with errors, a plan's warnings say little: a host that seems gone may be unreadable.
+            // With errors in the inventory, warnings mislead: a host that seems gone may be
+            // unreadable.
             if findings
                 .iter()
                 .all(|finding| !finding.is_error() || !finding.clusters.is_empty())
@@ -301,8 +312,9 @@ pub(crate) fn generate_by(
     })
 }
 
-/// The clusters that the options leave out, those included that only the output directory still has.
-fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Error> {
+/// Returns the clusters that the options exclude, including those that exist only in the output
+/// directory.
+fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Error> {
     if options.only.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -326,16 +338,16 @@ fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Erro
         .collect())
 }
 
-/// Whether a finding is about more than clusters that are left out.
-fn concerns(finding: &Finding, left_out: &BTreeSet<ClusterKey>) -> bool {
+/// Returns whether a finding concerns more than excluded clusters.
+fn concerns_others(finding: &Finding, excluded: &BTreeSet<ClusterKey>) -> bool {
     finding.clusters.is_empty()
         || finding
             .clusters
             .iter()
-            .any(|cluster| !left_out.contains(cluster))
+            .any(|cluster| !excluded.contains(cluster))
 }
 
-fn failing(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
+fn failing_clusters(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
     findings
         .iter()
         .filter(|finding| finding.is_error())
@@ -349,7 +361,7 @@ fn may_write(findings: &[Finding], options: &Options) -> bool {
         .all(|error| options.keep_going && !error.clusters.is_empty())
 }
 
-/// The files of some clusters, relative to the output directory.
+/// Returns the files of some clusters, relative to the output directory.
 fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a Utf8PathBuf> {
     clusters
         .iter()
@@ -368,7 +380,7 @@ fn load_templates(
     repo.stay_inside(directory)?;
     let mut own = Vec::new();
     for file in repo.files_below(directory)? {
-        // With the line ends that it has in git, or what is made of it would differ from checkout to checkout.
+        // Line ends as in git; otherwise the output would differ between checkouts.
         let text = layout::text_of(&repo.read(&file)?);
         own.push((file, text));
     }
@@ -377,8 +389,10 @@ fn load_templates(
     Ok((templates, none.into_iter().chain(found).collect()))
 }
 
-/// Without any request, all hosts would be given back, which is a mistake more often than not. Where there is nothing
-/// to be given back, it is no more than worth knowing.
+/// Reports that no request was found.
+///
+/// It is an error if hosts would be released, because a missing request is usually a mistake.
+/// Otherwise it is a warning.
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let read = match repo.streams() {
         [] if repo.site_directory().as_str().is_empty() => repo.root().to_string(),
@@ -390,7 +404,7 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
             .join(" and "),
     };
     let message = format!(
-        "there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in {read}"
+        "no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in {read}"
     );
     let check = if repo.streams().is_empty() {
         "the directory and .gitignore"
@@ -399,9 +413,9 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     };
     if site.state.clusters().is_empty() {
         return Finding::new(Code::NoCluster, message)
-            .help(format!("if there should be one, check {check}"));
+            .help(format!("check {check} if you expect a cluster"));
     }
     Finding::new(Code::NoClusterLeft, message).help(format!(
-        "check {check}; if no cluster is wanted any more, say so with --allow-empty, and all hosts are given back"
+        "check {check}; to remove all clusters and release their hosts, pass --allow-empty"
     ))
 }

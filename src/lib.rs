@@ -1,8 +1,8 @@
-//! Turns bare-metal tenant-cluster requests into GitOps manifests.
+//! Generates GitOps manifests from bare-metal cluster requests.
 //!
-//! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate`] reads both, decides which host
-//! goes to which cluster, and says what has to change in the repo's overlays; [`write_output()`] changes them. Data
-//! goes one way:
+//! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate`]
+//! reads both, assigns hosts to clusters and computes the changes of the repo's overlays;
+//! [`write_output()`] writes them. Data flows one way:
 //!
 //! ```text
 //!  files, git,
@@ -38,7 +38,7 @@ pub mod lint;
 pub mod load;
 mod migrate;
 pub mod output;
-pub mod picture;
+pub mod overview;
 pub mod plan;
 pub mod render;
 pub mod report;

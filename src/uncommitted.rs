@@ -1,7 +1,8 @@
-//! Assignments that no commit has: nobody has applied them, so nothing has to be taken back.
+//! Releases of hosts whose assignment was never committed; they are dropped from the plan.
 //!
-//! An observed host that a cluster loses is released: written once more without labels, until a snapshot shows it free.
-//! If the run that assigned it was never committed, no agent has set the labels.
+//! A released observed host is normally written once more without labels, until a snapshot shows it
+//! free. If the run that assigned it was never committed, no agent has set labels, so there is
+//! nothing to remove.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,12 @@ use crate::output::git::History;
 use crate::plan::Plan;
 use crate::site::Site;
 
-/// Returns the hosts that a plan releases and that no commit assigns or releases. Without a repo nothing is known.
+/// Returns the hosts that a plan releases and that no commit assigns or releases; empty without a
+/// git repo.
 pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSet<HostKey> {
     let output = &site.settings.output;
     let is_new = |host: &&HostKey| !site.state.released.contains_key(*host);
-    let bears_none = |host: &&HostKey| {
+    let is_unlabelled = |host: &&HostKey| {
         site.inventory
             .host(host)
             .is_some_and(|host| host.claims.is_empty())
@@ -25,7 +27,7 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
         .released
         .keys()
         .filter(is_new)
-        .filter(bears_none)
+        .filter(is_unlabelled)
         .collect();
     let history = if hosts.is_empty() || !repo.are_on_disk() {
         None

@@ -10,14 +10,14 @@ use sipgen::{Generated, report};
 use super::repo::Runs;
 use super::{Failure, say};
 
-/// A commit of what a run has generated.
+/// Pending commit of generated files.
 pub(super) struct Commit {
     committer: Committer,
     content: Content,
 }
 
 impl Commit {
-    /// Works out what is to be committed of what was generated for sites.
+    /// Computes the content of the commit for all sites.
     pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, Failure> {
         let mut outputs = Vec::new();
         for (site, generated) in runs {
@@ -34,8 +34,8 @@ impl Commit {
         Ok(Self { committer, content })
     }
 
-    /// Whether nothing would change but the comments that say what files were made from: not worth a commit, and not
-    /// worth a file that is to be committed some day.
+    /// Reports whether only the comments that name the inputs would change. Such a change is worth
+    /// no commit, and no uncommitted file either.
     pub(super) fn is_idle(&self, runs: &Runs<'_>) -> bool {
         let changes = runs
             .iter()
@@ -45,7 +45,7 @@ impl Commit {
             && changes.into_iter().all(Change::is_in_mark_only)
     }
 
-    /// Commits what is worth a commit, and says what came of it.
+    /// Commits the changes, and reports the result.
     pub(super) fn carry_out(self, runs: &Runs<'_>, staged: bool) -> Result<(), Failure> {
         match self.content.differs() {
             Differs::Not => {
@@ -53,13 +53,13 @@ impl Commit {
                 say(format_args!("no commit: {}\n", self.who_has_them()));
                 if staged > 0 {
                     say(format_args!(
-                        "git's index had {} otherwise, and now has what is committed\n",
+                        "git's index: {} reset to the committed state\n",
                         counted(staged, "file")
                     ));
                 }
             }
             Differs::InMarksOnly => say(format_args!(
-                "no commit: only the comments that say what files were made from would change{}\n",
+                "no commit: only comments that name the inputs would change{}\n",
                 self.left_alone()
             )),
             Differs::Really => {
@@ -91,33 +91,33 @@ impl Commit {
         Ok(())
     }
 
-    /// Who has the generated files already, and what was not done to the branch for that reason.
+    /// States where the generated files are already committed, and whether the branch was moved.
     fn who_has_them(&self) -> String {
         match self.committer.branch() {
-            None => "the generated files are committed already".to_owned(),
+            None => "the generated files are already committed".to_owned(),
             Some(branch) if branch.standing() == Standing::Ahead => {
-                format!("branch {} has the generated files already", branch.name())
+                format!("branch `{}` already has the generated files", branch.name())
             }
-            Some(_) => format!("HEAD has the generated files already{}", self.left_alone()),
+            Some(_) => format!("HEAD already has the generated files{}", self.left_alone()),
         }
     }
 
-    /// What was not done to the branch, as there is no commit for it.
+    /// States what was not done to the branch, because there is nothing to commit.
     fn left_alone(&self) -> String {
         self.committer
             .branch()
             .map_or_else(String::new, |branch| match branch.standing() {
-                Standing::New => format!("; branch {} was not made", branch.name()),
+                Standing::New => format!("; branch `{}` was not created", branch.name()),
                 Standing::Behind => format!(
-                    "; branch {} was not moved, and is behind HEAD",
+                    "; branch `{}` was not moved and is behind HEAD",
                     branch.name()
                 ),
-                Standing::Ahead => format!("; branch {} is as it was", branch.name()),
+                Standing::Ahead => format!("; branch `{}` is unchanged", branch.name()),
             })
     }
 }
 
-/// What the commit says of itself.
+/// Formats the commit message.
 fn message(content: &Content, runs: &Runs<'_>) -> String {
     let review = |generated: &Generated| {
         let output = &generated.site.settings.output;

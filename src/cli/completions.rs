@@ -1,4 +1,4 @@
-//! `sipgen completions`: what a shell needs to complete sipgen's arguments.
+//! `sipgen completions`: completion scripts for shells.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! `sipgen diff`: what changes, in words, for those who decide whether to merge.
+//! `sipgen diff`: summarizes changes for reviewers.
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
@@ -18,25 +18,26 @@ Examples:
   sipgen diff --base origin/main     what a branch changes
   sipgen diff --base HEAD~ --lines   the last commit, and the files line by line
 
-In CI, where differences are no failure:
+In CI, where differences are not a failure:
   sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1";
 
-/// Show what changes for clusters: hosts, services, endpoints, and the dangers first
+/// Summarize changes to clusters: dangers first, then hosts, services and endpoints
 ///
-/// Without --base: what `sipgen generate` would change. With --base: what is generated from the inputs of that
-/// revision against what is generated from those on the disk, or of --head. Overlays that somebody forgot to generate
-/// count as generated, and are told. Nothing is written or checked out, and a bare repo will do for --base with --head.
+/// Without --base: the changes that `sipgen generate` would make. With --base: the output for that
+/// revision compared with the output for the working tree, or for --head. Both are generated in
+/// memory, so forgotten overlays are included and reported. Nothing is written or checked out; with
+/// --base and --head the repo may be bare.
 ///
-/// Exit codes are those of `diff`: 0 no differences, 1 differences, stale overlays or errors in the input, 2 it could
-/// not run.
+/// Exit codes as in `diff`: 0 no differences; 1 differences, stale overlays or invalid input; 2
+/// sipgen could not run.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
+    /// The repo's directory; default: the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
-    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    /// Process one site, given by name or directory; default: all `sites` in sipgen.yaml
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
 
@@ -44,39 +45,39 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
-    /// The revision to look at, instead of the files on the disk
+    /// The revision to compare instead of the working tree
     #[arg(long, value_name = "REV")]
     head: Option<String>,
 
-    /// Take SIPClusters, hosts and Secrets from rendered manifests, and not from the repo's files; may be given several
-    /// times, and `-` is stdin
+    /// Read SIPClusters, hosts and Secrets from rendered manifests instead of the repo's files;
+    /// repeatable, `-` is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "head"])]
     input: Vec<Utf8PathBuf>,
 
-    /// Add the changed files line by line, as unified diffs
+    /// Also print the changed files as unified diffs
     #[arg(long)]
     lines: bool,
 
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Leave clusters with errors as they are, and compare the others
+    /// Leave clusters with errors unchanged, and compare the others
     #[arg(long)]
     keep_going: bool,
 
-    /// Accept a repo without SIPClusters, which gives all hosts back
+    /// Accept a repo without SIPClusters, which releases all hosts
     #[arg(long)]
     allow_empty: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Text,
-    /// For a comment on a pull request, of at most 65,000 characters
+    /// Markdown for a pull request comment, at most 65,000 characters
     Markdown,
-    /// For programs; docs/diff.schema.json describes it
+    /// JSON; docs/diff.schema.json is its schema
     Json,
 }
 
@@ -93,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(revision) => Chosen::at_revision(directory, revision, site)?,
         None if repo::is_bare(directory)? => {
             return Err(Failure(
-                "a bare repo has no files on the disk: name a revision by --head".to_owned(),
+                "a bare repo has no files on disk: name a revision with --head".to_owned(),
             ));
         }
         None => Chosen::on_disk(directory, &arguments.input, site)?,
@@ -122,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         differences.push((site, difference));
     }
     if let Some((_, first)) = differences.first_mut() {
-        // They are of the whole run.
+        // These findings concern the whole run.
         first.findings.splice(0..0, sites.findings.clone());
         let gone = base_sites
             .iter()
@@ -135,10 +136,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .any(|other| other.directory == site.directory)
         });
         let note = |site: &Location| match site.name.as_str() {
-            "" => "The base was one site.".to_owned(),
-            name => format!(
-                "The site {name} of the base is there no more: nothing is generated for it."
-            ),
+            "" => "The base had a single site.".to_owned(),
+            name => format!("Site `{name}` of the base was removed: nothing is generated for it."),
         };
         first.notes.extend(gone.map(note));
     }

@@ -1,4 +1,4 @@
-//! `sipgen explain`: why a host is where it is, and what a finding means.
+//! `sipgen explain`: reasons for an assignment, or the meaning of a finding.
 
 use std::str::FromStr;
 
@@ -18,13 +18,14 @@ Examples:
   sipgen explain metal/lab-a1                   a host
   sipgen explain tenant-a/edge --format json
   sipgen explain SIP0205                        a finding
-  sipgen explain --list                         all findings that there can be";
+  sipgen explain --list                         all findings";
 
-/// Explain why a cluster has its hosts, whose a host is, or what a finding means
+/// Explain the hosts of a cluster, the owner of a host, or a finding
 ///
-/// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
-/// For a host: whose it is, or for each node set why not, and its hardware as inspection found it. For the code of a
-/// finding: what is wrong, why it matters, and how to mend it. Nothing is written.
+/// For a cluster: each node set, its hosts and the reason for each; for a node set that cannot be
+/// filled, the proof. For a host: its owner, or the reason why each node set rejects it, and its
+/// inspected hardware. For a finding's code: the problem, why it matters, and how to fix it.
+/// Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -39,12 +40,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     from: repo::From,
 
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// What is to be explained.
+/// Cluster or host name, or finding code.
 #[derive(Debug, Clone)]
 enum Subject {
     Name(ClusterKey),
@@ -61,9 +62,11 @@ impl FromStr for Subject {
         if is_code && !text.contains('/') {
             text.parse()
                 .map(Self::Code)
-                .map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
+                .map_err(|error| format!("{error}; `sipgen explain --list` lists all codes"))
         } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
-            Err(format!("a code begins with SIP: did you mean `{code}`?"))
+            Err(format!(
+                "finding codes begin with SIP: did you mean `{code}`?"
+            ))
         } else {
             text.parse()
                 .map(Self::Name)
@@ -74,13 +77,13 @@ impl FromStr for Subject {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Text,
-    /// For programs
+    /// JSON
     Json,
 }
 
-/// What is said as JSON: a name may be that of a cluster, of a host, or of both.
+/// JSON output. One name may denote a cluster, a host, or both.
 #[derive(serde::Serialize)]
 struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,7 +163,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
             .findings
             .iter()
             .filter(|finding| finding.is_error() && concerns(&finding.clusters));
-        // What is wrong with the hardware concerns whoever looks at it, warnings too.
+        // Hardware findings concern every reader of the host, so warnings are included.
         findings.extend(errors.cloned().chain(found));
         explained.push((*location, explanation));
     }
@@ -170,7 +173,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
             &sites.repo,
         ));
         return Err(Failure(format!(
-            "the repo has neither a SIPCluster nor a BareMetalHost {name}"
+            "no SIPCluster or BareMetalHost `{name}` in the repo"
         )));
     }
     match arguments.format {

@@ -1,4 +1,4 @@
-//! `sipgen generate`: the main job.
+//! `sipgen generate`: writes the overlays of a repo.
 
 use camino::Utf8Path;
 use clap::ValueEnum;
@@ -20,18 +20,19 @@ use super::{Failure, Outcome, print, print_document, repo, say, staging};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen generate                               write what has changed
+  sipgen generate                               write the changes
   sipgen generate --check --diff                show what would change; for CI and hooks
   sipgen generate --check --format github       the same, as annotations of a pull request
-  sipgen generate --rev origin/main --check     judge a revision; the repo may be a bare one
+  sipgen generate --rev origin/main --check     check a revision; the repo may be bare
   sipgen generate --only tenant-a/edge
   kustomize build sites/lab | sipgen generate --input -";
 
 /// Generate the overlays of a repo
 ///
-/// Reads the SIPClusters and BareMetalHosts of a repo, decides which host goes to which cluster, and writes
-/// kustomize overlays with the hosts' labels and the clusters' services. Hosts that a cluster has, it keeps. All
-/// of it is worked out before the first file is touched; with errors in the input, none is.
+/// Reads the SIPClusters and BareMetalHosts of a repo, assigns hosts to clusters, and writes
+/// kustomize overlays. They have the labels of hosts and the services of clusters. Assigned hosts
+/// stay where they are, except with --rebalance. Nothing is written until everything is computed;
+/// if the input has errors, nothing is written at all.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -40,7 +41,7 @@ pub(crate) struct Arguments {
 
     /// Write nothing, and exit with 1 if something would change
     ///
-    /// Files that differ in nothing but the comment that names their input, as after it was renamed, do not count.
+    /// Changes only to the comment that names a file's input, as after a rename, do not count.
     #[arg(long)]
     check: bool,
 
@@ -52,88 +53,90 @@ pub(crate) struct Arguments {
     #[arg(long)]
     diff: bool,
 
-    /// Leave clusters with errors as they are, and generate the others
+    /// Leave clusters with errors unchanged, and generate the others
     ///
-    /// Errors that are about no cluster, such as a host that is there twice, stop the run all the same.
+    /// Errors that concern no single cluster, such as a duplicate host, still stop the run.
     #[arg(long)]
     keep_going: bool,
 
-    /// Generate this cluster only; may be given several times
+    /// Generate this cluster only; repeatable
     ///
-    /// All others stay as they are, hosts and services alike.
+    /// Hosts and services of all other clusters stay unchanged.
     #[arg(long, value_name = "NS/NAME")]
     only: Vec<ClusterKey>,
 
-    /// Move hosts that no longer match what is asked for, or share a topology domain
+    /// Replace hosts that no longer match the request, or that share a topology domain
     ///
-    /// Without it such hosts stay, with a warning. A host that a Machine consumes stays in any case, and so does a machine of
-    /// a Provisioning that is provisioned. Use it with
-    /// --check --diff first: the summary says what would be moved.
+    /// Without it such hosts stay, with a warning. Hosts that a Machine consumes always stay, and
+    /// so do provisioned machines of a Provisioning. Run with --check --diff first: the summary
+    /// lists the moves.
     #[arg(long)]
     rebalance: bool,
 
-    /// Read what is staged, and nothing else
+    /// Read staged files only
     ///
-    /// Inputs, settings, templates and the files of the last run are those of git's index, and so are the files that
-    /// changes are told from. What has to be written is written into the worktree, to be staged by `git add`. For
-    /// pre-commit hooks, with --exit-code or --check.
+    /// Inputs, settings, templates and the previous output come from git's index. Changes are
+    /// written to the worktree, to be staged with `git add`. For pre-commit hooks, with --exit-code
+    /// or --check.
     #[arg(long, conflicts_with_all = ["rev", "input"])]
     from_index: bool,
 
-    /// Commit the generated files, and nothing else
+    /// Commit the generated files only
     ///
-    /// Other changes stay as they are, staged or not. Hooks run and commits are signed as always. A last line of the
-    /// message names the revision that the inputs are of. Nothing is ever pushed.
+    /// Other changes stay as they are, staged or not. Hooks run and commits are signed as usual.
+    /// The message ends with the revision of the inputs. Nothing is ever pushed.
     #[arg(long, conflicts_with = "check")]
     commit: bool,
 
-    /// Commit to this branch, and leave worktree and index alone; implies --commit
+    /// Commit to this branch without touching worktree and index; implies --commit
     ///
-    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first. Where there is nothing
-    /// to commit because HEAD has the generated files already, the branch is neither made nor moved. A branch whose
-    /// inputs are not those of HEAD is refused.
+    /// A missing branch is created at HEAD, and one that is behind HEAD is fast-forwarded first. If
+    /// HEAD already has the generated files, the branch is neither created nor moved. A branch
+    /// whose inputs differ from those of HEAD is refused.
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     branch: Option<String>,
 
-    /// Accept a repo without SIPClusters, and give all hosts back
+    /// Accept a repo without SIPClusters, and release all hosts
     ///
-    /// Needed once, while the output directory still has something of a cluster; from then on there is only a warning.
+    /// Required once, while the output directory still has files of a cluster; later runs only
+    /// warn.
     #[arg(long)]
     allow_empty: bool,
 
-    /// Print the findings on stdout for a program, too; with --check, stale files are among them
+    /// Also print findings to stdout in a machine format; with --check, including stale files
     ///
-    /// What is said to people goes to stderr in any case.
+    /// Text messages always go to stderr.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people only: nothing is printed on stdout
+    /// No machine format: nothing is printed to stdout
     Text,
-    /// Workflow commands of GitHub Actions, which become annotations
+    /// GitHub Actions workflow commands, shown as annotations
     Github,
-    /// GitLab's code quality report
+    /// GitLab code quality report
     Gitlab,
-    /// SARIF 2.1.0, for GitHub's code scanning and for editors
+    /// SARIF 2.1.0, for GitHub code scanning and editors
     Sarif,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff && arguments.format != Format::Text {
         return Err(Failure(
-            "--diff and --format both print on stdout: run sipgen once with each".to_owned(),
+            "conflicting --diff and --format: both print to stdout; run sipgen once with each"
+                .to_owned(),
         ));
     }
     if arguments.from.rev.is_some() && !arguments.check {
-        let message = "--rev goes with --check: what is made of a revision belongs into a commit on top of it, and not \
-                       into whatever is on the disk; check the revision out to write it";
+        let message = "--rev requires --check: output of a revision belongs in a commit on top of it, not in the \
+                       working tree; check out the revision to write it";
         return Err(Failure(message.to_owned()));
     }
     if !arguments.from.input.is_empty() && (arguments.commit || arguments.branch.is_some()) {
-        let message = "--input and --commit do not go together: a commit names the revision that its inputs are of, and \
-                       those of a stream are of none";
+        let message = "conflicting --input and --commit: a commit names the revision of its inputs, and \
+                       a stream has none";
         return Err(Failure(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
@@ -143,10 +146,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         rebalance: arguments.rebalance,
         allow_empty: arguments.allow_empty,
     };
-    // What forbids a commit is found before anything is written.
+    // Obstacles to the commit are reported before anything is written.
     let committer = arguments.committer(&chosen.files)?;
     let may_write = !arguments.check && arguments.branch.is_none();
-    // Nothing is read before nobody else writes.
+    // The exclusive lock is taken before reading, so that inputs and output are consistent.
     let lock = may_write
         .then(|| Lock::exclusive(chosen.files.root()))
         .transpose()?;
@@ -172,15 +175,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .transpose()?;
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
     let writes = may_write && !is_idle;
-    // Findings show the lines that were read: some are of files that are about to be written anew.
-    let mut told = Told::of(arguments, &sites, &runs)?;
+    // Findings quote the lines that were read, so they are formatted before the files change.
+    let mut formatted = Formatted::of(arguments, &sites, &runs)?;
     if writes {
         progress.show_writing();
         if !write(&mut runs, arguments.from_index)? {
-            told = Told::of(arguments, &sites, &runs)?;
+            formatted = Formatted::of(arguments, &sites, &runs)?;
         }
     }
-    // The hooks of a commit may run sipgen, and a reader of what is printed may take its time.
+    // A commit's hooks may run sipgen, and a reader of the output may be slow.
     drop(lock);
     progress.finish();
 
@@ -189,8 +192,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff && may_change {
         print(report::diff(&changes));
     }
-    told.results.iter().for_each(print_document);
-    say(told.findings);
+    formatted.results.iter().for_each(print_document);
+    say(formatted.findings);
     for (site, generated) in &runs {
         if sites.single().is_none() {
             say(report::site(&site.name));
@@ -200,7 +203,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if sites.single().is_none() {
         say(report::summary_of_sites(&sites.findings, &runs, writes));
     }
-    // A comment of another name is no reason to refuse what somebody wants to commit or merge.
+    // A renamed input in a comment must not block a commit or merge.
     let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
     let changed = changes.files.values().any(counts);
     match commit {
@@ -214,7 +217,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ));
             }
             if changed {
-                say(report::how_to_mend(
+                say(report::stale_help(
                     &arguments.remedy(&runs, chosen.files.root()),
                 ));
             }
@@ -229,7 +232,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(if refused { Outcome::No } else { Outcome::Yes })
 }
 
-/// The changes of all sites.
+/// Merges the changes of all sites.
 fn all_changes(runs: &Runs<'_>) -> Changes {
     let mut all = Changes::default();
     for changes in runs.iter().filter_map(|(_, run)| run.changes.as_ref()) {
@@ -246,7 +249,7 @@ impl Arguments {
         Ok(committer.transpose()?)
     }
 
-    /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
+    /// Returns the command that brings the repo up to date.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
         let changes = |run: &&Generated| {
             run.changes
@@ -261,12 +264,12 @@ impl Arguments {
             shown.iter().map(|run| run.site.settings.output.as_path()),
         );
         match (self.from_index, self.check) {
-            (true, false) => format!("not staged yet: say `{stage}`"),
+            (true, false) => format!("not staged yet: run `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
             (false, _) => match &self.from.rev {
                 Some(revision) => {
                     format!(
-                        "check {revision} out, run `{}`, and commit the result",
+                        "check out `{revision}`, run `{}`, and commit the result",
                         self.writing_command()
                     )
                 }
@@ -275,7 +278,7 @@ impl Arguments {
         }
     }
 
-    /// The command that writes what this one has checked.
+    /// Returns the command that writes what this run has checked.
     fn writing_command(&self) -> String {
         let repo = self
             .from
@@ -315,8 +318,10 @@ impl Arguments {
     }
 }
 
-/// Carries the changes out, unless somebody else's files are in the way in any site, or are not what this run has read;
-/// then it adds findings and returns `false`. Every site is looked at before the first one is written.
+/// Writes the changes of all sites.
+///
+/// If a site's files were edited or belong to the user, adds findings, writes nothing and returns
+/// `false`. Every site is checked before the first one is written.
 fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
     let mut prepared = Vec::new();
     let mut is_free = true;
@@ -357,14 +362,14 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Findings in words.
-struct Told {
+/// Formatted findings.
+struct Formatted {
     findings: Text,
-    /// The same for a program, if one asks.
+    /// Machine format, if one is requested.
     results: Option<Document>,
 }
 
-impl Told {
+impl Formatted {
     fn of(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, Failure> {
         let (found, _) = repo::findings(sites, runs);
         let findings = report::findings(&found, &sites.repo);

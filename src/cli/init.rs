@@ -1,4 +1,4 @@
-//! `sipgen init`: what a repo needs so that sipgen is run in it.
+//! `sipgen init`: creates settings, hook and CI job in a repo.
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
@@ -10,19 +10,19 @@ use super::{Failure, Outcome, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen init                        in a git repo
-  sipgen init --dry-run              show the files, and write nothing
-  sipgen init --ci gitlab            where the CI is not recognised";
+  sipgen init                        set up the git repo around the working directory
+  sipgen init --dry-run              show the files without writing them
+  sipgen init --ci gitlab            if the CI system is not recognised";
 
 /// Prepare a git repo for sipgen
 ///
-/// Writes sipgen.yaml, a hook for pre-commit, a CI job, .gitattributes and SIPGEN.md. Nothing is asked, and a file
-/// that is there is left as it is: the lines that it lacks are printed. The manifests in the repo tell whether Flux or
-/// Argo CD applies it; its remote, or its files, tell whether the CI is GitHub's or GitLab's.
+/// Writes sipgen.yaml, a pre-commit hook, a CI job, .gitattributes and SIPGEN.md. It never prompts,
+/// and never changes an existing file: missing lines are printed. Flux or Argo CD is recognised by
+/// the manifests in the repo. GitHub or GitLab is recognised by the remote or by the repo's files.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The root of a git repo; by default that of the git repo around the working directory
+    /// The root of a git repo; default: the root of the repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
@@ -30,16 +30,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// The CI that gets a job; by default the one that is recognised
+    /// The CI system that gets a job; default: the recognised one
     #[arg(long, value_enum)]
     ci: Option<Ci>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ci {
-    /// A workflow of GitHub Actions
+    /// GitHub Actions workflow
     Github,
-    /// Jobs for GitLab
+    /// GitLab jobs
     Gitlab,
     /// No job
     None,
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(report::proposals(&proposals, !arguments.dry_run));
     if forges.is_empty() && arguments.ci.is_none() {
         say(
-            "\nThere is no CI job: neither GitHub nor GitLab was recognised. `sipgen init --ci` takes its name.\n",
+            "\nno CI job created: neither GitHub nor GitLab was recognised; choose one with `sipgen init --ci`\n",
         );
     }
     let is_blocked = proposals

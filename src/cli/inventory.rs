@@ -1,4 +1,4 @@
-//! `sipgen inventory`: the machines of a Provisioning, as ansible reads them.
+//! `sipgen inventory`: a Provisioning's machines as an ansible inventory.
 
 use clap::ValueEnum;
 use sipgen::Generated;
@@ -12,33 +12,33 @@ use super::{Failure, Outcome, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen inventory tenant-a/edge                     as the settings have it
-  sipgen inventory tenant-a/edge --format yaml       for the kubespray of today
+  sipgen inventory tenant-a/edge                     in the format of the settings
+  sipgen inventory tenant-a/edge --format yaml       for current kubespray
   sipgen inventory tenant-a/edge --format yaml > hosts.yaml && ansible -i hosts.yaml all -m ping";
 
 /// Print the ansible inventory of a Provisioning's machines
 ///
-/// The machines have the hosts that the plan gives them, whether they are written already or not. Nothing is written.
+/// It shows the hosts of the current plan, whether or not it has been written. Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The cluster of a Provisioning: its namespace, and the value of its label `cluster`
+    /// The cluster of a Provisioning: its namespace and the value of its label `cluster`
     #[arg(value_name = "NAMESPACE/NAME")]
     cluster: ClusterKey,
 
     #[command(flatten)]
     from: repo::From,
 
-    /// The form of the inventory; that of `provisioning.inventory` in sipgen.yaml where nothing is said
+    /// The inventory format; default: `provisioning.inventory` in sipgen.yaml
     #[arg(long, value_enum)]
     format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// hosts.ini, as Akraino's Binary Provisioning Agent wrote it
+    /// hosts.ini, as written by Akraino's Binary Provisioning Agent
     Ini,
-    /// hosts.yaml, as kubespray has it today
+    /// hosts.yaml, as current kubespray reads it
     Yaml,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .collect();
     if let [(one, _), (two, _), ..] = with_it.as_slice() {
         let message = format!(
-            "the sites {} and {} both have {key}: name one by --site",
+            "the sites `{}` and `{}` both have `{key}`: choose one with --site",
             one.name, two.name
         );
         return Err(Failure(message));
@@ -79,19 +79,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(report::findings(&errors, &sites.repo));
     let Some((_, Generated { site, plan, .. })) = with_it.first() else {
         return Err(Failure(format!(
-            "the repo has no Provisioning whose cluster is {key}"
+            "no Provisioning of cluster `{key}` in the repo"
         )));
     };
     let Some(request) = site.clusters.get(key) else {
         return Ok(Outcome::No);
     };
-    // One that is not valid has an error.
+    // An invalid request has a finding of its own.
     let Some(cluster) = &request.cluster else {
         return Ok(Outcome::No);
     };
     if cluster.installation.is_none() {
         return Err(Failure(format!(
-            "{key} is a SIPCluster: only a Provisioning has an inventory"
+            "`{key}` is a SIPCluster: only a Provisioning has an inventory"
         )));
     }
     let placement = plan.clusters.get(key);

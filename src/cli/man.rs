@@ -1,4 +1,4 @@
-//! `sipgen man`: the manual.
+//! `sipgen man`: manual pages.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Write one page a command into this directory, in place of printing the first one
+    /// Write one page per command into this directory instead of printing the main page
     #[arg(long, value_name = "DIR")]
     dir: Option<Utf8PathBuf>,
 }
@@ -31,7 +31,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.dir {
         Some(directory) => {
             let failed = |error: io::Error| {
-                Failure(format!("cannot write the pages into {directory}: {error}"))
+                Failure(format!(
+                    "cannot write manual pages to `{directory}`: {error}"
+                ))
             };
             fs::create_dir_all(directory)
                 .and_then(|()| write_pages(&command, directory))
@@ -42,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// Writes the page of a command, and those of the commands below it.
+/// Writes the pages of a command and its subcommands.
 fn write_pages(command: &Command, directory: &Utf8Path) -> io::Result<()> {
     fs::write(
         directory.join(Man::new(command.clone()).get_filename()),
@@ -53,7 +55,7 @@ fn write_pages(command: &Command, directory: &Utf8Path) -> io::Result<()> {
         .try_for_each(|below| write_pages(below, directory))
 }
 
-/// The page of a command. What clap makes of it lacks a heading of its own for examples, and has them run together.
+/// Renders the page of a command. clap_mangen has no heading for examples and joins their lines.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -61,7 +63,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
         .get_display_name()
         .unwrap_or_else(|| command.get_name())
         .to_uppercase();
-    // Without a date: it would be another one in every build.
+    // A date would make builds irreproducible.
     writeln!(
         page,
         ".TH \"{name}\" 1 \"\" \"sipgen {}\" \"Manual of sipgen\"",
@@ -77,7 +79,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if let Some(examples) = command.get_after_long_help().map(ToString::to_string) {
         let mut section = Roff::new();
         section.control("SH", ["EXAMPLES"]).control("nf", []);
-        // Below the heading that they have in the help.
+        // The first line is the help's own heading, `Examples:`.
         examples.lines().skip(1).for_each(|line| {
             section.text([roman(line)]);
         });

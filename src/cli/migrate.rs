@@ -1,4 +1,4 @@
-//! `sipgen migrate`: older SIPClusters in today's form.
+//! `sipgen migrate`: rewrites legacy SIPClusters in today's form.
 
 use std::collections::BTreeSet;
 
@@ -15,26 +15,27 @@ use super::{Failure, Outcome, print, say};
 const EXAMPLES: &str = "\
 Examples:
   sipgen migrate --diff --check             show what would change
-  sipgen migrate                            rewrite all files with older SIPClusters
+  sipgen migrate                            rewrite all files with legacy SIPClusters
   sipgen migrate sites/lab/edge.yaml        rewrite this file only";
 
-/// Rewrite SIPClusters of older generations in today's form
+/// Rewrite legacy SIPClusters in today's form
 ///
-/// Comments, order, quotes and indentation stay where they can, and files without older SIPClusters stay as they are.
-/// What `sipgen generate` makes of the repo stays the same, too. A SIPCluster that cannot be rewritten is reported, and
-/// its file is left alone. docs/migrating.md says what becomes of each field.
+/// Comments, order, quotes and indentation are kept where possible. Files without legacy
+/// SIPClusters are not changed, and neither is the output of `sipgen generate`. A SIPCluster that
+/// cannot be rewritten is reported, and its file is left alone. docs/migrating.md lists the mapping
+/// of each field.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The files to rewrite; by default all files of the repo
+    /// The files to rewrite; default: all files of the repo
     #[arg(value_name = "FILES")]
     files: Vec<Utf8PathBuf>,
 
-    /// The repo's directory; by default the root of the git repo around the working directory
+    /// The repo's directory; default: the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
-    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    /// Process one site, given by name or directory; default: all `sites` in sipgen.yaml
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
 
@@ -57,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Lock::exclusive(files.root())?
     };
     let migration = sipgen::migrate_sites(&from.sites()?, only.as_ref())?;
-    // Findings show the lines that were read, and not those that are written in their place.
+    // Findings quote the lines that were read, so they are formatted before the files change.
     let findings = report::findings(&migration.findings, files);
     if !arguments.check {
         sipgen::write(files.root(), &migration.changes)?;
@@ -69,9 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(findings);
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
-        (0, _) if migration.findings.is_empty() => {
-            "no SIPCluster is of an older generation\n".to_owned()
-        }
+        (0, _) if migration.findings.is_empty() => "no legacy SIPCluster found\n".to_owned(),
         (0, _) => "no SIPCluster was rewritten\n".to_owned(),
         (_, true) => {
             format!(
@@ -94,7 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// The files that were named, as the repo names them; none for all.
+/// Resolves the named files relative to the repo; `None` stands for all files.
 fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8PathBuf>>, Failure> {
     if named.is_empty() {
         return Ok(None);
@@ -103,7 +102,7 @@ fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8Pa
     let in_repo = |file: &Utf8PathBuf| {
         if file.is_symlink() {
             return Err(Failure(format!(
-                "{file} is a symbolic link, which is not read: name the file that it leads to"
+                "`{file}` is a symbolic link, which sipgen does not read: name its target"
             )));
         }
         let directory = file
@@ -115,10 +114,10 @@ fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8Pa
             .then(|| directory.canonicalize_utf8())
             .and_then(Result::ok);
         let path = found.and_then(|directory| Some(directory.join(file.file_name()?)));
-        let path = path.ok_or_else(|| Failure(format!("there is no file {file}")))?;
+        let path = path.ok_or_else(|| Failure(format!("no such file: `{file}`")))?;
         let relative = path
             .strip_prefix(&root)
-            .map_err(|_| Failure(format!("{file} is not in the repo {root}")))?;
+            .map_err(|_| Failure(format!("`{file}` is not in the repo `{root}`")))?;
         Ok(relative.to_owned())
     };
     named

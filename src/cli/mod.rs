@@ -1,4 +1,4 @@
-//! Arguments, exit codes and printing: results go to stdout, words for people to stderr.
+//! Arguments, exit codes and printing: results go to stdout, messages to stderr.
 
 mod commit;
 mod completions;
@@ -28,18 +28,19 @@ use sipgen::report::{Document, Text};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen init                        once: settings, a hook and a CI job for your repo
-  sipgen snapshot                    the hosts of a cluster, as files of the repo
-  sipgen generate                    after every change of a SIPCluster or of the hosts
-  sipgen validate                    what is wrong, line by line
-  sipgen diff --base origin/main     what a branch changes, for its reviewer
-  sipgen status                      clusters, spare hosts and racks at a glance
-  sipgen explain tenant-a/edge       why a cluster has its hosts";
+  sipgen init                        set up a repo once: settings, a hook and a CI job
+  sipgen snapshot                    write the hosts of a cluster into the repo
+  sipgen generate                    update the overlays after a change of requests or hosts
+  sipgen validate                    report errors and warnings with file and line
+  sipgen diff --base origin/main     show what a branch changes, for its reviewer
+  sipgen status                      show clusters, spare hosts and racks
+  sipgen explain tenant-a/edge       explain why a cluster has its hosts";
 
-/// Turns SIPClusters and a snapshot of BareMetalHosts into kustomize overlays that Flux or Argo CD can apply.
+/// Generate kustomize overlays for Flux or Argo CD from SIPClusters and a snapshot of
+/// BareMetalHosts.
 ///
-/// Exit codes: 0 all is well, 1 the answer is no (something is stale, invalid or cannot be placed), 2 it could
-/// not run (usage, reading, writing).
+/// Exit codes: 0 success; 1 check failed (stale output, invalid input or no placement); 2 sipgen
+/// could not run (usage, reading, writing).
 #[derive(Parser)]
 #[command(name = "sipgen", version, max_term_width = 100, after_long_help = EXAMPLES)]
 struct Arguments {
@@ -65,15 +66,15 @@ enum Command {
     Man(man::Arguments),
 }
 
-/// How a command ended.
+/// Result of a command that ran.
 enum Outcome {
-    /// All is well.
+    /// Success: exit code 0.
     Yes,
-    /// The answer is no.
+    /// Failed check: exit code 1.
     No,
 }
 
-/// Why a command could not run.
+/// Error that kept a command from running: exit code 2.
 struct Failure(String);
 
 impl<E: std::error::Error> From<E> for Failure {
@@ -82,7 +83,6 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Runs the program.
 pub(crate) fn run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -114,7 +114,7 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// Prints the help that was asked for, or says what is wrong with the arguments, which may be anything.
+/// Prints the requested help, or reports invalid arguments. These may hold any text.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -137,20 +137,20 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Says something to people.
+/// Prints a message to stderr.
 fn say(text: impl Into<Text>) {
-    // Nobody is left to be told when stderr is gone.
+    // A closed stderr leaves no channel to report the failure.
     let _ = write!(anstream::stderr(), "{}", text.into().styled());
 }
 
-/// Prints a result for people.
+/// Prints a result as text to stdout.
 fn print(text: impl Into<Text>) {
-    // A reader that has seen enough, such as `head`, is no failure.
+    // A closed pipe, as after `| head`, is no failure.
     let _ = write!(anstream::stdout(), "{}", text.into().styled());
 }
 
-/// Prints a result for programs.
+/// Prints a machine-readable result to stdout.
 fn print_document(document: &Document) {
-    // As with what is for people.
+    // A closed pipe is no failure, as in `print`.
     let _ = write!(anstream::stdout(), "{document}");
 }

@@ -1,4 +1,4 @@
-//! A progress bar on stderr, for work that takes longer than a blink.
+//! Progress bar on stderr, shown after 300 ms.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -8,11 +8,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sipgen::Stage;
 use sipgen::snapshot::client::Step;
 
-/// Work that ends before this has no bar.
+/// Shorter work gets no bar, which would only flicker.
 const BLINK: Duration = Duration::from_millis(300);
 const STEPS: u64 = 5;
 
-/// The bar, and the thread that shows it when it is time.
+/// Progress bar, with the thread that shows it after a delay.
 pub(super) struct Progress {
     bar: ProgressBar,
     done: Sender<()>,
@@ -20,7 +20,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Starts to wait. Nothing is shown when stderr is no terminal.
+    /// Starts the delay. The bar stays hidden if stderr is not a terminal.
     pub(super) fn start() -> Self {
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template("{bar:20} {msg}") {
@@ -41,19 +41,19 @@ impl Progress {
         }
     }
 
-    /// Shows what is being done.
+    /// Shows the current stage of a run.
     pub(super) fn show(&self, stage: Stage) {
         let (step, what) = match stage {
             Stage::Reading => (0, "reading the repo"),
             Stage::Planning => (1, "assigning hosts"),
             Stage::Rendering => (2, "rendering"),
-            Stage::Comparing => (3, "comparing with the files there are"),
+            Stage::Comparing => (3, "comparing with existing files"),
         };
         self.bar.set_position(step);
         self.bar.set_message(what);
     }
 
-    /// Shows how much of a cluster is read.
+    /// Shows how many objects of a cluster have been read.
     pub(super) fn show_reading(&self, step: Step) {
         let (what, done, all) = match step {
             Step::Hosts(done, all) => ("hosts", done, all),
@@ -74,13 +74,13 @@ impl Progress {
         self.bar.set_message("writing");
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(self) {}
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // The waiter is gone when the bar is shown already.
+        // Sending fails if the thread has ended because the bar is already visible.
         let _ = self.done.send(());
         if let Some(waiter) = self.waiter.take() {
             let _ = waiter.join();

@@ -1,4 +1,4 @@
-//! Which directory a command works in.
+//! Files and sites that a command reads.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,44 +17,46 @@ use sipgen::{Generated, Options};
 
 use super::{Failure, print_document};
 
-/// What a command reads.
+/// Arguments that select the input.
 #[derive(clap::Args)]
 pub(crate) struct From {
-    /// The repo's directory; by default the root of the git repo around the working directory
+    /// The repo's directory; default: the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     pub(super) repo: Option<Utf8PathBuf>,
 
-    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    /// Process one site, given by name or directory; default: all `sites` in sipgen.yaml
     #[arg(long, value_name = "NAME")]
     pub(super) site: Option<String>,
 
-    /// Read this revision of the repo, such as origin/main, and nothing of what is on the disk
+    /// Read this revision of the repo, such as origin/main, instead of the working tree
     ///
-    /// Inputs, settings, templates and the files of the last run are those of the revision. The repo may be a bare one.
+    /// Inputs, settings, templates and the previous output come from the revision. The repo may be
+    /// bare.
     #[arg(long, value_name = "REV")]
     pub(super) rev: Option<String>,
 
-    /// Take SIPClusters, hosts and Secrets from rendered manifests, and not from the repo's files; may be given several
-    /// times, and `-` is stdin
+    /// Read SIPClusters, hosts and Secrets from rendered manifests instead of the repo's files;
+    /// repeatable, `-` is stdin
     ///
-    /// As in `kustomize build sites/lab | sipgen generate --input -`. Settings, templates, kustomizations and the files
-    /// of the last run are those of the repo, and so is it known which hosts the repo declares. docs/inputs.md tells more.
+    /// Example: `kustomize build sites/lab | sipgen generate --input -`. Settings, templates,
+    /// kustomizations and the previous output come from the repo, and the repo decides which hosts
+    /// it declares. See docs/inputs.md.
     #[arg(long, value_name = "FILE", conflicts_with = "rev")]
     pub(super) input: Vec<Utf8PathBuf>,
 }
 
-/// The runs of sites, one for each.
+/// Runs of all selected sites.
 pub(super) type Runs<'a> = Vec<(&'a Location, Generated)>;
 
-/// The files of a repo, and which of its sites a command is for.
+/// Files of a repo, with the selected site.
 pub(super) struct Chosen {
     pub(super) files: Files,
-    /// The name or directory of the only one; none for all.
+    /// Name or directory of the selected site; `None` for all.
     pub(super) site: Option<String>,
 }
 
 impl From {
-    /// The files to read.
+    /// Opens the selected files.
     pub(super) fn chosen(&self) -> Result<Chosen, Failure> {
         let directory = self.repo.as_deref();
         match &self.rev {
@@ -65,7 +67,7 @@ impl From {
 }
 
 impl Chosen {
-    /// Files on the disk, with rendered streams in the place of the inputs, if there are any.
+    /// Opens files on disk. Rendered streams replace the inputs, if there are any.
     pub(super) fn on_disk(
         directory: Option<&Utf8Path>,
         inputs: &[Utf8PathBuf],
@@ -80,7 +82,7 @@ impl Chosen {
         })
     }
 
-    /// The files of a revision.
+    /// Opens the files of a revision.
     pub(super) fn at_revision(
         directory: Option<&Utf8Path>,
         revision: &str,
@@ -91,7 +93,8 @@ impl Chosen {
         })
     }
 
-    /// A directory that was named may be that of a site: what it reaches outside is of it, too.
+    /// Handles a `--repo` that is a site's directory: the whole repo is opened, because a site also
+    /// reads files outside its directory.
     fn around(
         files: Files,
         directory: Option<&Utf8Path>,
@@ -134,7 +137,7 @@ impl Chosen {
         })
     }
 
-    /// The same sites, as they are staged.
+    /// Switches to the staged versions of the same files.
     pub(super) fn staged(self) -> Result<Self, Failure> {
         Ok(Self {
             files: Files::staged(self.files.root())?,
@@ -142,7 +145,7 @@ impl Chosen {
         })
     }
 
-    /// The sites.
+    /// Finds the selected sites.
     pub(super) fn sites(&self) -> Result<Sites, Failure> {
         let all = Sites::find(self.files.clone())?;
         let sites = match &self.site {
@@ -152,7 +155,7 @@ impl Chosen {
         if !self.files.streams().is_empty() && sites.all.len() > 1 {
             let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
             let message = format!(
-                "--input is of one base cluster: name its site by --site: {}",
+                "--input describes one base cluster: choose its site with --site: {}",
                 names.join(", ")
             );
             return Err(Failure(message));
@@ -161,35 +164,35 @@ impl Chosen {
     }
 }
 
-/// What findings call a stream that comes on stdin.
+/// Name of stdin in findings.
 const STDIN: &str = "<stdin>";
 
-/// The same files, with rendered streams in the place of the inputs, if there are any.
+/// Replaces the inputs by rendered streams, if there are any.
 pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files, Failure> {
     if inputs.is_empty() {
         return Ok(files);
     }
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
         return Err(Failure(
-            "--input - is there twice, and stdin can be read only once".to_owned(),
+            "duplicate --input -: stdin can be read only once".to_owned(),
         ));
     }
     let stream = |input: &Utf8PathBuf| -> Result<Stream, Failure> {
         let mut content = Vec::new();
         let (name, read) = match input.as_str() {
             "-" if io::stdin().is_terminal() => {
-                let message = "--input - reads stdin, which is a terminal: pipe into it, as in `kustomize build sites/lab | \
+                let message = "--input - reads stdin, which is a terminal: pipe manifests into it, as in `kustomize build sites/lab | \
                                sipgen generate --input -`";
                 return Err(Failure(message.to_owned()));
             }
             "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
-            // A pipe will do, such as the shell makes of `<(kustomize build …)`.
+            // A pipe works as well, such as the shell's `<(kustomize build …)`.
             _ => (
                 input.as_path(),
                 File::open(input).and_then(|mut file| file.read_to_end(&mut content)),
             ),
         };
-        read.map_err(|error| Failure(format!("cannot read --input {input}: {error}")))?;
+        read.map_err(|error| Failure(format!("cannot read --input `{input}`: {error}")))?;
         Ok(Stream {
             name: Arc::from(name),
             content,
@@ -198,12 +201,13 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
 }
 
-/// Undoes what a run that was killed has changed in the generated files of any site, also of those that were not chosen,
-/// and tells whether there was anything. Only for who has locked the root to write.
+/// Rolls back interrupted runs of all sites, also of those that were not selected.
+///
+/// Returns whether there was one. The caller must hold the exclusive lock on the root.
 pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
     let mut is_undone = false;
     for site in sites.all.iter().chain(&sites.others) {
-        // With settings that cannot be read, nothing is written.
+        // A site with unreadable settings is never written.
         let Ok(settings) = Settings::load(&site.files) else {
             continue;
         };
@@ -220,7 +224,7 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
     Ok(is_undone)
 }
 
-/// Keeps writers of the generated files away, if those on the disk are read, and finds the sites.
+/// Takes the shared lock if files are read from disk, and finds the sites.
 pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Failure> {
     let lock = chosen
         .files
@@ -238,26 +242,26 @@ pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Fai
             .find(|directory| sipgen::is_interrupted(site.files.root(), directory))
         {
             return Err(Failure(format!(
-                "{directory} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first"
+                "`{directory}` is half written by an interrupted run: run `sipgen generate`, which rolls it back first"
             )));
         }
     }
     Ok((lock, sites))
 }
 
-/// Generates all sites in memory.
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
     Ok(sipgen::generate_sites(sites, &Options::default(), &|_| {})?)
 }
 
-/// Collects the findings of all sites and of the sites as a whole, with the number of muted warnings.
+/// Collects the findings of all sites and of the sites as a whole, with the number of muted
+/// warnings.
 pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
     let all = sites
         .findings
         .iter()
         .chain(runs.iter().flat_map(|(_, run)| &run.findings))
         .cloned();
-    // What two sites share is judged for each.
+    // A finding about files that sites share is reported by each of them.
     let all = if sites.single().is_some() {
         all.collect()
     } else {
@@ -266,7 +270,7 @@ pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) 
     (all, runs.iter().map(|(_, run)| run.muted).sum())
 }
 
-/// Prints a value for programs: for several sites, each by its name.
+/// Prints a value as JSON; several sites are keyed by name.
 pub(super) fn print_json<T: serde::Serialize>(
     sites: &Sites,
     values: Vec<(&Location, T)>,
@@ -284,12 +288,12 @@ pub(super) fn print_json<T: serde::Serialize>(
     Ok(())
 }
 
-/// The directory that was named, or the git repo around the working directory.
+/// Opens the named directory, or the root of the git repo around the working directory.
 pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     match directory {
         Some(directory) => {
             let around = git::around(existing(directory)?)?;
-            // The hooks of a bare repo run with its name in their environment, also for files that lie elsewhere.
+            // Hooks of a bare repo run with GIT_DIR set, also for files that are elsewhere.
             let holds = |around: &&Around| {
                 directory
                     .canonicalize_utf8()
@@ -301,7 +305,7 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
         None => {
             let around = git::around(Utf8Path::new("."))?.ok_or_else(|| {
                 let message =
-                    "there is no git repo around the working directory; name a directory by --repo";
+                    "the working directory is not in a git repo: name a directory with --repo";
                 Failure(message.to_owned())
             })?;
             Ok(Files::on_disk(worktree(&around)?))
@@ -309,19 +313,19 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     }
 }
 
-/// The top of a repo's worktree.
+/// Returns the root of a repo's worktree.
 fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
     around.top.as_deref().ok_or_else(|| {
         Failure(format!(
-            "{} is a bare repo, which has no files on the disk: name a revision of it by --rev (of `sipgen diff`: by --base and \
+            "`{}` is a bare repo without files on disk: name a revision with --rev (`sipgen diff`: with --base and \
              --head), or clone it",
             around.directory
         ))
     })
 }
 
-/// The files that a revision has in the directory that was named, or in the git repo around the working directory;
-/// the repo may be bare.
+/// Opens a revision of the repo at the named directory, or around the working directory. The repo
+/// may be bare.
 pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Result<Files, Failure> {
     let directory = directory.map(existing).transpose()?;
     let Around {
@@ -333,34 +337,31 @@ pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Resul
     Ok(Files::at_revision(root, revision)?)
 }
 
-/// Whether the directory that was named, or the working directory, is in a bare repo, which has no files on the disk.
+/// Reports whether the repo is bare and so has no files on disk.
 pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, Failure> {
     let around = git::around(directory.unwrap_or(Utf8Path::new(".")))?;
     Ok(around.is_some_and(|around| around.top.is_none()))
 }
 
-/// The git repo that `directory` is the root of, or else the one around the working directory.
+/// Opens the git repo whose root is `directory`, or the one around the working directory.
 pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), Failure> {
     let files = find(directory)?;
     let around = git::around(files.root())?.ok_or_else(|| {
-        let message = format!(
-            "{} is not in a git repo; `git init` makes it one",
-            files.root()
-        );
+        let message = format!("`{}` is not in a git repo: run `git init`", files.root());
         Failure(message)
     })?;
     if !around.place.as_str().is_empty() {
         let top = worktree(&around)?.as_str().trim_end_matches('/');
         return Err(Failure(format!(
-            "{} is not the root of its git repo, and hooks and CI jobs are read only there: name the root by --repo {top}",
+            "`{}` is not the root of its git repo, where hooks and CI jobs are read: run with --repo {top}",
             files.root()
         )));
     }
     Ok((files, around))
 }
 
-/// Where a directory lies in its git repo, which is what forges count paths from; empty at the root and where there is
-/// no git repo.
+/// Returns the directory's path in its git repo, from which forges count paths. It is empty at the
+/// root and outside git.
 pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     Ok(git::around(directory)?
         .map(|around| around.place)
@@ -371,14 +372,14 @@ fn existing(directory: &Utf8Path) -> Result<&Utf8Path, Failure> {
     if directory.is_dir() {
         Ok(directory)
     } else {
-        Err(Failure(format!("--repo {directory} is no directory")))
+        Err(Failure(format!("--repo `{directory}` is not a directory")))
     }
 }
 
 fn expect(directory: &Utf8Path) -> Result<Around, Failure> {
     git::around(directory)?.ok_or_else(|| {
         Failure(format!(
-            "there is no git repo around {directory}, so there are no revisions to compare"
+            "`{directory}` is not in a git repo and has no revisions"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! `sipgen report`: the site as a page for a browser.
+//! `sipgen report`: the site as an HTML page.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::Finding;
 use sipgen::output::compare::{Change, Changes};
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report;
 
 use super::{Failure, Outcome, print_document, repo, say};
@@ -16,24 +16,25 @@ Examples:
   sipgen report --html site.html
   sipgen report --html - | gzip > site.html.gz";
 
-/// Make a page of the site: racks, hosts, clusters, with filters
+/// Write an HTML page of the site: racks, hosts and clusters, with filters
 ///
-/// One file that loads nothing from anywhere: open it in a browser, attach it to a ticket, keep it as a CI artifact.
-/// It shows what `sipgen generate` would decide now, with what changes marked. Nothing else is written.
+/// The page is one self-contained file: open it in a browser, attach it to a ticket, keep it as a
+/// CI artifact. It shows the plan that `sipgen generate` would compute now, with changes marked.
+/// Nothing else is written.
 ///
-/// Exits with 1 if the input has errors; the page is made all the same and tells them.
+/// Exits with 1 if the input has errors; the page is written anyway and lists them.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     from: repo::From,
 
-    /// Where to write the page; `-` prints it. A file that is no such page is not replaced. Of several sites each has a
-    /// page, with its name before the ending: site.html becomes site.production.html
+    /// The path of the page; `-` prints it. Only an earlier page is replaced, never another file.
+    /// Each of several sites gets a page of its own: site.html becomes site.production.html
     #[arg(long, value_name = "FILE")]
     html: Utf8PathBuf,
 
-    /// The label whose values are the racks; by default the topology key that most node sets use
+    /// The rack label; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
     rack_by: Option<String>,
 }
@@ -44,10 +45,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let to_stdout = arguments.html == "-";
     if to_stdout && sites.single().is_none() {
         return Err(Failure(
-            "a page is of one site: name it by --site, or a file by --html".to_owned(),
+            "a page shows one site: choose it with --site, or name a file with --html".to_owned(),
         ));
     }
-    // Before the work, so that nobody waits for a refusal.
+    // Refuse paths before the slow part.
     let mut pages = Vec::new();
     for site in &sites.all {
         let path = if sites.single().is_some() {
@@ -62,11 +63,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
-        let picture = Picture::new(generated, arguments.rack_by.as_deref())?;
+        let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
         made.push((
             path,
             before,
-            report::page(&picture, &generated.findings, &sites.repo)?,
+            report::page(&overview, &generated.findings, &sites.repo)?,
         ));
     }
     for (path, before, page) in made {
@@ -82,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(if failed { Outcome::No } else { Outcome::Yes })
 }
 
-/// The file of one site's page: its name comes before the ending.
+/// Returns the path of one site's page, with the site's name before the extension.
 fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
     let site = site.replace('/', "-");
     let name = match (path.file_stem(), path.extension()) {
@@ -92,40 +93,40 @@ fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
     path.with_file_name(name)
 }
 
-/// The page that is at a path, if one is; anything else there is somebody's, and is refused.
+/// Returns the existing page at a path, if any. Other files belong to the user and are refused.
 fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
     let refused = |what: &str| {
         Failure(format!(
-            "{path} {what}; it stays as it is: name another file, or `-` for stdout"
+            "`{path}` {what} and was not changed: name another file, or `-` for stdout"
         ))
     };
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refused(&format!("cannot be looked at: {error}"))),
+        Err(error) => return Err(refused(&format!("cannot be inspected: {error}"))),
         Ok(found) => found,
     };
     if !found.is_file() {
-        return Err(refused("is no plain file"));
+        return Err(refused("is not a regular file"));
     }
     let content = fs::read(path).map_err(|error| refused(&format!("cannot be read: {error}")))?;
     if !report::is_page(&content) {
-        return Err(refused("is not a page that sipgen made"));
+        return Err(refused("is not a page written by sipgen"));
     }
     Ok(Some(String::from_utf8_lossy(&content).into_owned()))
 }
 
-/// Writes the page as every file is written: whole, or not at all. One that stays as it is, is not touched.
+/// Writes the page atomically. An unchanged page is not touched.
 fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), Failure> {
     let directory = path
         .parent()
         .filter(|directory| !directory.as_str().is_empty())
         .unwrap_or(Utf8Path::new("."));
     let Some(name) = path.file_name() else {
-        return Err(Failure(format!("--html {path:?} names no file")));
+        return Err(Failure(format!("--html `{path}` is not a file name")));
     };
     if !directory.is_dir() {
         return Err(Failure(format!(
-            "cannot write {path}: there is no directory {directory}"
+            "cannot write `{path}`: no such directory: `{directory}`"
         )));
     }
     let change = match before {

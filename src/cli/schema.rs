@@ -1,4 +1,4 @@
-//! `sipgen schema`: what editors and API servers are told of our kinds.
+//! `sipgen schema`: JSON Schemas and CustomResourceDefinitions of sipgen's kinds.
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
@@ -16,9 +16,10 @@ Examples:
 The first line of a file names its schema to editors:
   # yaml-language-server: $schema=../.schemas/sipcluster.json";
 
-/// Print JSON Schemas for editors, and CustomResourceDefinitions for clusters
+/// Print JSON Schemas for editors and CustomResourceDefinitions for clusters
 ///
-/// With a JSON Schema an editor completes keys, shows what they mean, and underlines what sipgen would refuse.
+/// With a JSON Schema an editor completes keys, shows their documentation and underlines invalid
+/// values.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -42,12 +43,13 @@ enum Command {
     /// Print the JSON Schema of sipgen.yaml
     #[command(after_long_help = "Example:\n  sipgen schema settings > .schemas/sipgen.json")]
     Settings,
-    /// Print a CustomResourceDefinition, as YAML
+    /// Print a CustomResourceDefinition as YAML
     ///
-    /// That of SIPCluster takes every object that the SIP operator's own definition takes and the operator could serve.
+    /// The SIPCluster definition accepts every object that the SIP operator's own definition
+    /// accepts and the operator can serve.
     #[command(after_long_help = "Example:\n  sipgen schema crd | kubectl apply --server-side -f -")]
     Crd {
-        /// The kind that it defines
+        /// The kind to define
         #[arg(value_enum, default_value_t = Kind::Sipcluster)]
         kind: Kind,
     },

@@ -1,4 +1,4 @@
-//! `sipgen snapshot`: the hosts of a cluster, as files of the repo.
+//! `sipgen snapshot`: writes a cluster's hosts into the repo.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,91 +24,95 @@ use super::{Failure, Outcome, print, print_document, repo, say};
 const EXAMPLES: &str = "\
 Examples:
   sipgen snapshot                              write the hosts of the current context's cluster
-  sipgen snapshot --diff                       write them, and print what has happened since the last time
-  sipgen snapshot --check                      is the committed snapshot stale, and what does that change?
+  sipgen snapshot --diff                       write them, and print the events since the last snapshot
+  sipgen snapshot --check                      check whether the committed snapshot is stale
   sipgen snapshot --context lab -n metal3      another cluster, one namespace
   sipgen snapshot --split-by example.com/rack  a file for each rack
-  sipgen snapshot --rbac | kubectl apply -f -  the rights that it takes";
+  sipgen snapshot --rbac | kubectl apply -f -  create the required permissions";
 
 /// Write a snapshot of a cluster's hosts into the repo
 ///
-/// Reads BareMetalHosts, their HardwareData and the network data that they name, and writes what planning needs of them:
-/// no other value of a Secret, and nothing that changes without reason, such as timestamps. It only reads the cluster;
-/// --rbac prints the rights that it takes. Secrets are never listed, and of those with BMC credentials only the existence
-/// is asked. An interrupted run changes no file.
+/// Reads BareMetalHosts, their HardwareData and the network data that they name, and writes the
+/// fields that planning needs. No other Secret value is written, and no volatile field such as a
+/// timestamp. The cluster is only read; --rbac prints the required permissions. Secrets are never
+/// listed; a Secret with BMC credentials is only checked for existence. An interrupted run changes
+/// no file.
 ///
-/// Exit codes: 0 success; 1 with --check: the snapshot is stale; 2 the cluster cannot be read, or the new snapshot loses
-/// so many hosts that it is refused.
+/// Exit codes: 0 success; 1 with --check: the snapshot is stale; 2 the cluster cannot be read, or
+/// the new snapshot is refused because it loses too many hosts.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
+    /// The repo's directory; default: the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
-    /// The site that is taken, by its name or directory; by default all, where the settings of each name its context
+    /// The site, given by name or directory; default: all sites, if the settings of each name a
+    /// context
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
 
-    /// The snapshot's directory in the repo; by default `snapshot.directory` of the settings, or `snapshot`
+    /// The snapshot's directory in the repo; default: `snapshot.directory` of the settings, or
+    /// `snapshot`
     #[arg(long, value_name = "DIR")]
     to: Option<Utf8PathBuf>,
 
-    /// The kubeconfig; by default KUBECONFIG, ~/.kube/config, or the account of the pod that this runs in
+    /// The kubeconfig; default: KUBECONFIG, ~/.kube/config, or the service account of the pod
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<Utf8PathBuf>,
 
-    /// The context of the kubeconfig; by default `snapshot.context` of the settings, or the current one
+    /// The context of the kubeconfig; default: `snapshot.context` of the settings, or the current
+    /// one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
-    /// Read the hosts of this namespace only; may be given several times
+    /// Read hosts of this namespace only; repeatable
     #[arg(long, short, value_name = "NAME")]
     namespace: Vec<Namespace>,
 
-    /// Read only hosts that match this label selector, such as example.com/hall=3
+    /// Read hosts that match this label selector only, such as example.com/hall=3
     #[arg(long, short = 'l', value_name = "SELECTOR")]
     selector: Option<String>,
 
-    /// Write a file for each value of this label, and not for each namespace
+    /// Write one file per value of this label instead of one per namespace
     #[arg(long, value_name = "LABEL")]
     split_by: Option<String>,
 
-    /// How many seconds a request may take
+    /// The timeout of a request, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 
-    /// Write nothing; exit with 1 if the snapshot is stale, and show what a new one changes for the plan
+    /// Write nothing; exit with 1 if the snapshot is stale, and show how a new one changes the plan
     #[arg(long)]
     check: bool,
 
-    /// Print what has happened to hosts since the last snapshot, on stdout
+    /// Print host events since the last snapshot to stdout
     #[arg(long)]
     diff: bool,
 
-    /// Accept a snapshot that loses more than a tenth of the hosts, or all of a namespace
+    /// Accept a snapshot that loses more than a tenth of the hosts, or all hosts of a namespace
     #[arg(long)]
     allow_removal: bool,
 
-    /// Commit the snapshot, and nothing else
+    /// Commit the snapshot only; other changes are left alone
     #[arg(long, conflicts_with = "check")]
     commit: bool,
 
-    /// Commit to this branch, and leave worktree and index alone; implies --commit
+    /// Commit to this branch without touching worktree and index; implies --commit
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     branch: Option<String>,
 
-    /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and do nothing else
+    /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and exit
     ///
-    /// With a snapshot in the repo, only the Secrets that its hosts name may be read.
+    /// If the repo has a snapshot, access is limited to the Secrets that its hosts name.
     #[arg(long, conflicts_with_all = ["check", "diff", "commit", "branch"])]
     rbac: bool,
 
-    /// With --rbac: allow to get any Secret by its name, so that new hosts need no new rights
+    /// With --rbac: allow access to any Secret by name, so that new hosts need no new permissions
     #[arg(long, requires = "rbac")]
     any_secret: bool,
 
-    /// With --rbac: the account
+    /// With --rbac: the ServiceAccount
     #[arg(
         long,
         value_name = "NS/NAME",
@@ -118,7 +122,6 @@ pub(crate) struct Arguments {
     service_account: Account,
 }
 
-/// A ServiceAccount.
 #[derive(Debug, Clone)]
 struct Account {
     namespace: Namespace,
@@ -129,7 +132,7 @@ impl std::str::FromStr for Account {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (namespace, name) = text.split_once('/').ok_or("it is not NAMESPACE/NAME")?;
+        let (namespace, name) = text.split_once('/').ok_or("expected NAMESPACE/NAME")?;
         let namespace = namespace
             .parse()
             .map_err(|error| format!("the namespace {error}"))?;
@@ -156,19 +159,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }));
         return Ok(Outcome::Yes);
     }
-    // An obstacle to the commit is reported before a cluster is read.
+    // Obstacles to the commit are reported before the cluster is read.
     let commits = arguments.commit || arguments.branch.is_some();
     let committer = || Committer::new(sites.repo.root(), arguments.branch.as_deref());
     if commits {
         committer()?;
     }
 
-    // Nothing is written before all clusters are read and all losses are judged.
+    // Nothing is written before every cluster is read and every loss is judged.
     let read: Vec<Snapshot> = targets
         .iter()
         .map(|target| read(arguments, target))
         .collect::<Result<_, _>>()?;
-    // The cluster may take its time; the repo is locked for as long as it is compared and written.
+    // Reading a cluster may be slow, so the repo is locked only to compare and write.
     let root = sites.repo.root();
     let writes = !arguments.check && arguments.branch.is_none();
     let lock = if writes {
@@ -233,7 +236,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// A snapshot that was taken, and how it differs from the repo's.
+/// Snapshot of a target, and its differences to the repo.
 struct Taken<'a> {
     target: &'a Target<'a>,
     after: Snapshot,
@@ -242,7 +245,8 @@ struct Taken<'a> {
     events: Vec<Event>,
 }
 
-/// The snapshots to take: that of the only site, or those of all sites whose settings name their contexts.
+/// Lists the snapshots to take: one for a single site, else one per site, each with a context in
+/// its settings.
 fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>>, Failure> {
     if let Some(site) = sites.single() {
         return Ok(vec![Target::new(arguments, site)?]);
@@ -256,7 +260,7 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
     if let Some((option, _)) = option.into_iter().find(|(_, is_given)| *is_given) {
         let all: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
         return Err(Failure(format!(
-            "{option} is of one base cluster: name its site by --site: {}",
+            "{option} applies to one base cluster: choose its site with --site: {}",
             names(&all)
         )));
     }
@@ -273,15 +277,15 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
     if without.is_empty() {
         let mut contexts: BTreeMap<&String, &str> = BTreeMap::new();
         for target in &targets {
-            // A context in the settings that all sites share is of no site.
+            // A context in settings that all sites share belongs to no site.
             if let Some(other) = target
                 .context
                 .as_ref()
                 .and_then(|context| contexts.insert(context, target.site))
             {
                 let message = format!(
-                    "the sites {other} and {} have the same `snapshot.context`, and each is a base cluster of its own: \
-                     write it into the sipgen.yaml of each",
+                    "duplicate `snapshot.context` of the sites `{other}` and `{}`, which are separate base clusters: \
+                     set it in the sipgen.yaml of each",
                     target.site
                 );
                 return Err(Failure(message));
@@ -290,8 +294,8 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
         return Ok(targets);
     }
     Err(Failure(format!(
-        "a snapshot is of one base cluster: name its site by --site, or write `snapshot: {{context: NAME}}` into the \
-         sipgen.yaml of each site; without it: {}",
+        "a snapshot covers one base cluster: choose its site with --site, or set `snapshot: {{context: NAME}}` in the \
+         sipgen.yaml of each site; missing in: {}",
         names(&without)
     )))
 }
@@ -315,7 +319,7 @@ fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure>
     Ok(snapshot)
 }
 
-/// Where a snapshot is written, and what it is of.
+/// Target directory and scope of a snapshot.
 struct Target<'a> {
     site: &'a str,
     files: &'a Files,
@@ -335,7 +339,7 @@ impl<'a> Target<'a> {
         };
         if !settings.may_read(&directory.join("file.yaml")) {
             say(format!(
-                "note: `sources` in sipgen.yaml do not have {directory}: add {{paths: [{directory}]}} to them\n"
+                "note: `sources` in sipgen.yaml lack `{directory}`: add {{paths: [{directory}]}} to them\n"
             ));
         }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
@@ -344,7 +348,7 @@ impl<'a> Target<'a> {
             .filter(|label| !sipgen::api::names::is_label_key(label))
         {
             return Err(Failure(format!(
-                "--split-by: `{label}` is not the key of a label"
+                "invalid --split-by: `{label}` is not a label key"
             )));
         }
         let namespaces = match arguments.namespace.as_slice() {
@@ -370,7 +374,7 @@ impl<'a> Target<'a> {
 fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
     let directory = sipgen::settings::inside(to).ok_or_else(|| {
         Failure(format!(
-            "--to {to} is not a directory inside the repo: write it relative to the root"
+            "--to `{to}` is not a directory inside the repo: give a path relative to the root"
         ))
     })?;
     let directory = if site.as_str().is_empty() {
@@ -381,7 +385,7 @@ fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8Pat
     if settings.overlaps_output(&directory) {
         let output = &settings.output;
         let message = format!(
-            "--to {to} overlaps the output directory {output}, which is never read as an input"
+            "--to `{to}` overlaps the output directory `{output}`, which is never read as input"
         );
         return Err(Failure(message));
     }
@@ -397,21 +401,21 @@ fn refuse_losses(
     if arguments.allow_removal {
         return Ok(());
     }
-    let why = "wrong context, namespaces or selector? If they are gone, say so by --allow-removal";
+    let why = "check the context, namespaces and selector; if the hosts are gone, run again with --allow-removal";
     if after.hosts.is_empty() && before.hosts.is_empty() {
         return Err(Failure(format!(
-            "the cluster shows no BareMetalHost, and nothing was written: {why}"
+            "no BareMetalHost found in the cluster, nothing written: {why}"
         )));
     }
     match snapshot::lost(before, after) {
         Some(lost) => Err(Failure(format!(
-            "{directory} would lose {lost}, and nothing was written: {why}"
+            "`{directory}` would lose {lost}, nothing written: {why}"
         ))),
         None => Ok(()),
     }
 }
 
-/// Says what a stale snapshot changes for the plan, and returns whether it is current.
+/// Prints how a stale snapshot changes the plan. Returns whether the snapshot is current.
 fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool, Failure> {
     if changes.files.is_empty() {
         say(format!(
@@ -445,7 +449,7 @@ fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool
     print(report::plan(&difference));
     say(report::findings(&difference.findings, copied.files()));
     say(format!(
-        "the snapshot is stale by {}: run `sipgen snapshot` and `sipgen generate`, and commit the result\n",
+        "the snapshot is stale in {}: run `sipgen snapshot` and `sipgen generate`, and commit the result\n",
         counted(changes.files.len(), "file")
     ));
     Ok(false)
@@ -472,7 +476,7 @@ fn commit(
     let content = committer.snapshot_content(directory, tree)?;
     if content.differs() == Differs::Not {
         committer.stage_committed(&content)?;
-        say("no commit: the snapshot is committed already\n".to_owned());
+        say("no commit: the snapshot is already committed\n".to_owned());
         return Ok(());
     }
     let Committed { id, branch } =

@@ -1,9 +1,9 @@
-//! The command by which users stage what was generated.
+//! The `git add` command that messages suggest.
 
 use camino::Utf8Path;
 use sipgen::text::in_shell;
 
-/// The command that stages what lies below output directories in the repo at `root`.
+/// Returns the command that stages output directories of the repo at `root`.
 pub(super) fn command<'a>(root: &Utf8Path, outputs: impl Iterator<Item = &'a Utf8Path>) -> String {
     let is_here = root
         .canonicalize()

@@ -1,17 +1,17 @@
-//! `sipgen status`: the site at a glance.
+//! `sipgen status`: summary of the site.
 
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report;
 use sipgen::report::status::{Focus, View};
 
 use super::{Failure, Outcome, print, repo, say};
 
-/// How wide a line is where no terminal says it.
+/// Line width if stdout is not a terminal, in characters.
 const WIDTH: usize = 100;
-/// How many names a message has.
+/// Maximum number of names in an error message.
 const NAMES_SHOWN: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -20,20 +20,20 @@ Examples:
   sipgen status --cluster tenant-a/edge
   sipgen status --rack a3            one rack, host by host";
 
-/// Show the site at a glance: clusters, spare hosts, racks
+/// Show a summary of clusters, spare hosts and racks
 ///
-/// For each cluster, how many hosts it wants and has; for each labelSelector, how many hosts it matches and how many
-/// of those are free; and a map with a row a rack and a cell a host. It shows what `sipgen generate` would decide now;
-/// nothing is written.
+/// Lists requested and assigned hosts of each cluster, and matching and spare hosts of each
+/// labelSelector. A map shows one row per rack and one cell per host. It shows the plan that
+/// `sipgen generate` would compute now; nothing is written.
 ///
-/// Exits with 1 if the input has errors. `sipgen report` makes a page of the same.
+/// Exits with 1 if the input has errors. `sipgen report` writes an HTML page with the same content.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     from: repo::From,
 
-    /// Show this rack and its hosts; an empty name shows the hosts that have no rack
+    /// Show this rack and its hosts; an empty name selects the hosts without a rack
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
     rack: Option<String>,
 
@@ -41,24 +41,24 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     cluster: Option<ClusterKey>,
 
-    /// The label whose values are the racks; by default the topology key that most node sets use
+    /// The rack label; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
     rack_by: Option<String>,
 
-    /// Leave nothing out, however large the site is
+    /// Show everything, however large the site is
     #[arg(long)]
     all: bool,
 
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Text,
-    /// For programs: all of the site, whatever is to be shown
+    /// JSON: the whole site, whatever `--rack` or `--cluster` selects
     Json,
 }
 
@@ -66,31 +66,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
-    let mut pictures = Vec::new();
+    let mut overviews = Vec::new();
     for (site, generated) in &runs {
-        pictures.push((
+        overviews.push((
             *site,
-            Picture::new(generated, arguments.rack_by.as_deref())?,
+            Overview::new(generated, arguments.rack_by.as_deref())?,
         ));
     }
     match arguments.format {
         Format::Text => {
-            let views: Vec<_> = pictures
+            let views: Vec<_> = overviews
                 .iter()
-                .map(|(_, picture)| focus(arguments, picture))
+                .map(|(_, overview)| focus(arguments, overview))
                 .collect();
-            // A cluster or a rack is shown where it is.
+            // A site without the requested cluster or rack is skipped.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
                 return Ok(Outcome::No);
             }
-            for ((site, picture), focus) in pictures.iter().zip(views) {
+            for ((site, overview), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
                 if sites.single().is_none() {
                     print(report::site(&site.name));
                 }
                 print(report::status(
-                    picture,
+                    overview,
                     &View {
                         focus,
                         all: arguments.all,
@@ -100,12 +100,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             }
         }
         Format::Json => {
-            pictures
+            overviews
                 .iter()
-                .map(|(_, picture)| focus(arguments, picture))
+                .map(|(_, overview)| focus(arguments, overview))
                 .reduce(Result::or)
                 .transpose()?;
-            repo::print_json(&sites, pictures)?;
+            repo::print_json(&sites, overviews)?;
         }
     }
     let (findings, _) = repo::findings(&sites, &runs);
@@ -114,11 +114,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(if failed { Outcome::No } else { Outcome::Yes })
 }
 
-/// What is to be shown, if the site has it.
-fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, Failure> {
+/// Selects the cluster or rack to show, if the site has it.
+fn focus<'a>(arguments: &'a Arguments, overview: &Overview) -> Result<Focus<'a>, Failure> {
     if let Some(key) = &arguments.cluster {
-        let known = picture.clusters.iter().any(|cluster| cluster.key == *key);
-        let names = picture
+        let known = overview.clusters.iter().any(|cluster| cluster.key == *key);
+        let names = overview
             .clusters
             .iter()
             .map(|cluster| cluster.key.to_string());
@@ -132,11 +132,11 @@ fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, F
         return Ok(Focus::Site);
     };
     let rack = Some(name.as_str()).filter(|name| !name.is_empty());
-    let known = picture
+    let known = overview
         .racks
         .iter()
         .any(|other| other.name.as_deref() == rack);
-    let names = picture.racks.iter().filter_map(|rack| rack.name.clone());
+    let names = overview.racks.iter().filter_map(|rack| rack.name.clone());
     if known {
         Ok(Focus::Rack(rack))
     } else {
@@ -157,11 +157,11 @@ fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Fai
         String::new()
     };
     Failure(format!(
-        "there is no {kind} {name:?}; the site has {shown}{more}"
+        "unknown {kind} `{name}`; the site has {shown}{more}"
     ))
 }
 
-/// How many characters a line of the terminal has.
+/// Returns the terminal's width in characters.
 fn width() -> usize {
     terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0))
 }

@@ -1,4 +1,4 @@
-//! `sipgen template`: the templates of services, for those who write their own.
+//! `sipgen template`: built-in service templates, as a starting point for custom ones.
 
 use clap::Subcommand;
 use sipgen::render::{templates, values};
@@ -13,9 +13,10 @@ Examples:
   mkdir -p my-templates/loadbalancer
   sipgen template show loadbalancer/haproxy.cfg > my-templates/loadbalancer/haproxy.cfg";
 
-/// Show the built-in templates and what they are given
+/// Show the built-in templates and their values
 ///
-/// A repo replaces a template by a file of the same path below the directory that `templates` in sipgen.yaml names.
+/// To replace a template, create a file with the same path in the directory that `templates` in
+/// sipgen.yaml names.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -34,7 +35,7 @@ enum Command {
         /// A template, such as loadbalancer/haproxy.cfg
         name: String,
     },
-    /// Explain the values that a template is given
+    /// Explain the values that a template receives
     #[command(after_long_help = "Example:\n  sipgen template values loadbalancer/haproxy.cfg")]
     Values {
         /// A template, such as loadbalancer/haproxy.cfg
@@ -52,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         Command::Values { name } => {
             match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
-                [] => say(format_args!("{name} is given nothing\n")),
+                [] => say(format_args!("`{name}` receives no values\n")),
                 given => print(report::given(given)),
             }
         }
@@ -63,6 +64,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn unknown(name: &str) -> Failure {
     let alike = templates::alike(name);
     Failure(format!(
-        "there is no template {name}; did you mean {alike}? `sipgen template list` shows them all"
+        "unknown template `{name}`; did you mean `{alike}`? `sipgen template list` lists all of them"
     ))
 }

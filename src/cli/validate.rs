@@ -1,4 +1,4 @@
-//! `sipgen validate`: everything that is wrong with the input.
+//! `sipgen validate`: reports all errors and warnings of the input.
 
 use clap::ValueEnum;
 use sipgen::finding::{Finding, Severity};
@@ -9,49 +9,49 @@ use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  sipgen validate                          all that is wrong, with the lines to mend
-  sipgen validate --strict                 warnings are errors, too; for CI
+  sipgen validate                          report errors and warnings, with the lines to fix
+  sipgen validate --strict                 treat warnings as errors; for CI
   sipgen validate --format sarif > sipgen.sarif
-  sipgen explain SIP0205                   what a code means, at length";
+  sipgen explain SIP0205                   explain a code in detail";
 
-/// Say what is wrong with the input
+/// Report errors and warnings of the input
 ///
-/// Reads, plans and renders as `sipgen generate` does, and writes nothing. It also reads what inspection found in the
-/// hosts, which `sipgen generate` passes by. Each finding has a code, the place to mend and what to do. Stale overlays
-/// are no findings here: `sipgen generate --check` tells those.
+/// Reads, plans and renders like `sipgen generate`, but writes nothing. It also checks the
+/// inspected hardware, which `sipgen generate` skips. Each finding has a code, a position and a
+/// fix. Stale overlays are not findings here: use `sipgen generate --check` for them.
 ///
-/// A warning that does not matter in your repo can be ignored in sipgen.yaml, with the reason:
-/// `findings: {ignore: [{code: SIP0307, reason: ...}]}`. Errors cannot.
+/// Warnings that do not apply to your repo can be ignored in sipgen.yaml, with the reason:
+/// `findings: {ignore: [{code: SIP0307, reason: ...}]}`. Errors cannot be ignored.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     from: repo::From,
 
-    /// Take warnings for errors, and exit with 1 if there is one
+    /// Treat warnings as errors, and exit with 1 if there is one
     #[arg(long)]
     strict: bool,
 
-    /// Read what is staged, and nothing else; for pre-commit hooks
+    /// Read staged files only; for pre-commit hooks
     #[arg(long, conflicts_with_all = ["rev", "input"])]
     from_index: bool,
 
-    /// How to print the findings; for other than people, they are said to people on stderr, too
+    /// The format of stdout; with a machine format, findings also go to stderr as text
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Text,
-    /// For programs; docs/findings.schema.json is its schema
+    /// JSON; docs/findings.schema.json is its schema
     Json,
-    /// Workflow commands of GitHub Actions, which become annotations
+    /// GitHub Actions workflow commands, shown as annotations
     Github,
-    /// GitLab's code quality report
+    /// GitLab code quality report
     Gitlab,
-    /// SARIF 2.1.0, for GitHub's code scanning and for editors
+    /// SARIF 2.1.0, for GitHub code scanning and editors
     Sarif,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let runs = repo::generate(&sites)?;
     drop(lock);
     let (mut findings, mut muted) = repo::findings(&sites, &runs);
-    // It decides nothing when hosts are assigned to SIPClusters, so `generate` does not read it for them.
+    // Hardware does not affect the assignment to SIPClusters, so `generate` skips it for them.
     for (site, generated) in runs
         .iter()
         .filter(|(_, generated)| !generated.site.knows_hardware)

@@ -1,4 +1,4 @@
-//! Texts that must not reach a file, whatever field of a request they stand in. Not even a part of them is shown.
+//! Texts that must not reach a file, in any field of a request. Findings show no part of them.
 
 use yaml_serde::Value;
 
@@ -8,14 +8,14 @@ use crate::layout;
 use crate::text::credentials::{self, Credential};
 use crate::text::visible::is_hidden;
 
-/// What is wrong with the texts of the spec of a kind.
-pub(crate) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
+/// Reports forbidden texts in the spec of a kind.
+pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
         let finding = |(code, message, help): (Code, &str, &str)| {
             let is_credential = matches!(code, Code::CredentialInUrl | Code::TokenInText);
             let message = match route.last() {
-                // The text is the key itself where it stands in one.
+                // The last step is the text itself if the text is a key.
                 Some(Step::Key(field)) if is_credential && field != text && is_field(field) => {
                     message.replacen("the text", &format!("`{field}`"), 1)
                 }
@@ -30,12 +30,13 @@ pub(crate) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Findi
     found
 }
 
-/// Returns whether a key looks like the name of a field, and not like a text that somebody has put there.
+/// Returns whether a key looks like a field name, and not like a text in the wrong place.
 fn is_field(key: &str) -> bool {
     key.len() <= 30 && key.chars().all(|c| c.is_ascii_alphabetic())
 }
 
-/// Fields below which a URL usually has a query: where a client is called back, and what Dex asks of an identity provider.
+/// Fields below which URLs usually have a query: OAuth callbacks, and settings of identity
+/// providers for Dex.
 const WITH_QUERY: [&str; 2] = ["redirectURIs", "connectors"];
 
 fn is_below(route: &[Step], keys: &[&str]) -> bool {
@@ -45,20 +46,20 @@ fn is_below(route: &[Step], keys: &[&str]) -> bool {
 }
 
 fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str, &'static str)> {
-    let is_from_environment = "take it from a Secret of the base cluster, a connector from an environment variable; and set a new one if this one \
+    let is_from_environment = "read it from a Secret of the base cluster, or in a connector from an environment variable; rotate it if it \
          was pushed";
     let credential = credentials::found(text, is_below(route, &WITH_QUERY));
     if text.contains("PRIVATE KEY-----") || credential == Some(Credential::PrivateKey) {
         Some((
             Code::SecretInGit,
-            "a private key does not belong into git",
-            "put it into a Secret of the base cluster, and name that; make a new key if this one was pushed",
+            "a private key must not be in git",
+            "put it into a Secret of the base cluster and reference that; replace the key if it was pushed",
         ))
     } else if credential == Some(Credential::User) && is_below(route, &["connectors"]) {
         Some((
             Code::SecretInGit,
-            "a password in a URL does not belong into git",
-            "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`",
+            "a URL with a password must not be in git",
+            "put the whole URL into a Secret that `envFrom` names, and write its key as `$NAME`",
         ))
     } else if credential == Some(Credential::User) {
         Some((
@@ -70,7 +71,7 @@ fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str,
         Some((
             Code::CredentialInUrl,
             "the text has a URL with a query, which may be a secret",
-            "write the URL without what is behind `?`; a token comes from a Secret of the base cluster",
+            "remove the query from the URL; read tokens from a Secret of the base cluster",
         ))
     } else if credential == Some(Credential::Token) {
         Some((
@@ -81,19 +82,19 @@ fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str,
     } else if text.contains(layout::VARIABLE) {
         Some((
             Code::VariableInText,
-            "the text has `${` in it, and Flux would put a variable there",
+            "the text has `${`, which Flux would substitute",
             if kind == sipcluster::KIND {
-                "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a \
-                 variable of Dex's"
+                "write the value itself, because sipgen has no variables; in a connector, write `$NAME` for an \
+                 environment variable of Dex"
             } else {
-                "sipgen knows no variables: write the value itself"
+                "write the value itself, because sipgen has no variables"
             },
         ))
     } else if text.contains(is_invisible) {
         Some((
             Code::InvisibleCharacter,
-            "the text has a character that cannot be seen, and that not every reader of YAML takes",
-            "write the text anew by hand; such characters come along when it is copied",
+            "the text has an invisible character, which some YAML parsers refuse",
+            "type the text again; such characters come from copying",
         ))
     } else {
         None
@@ -104,7 +105,7 @@ fn is_invisible(c: char) -> bool {
     is_hidden(c) && !matches!(c, '\n' | '\r' | '\t')
 }
 
-/// Hands over every text, the keys of mappings included, with the route to it.
+/// Visits every text and its route, including the keys of mappings.
 fn collect(value: &Value, route: &mut Vec<Step>, take: &mut impl FnMut(&str, &[Step])) {
     match value {
         Value::String(text) => take(text, route),

@@ -1,7 +1,7 @@
-//! Objects that were surely meant to be ours and are not: a kind in another case, a slip in a kind or an API group.
+//! Objects with a misspelled kind or API group that were meant for sipgen.
 //!
-//! To every reader they are objects of some other kind, so a cluster would be gone without a word, and its hosts given
-//! back.
+//! Every program treats them as another kind. Without a finding, a cluster would vanish silently
+//! and release its hosts.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::finding::{Code, Finding};
 use crate::load::Document;
 use crate::text::suggest::{is_spelled_like, letters};
 
-/// Words of which every file has one that may have such an object, however its kind is written.
+/// Words of which every file with such an object has at least one, however its kind is spelled.
 pub(crate) const WORDS: [&str; 5] = [
     "airship",
     "metal3",
@@ -19,15 +19,15 @@ pub(crate) const WORDS: [&str; 5] = [
     "workerSoftware",
 ];
 
-/// A kind of ours.
+/// A kind that sipgen reads.
 struct Ours {
     kind: &'static str,
     group: &'static str,
-    /// The domain below which nobody else has such a kind.
+    /// Domain below which no other project has such a kind.
     domain: &'static str,
-    /// What to write.
+    /// Current `apiVersion`.
     api_version: &'static str,
-    /// The fields of one of which an object without a group is ours, where the kind's name is one that others use, too.
+    /// Fields that identify an object without a group, for kinds with a common name.
     telling: &'static [&'static str],
 }
 
@@ -62,22 +62,23 @@ const OURS: [Ours; 4] = [
     },
 ];
 
-/// How many letters of a kind may be wrong. No other kind of metal3.io, airshipit.org or akraino.org is as near to one of ours.
+/// Tolerated typos in a kind, as edit distance. All other kinds of metal3.io, airshipit.org and
+/// akraino.org differ by more.
 const SLIPS_IN_KIND: usize = 2;
-/// How many letters of an API group may be wrong. `metalkube.org`, the former group of hosts, is further away.
+/// Tolerated typos in an API group. `metalkube.org`, the former group of hosts, differs by more.
 const SLIPS_IN_GROUP: usize = 3;
 
-/// The part of an object that says what it is.
+/// The part of an object that identifies its type.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "apiVersion", default)]
     api_version: Option<String>,
 }
 
-/// The kind of ours that a kind may be meant for, in whatever case and with a slip or two.
+/// Returns the kind that was probably meant, ignoring case and small typos.
 fn meant(kind: &str) -> Option<&'static Ours> {
     let is_meant = |ours: &str| {
-        // Most kinds are told from ours without counting letters.
+        // Comparing lengths first avoids the edit distance for most kinds.
         kind == ours
             || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1
                 && slips(kind, ours) <= SLIPS_IN_KIND
@@ -90,9 +91,11 @@ fn slips(one: &str, other: &str) -> usize {
     strsim::damerau_levenshtein(&plain(one), &plain(other))
 }
 
-/// What is wrong with an object that is nearly one of ours. One of the right kind and group, of a wholly other group, or
-/// that cannot be parsed, is none. `said` is its apiVersion, where somebody has read it.
-pub(crate) fn near_miss(
+/// Reports an object whose kind or group is misspelled.
+///
+/// Objects of the exact kind and group, of an unrelated group, or that cannot be parsed are not
+/// reported. `said` is the `apiVersion`, if known already.
+pub(crate) fn misspelled_kind(
     document: &Document<'_>,
     said: Option<String>,
 ) -> Option<(&'static str, Finding)> {
@@ -115,7 +118,8 @@ pub(crate) fn near_miss(
     let is_below = group
         .strip_suffix(domain)
         .is_some_and(|before| before.is_empty() || before.ends_with('.'));
-    // Nothing of Kubernetes' own group is called like ours. A slip in the kind as well makes another word of it.
+    // The core group has no kinds with similar names. There, only a difference in case or
+    // punctuation counts.
     let is_near = if group.is_empty() {
         is_spelled_like(kind, ours) && (telling.is_empty() || document.mentions(telling))
     } else {
@@ -129,14 +133,15 @@ pub(crate) fn near_miss(
     } else {
         format!("of {written}")
     };
-    let message = format!("there is no kind `{kind}` {of}: the object is no {ours}");
+    let message = format!("unknown kind `{kind}` {of}: the object is not a {ours}");
     let lost = match ours {
-        host::KIND => "it would not be seen, and a cluster that has the host would lose it",
+        host::KIND => "otherwise the object is ignored, and a cluster with the host loses it",
         provisioning::SOFTWARE_KIND => {
-            "it would not be seen, and the machines of its cluster would lack its packages"
+            "otherwise the object is ignored, and its cluster's machines lack its packages"
         }
-        _ => "it would not be seen, and the hosts of its cluster would be given back",
+        _ => "otherwise the object is ignored, and its cluster's hosts are released",
     };
+    // The place is the kind, unless only the group is wrong.
     let (field, right) = if kind == ours {
         ("apiVersion", api_version)
     } else {

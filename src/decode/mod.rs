@@ -1,10 +1,11 @@
-//! From documents to typed objects, or findings about what no agent would understand.
+//! Decoding of documents into typed objects, or findings about input that no program would read as
+//! intended.
 //!
-//! * `unknown_fields`: fields of a request that its kind does not have, or that have the wrong type.
-//! * `misspelled_kinds`: objects whose kind or group is nearly one of ours.
-//! * `suspected_templates`: documents that pass for templates of other tools.
-//! * `yaml_ambiguity`: values that other programs read otherwise.
-//! * `forbidden_text`: texts that must not reach a file.
+//! - `unknown_fields`: unknown fields of requests, and values of the wrong type
+//! - `misspelled_kinds`: objects whose kind or group is misspelled
+//! - `suspected_templates`: documents that seem to be templates of other tools
+//! - `yaml_ambiguity`: unquoted values that other programs read differently
+//! - `forbidden_text`: texts that must not reach a file
 
 pub(crate) mod forbidden_text;
 pub(crate) mod misspelled_kinds;
@@ -26,10 +27,10 @@ pub(crate) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Fin
         format!("the {what} cannot be read: {}", error.message),
     )
     .at(place)
-    .help("correct it; nothing else could read it either")
+    .help("fix the YAML syntax, or the type of the field")
 }
 
-/// What is wrong with an annotation that should be JSON. Its text is not shown.
+/// Reports an annotation that must be JSON. Its text is not shown.
 pub(crate) fn unreadable_annotation(
     origin: &Origin,
     kind: &str,
@@ -37,7 +38,7 @@ pub(crate) fn unreadable_annotation(
     error: &serde_json::Error,
 ) -> Finding {
     let reason = match error.classify() {
-        serde_json::error::Category::Data => "is JSON of another shape",
+        serde_json::error::Category::Data => "is JSON of an unexpected shape",
         _ => "is not JSON",
     };
     Finding::new(
@@ -45,5 +46,5 @@ pub(crate) fn unreadable_annotation(
         format!("the annotation {name} of the {kind} {reason}, and is ignored"),
     )
     .at(origin.at(["metadata", "annotations", name]))
-    .help("correct it, or remove it; Metal3 does not read it either")
+    .help("fix or remove it; Metal3 cannot read it either")
 }

@@ -1,7 +1,8 @@
-//! Documents of our kinds that pass for templates of other tools, because they cannot be read and have double braces.
+//! Documents of sipgen's kinds that seem to be templates of other tools, because they have double
+//! braces and cannot be parsed.
 //!
-//! Most of them are what they seem, such as Helm charts. But a request with a slip in it would vanish with its cluster,
-//! and a Software with the packages of one.
+//! Most of them are templates, such as Helm charts. But a request with a typo would vanish with its
+//! cluster, and a Software with its packages.
 
 use serde::de::IgnoredAny;
 
@@ -10,24 +11,25 @@ use crate::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
 use crate::finding::Origin;
 use crate::load::{Document, ParseError};
 
-/// A document that passes for a template.
+/// A suspected template.
 pub(crate) struct Template {
     pub(crate) origin: Origin,
-    /// For what a Provisioning or a Software would be.
+    /// The kind and cluster, for a suspected Provisioning or Software.
     pub(crate) asked: Option<Asked>,
 }
 
-/// What a template would be.
+/// The object that a suspected template would be.
 pub(crate) struct Asked {
     pub(crate) kind: &'static str,
-    /// The cluster, where no template has to be rendered to know it.
+    /// Cluster name, if it needs no rendering.
     pub(crate) cluster: Option<ObjectName>,
-    /// Why no parser gets through it, where that is so: its braces may be innocent.
+    /// Parse error, if the document is not valid YAML. Its braces may then be unrelated to
+    /// templates.
     pub(crate) broken: Option<ParseError>,
 }
 
 impl Template {
-    /// A document as a template, by its kind if that is one of the Binary Provisioning Agent's.
+    /// Describes a document as a template. Kinds of the Binary Provisioning Agent are recorded.
     pub(crate) fn new(document: &Document<'_>) -> Self {
         let kinds = [api::KIND, SOFTWARE_KIND];
         let kind = kinds
@@ -53,7 +55,7 @@ impl Template {
     }
 }
 
-/// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
+/// Returns whether a text looks like a placeholder that shell, sed, Jinja or a person replaces.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;

@@ -1,9 +1,9 @@
-//! The fields of a request, held against those that its kind has: of a SIPCluster, against those of the current
+//! Validation of a request's fields against its kind; for a SIPCluster, against the current
 //! generation.
 //!
-//! The API server drops fields that it does not know, silently, and so would parsing. But a field that is dropped is a
-//! wish that is not met, such as one for different racks: so each is named. A value of another kind than its field
-//! takes (a text for a number, a list for a mapping) is named with its place, which the parser could not.
+//! The API server drops unknown fields silently, and so would parsing. A dropped field is an unmet
+//! requirement, such as distinct racks, so each one is reported. Values of the wrong type are
+//! reported with their place, which the parser does not know.
 
 use std::sync::LazyLock;
 
@@ -17,44 +17,41 @@ use crate::finding::{Code, Finding, Origin, Step};
 use crate::load::ParseError;
 use crate::text::suggest::alike;
 
-/// What is wrong with the fields of a spec.
+/// The field errors of a spec.
 #[derive(Default)]
 pub(crate) struct Misfit {
-    /// Fields that there are not.
     pub(crate) unknown: Vec<Finding>,
-    /// Values of kinds that their fields do not take: the spec cannot be read with them.
+    /// Values of the wrong type, which make the spec unreadable.
     pub(crate) wrong: Vec<Finding>,
-    /// Numbers and the like where a text is due, which can mostly be read as the text that they are written as. They
-    /// count where that fails.
+    /// Unquoted numbers and booleans in string fields. They are usually readable as strings, and
+    /// count only if decoding fails.
     pub(crate) unquoted: Vec<Finding>,
 }
 
-/// The fields that the specs of a kind have.
+/// The known fields of a kind's spec.
 pub(crate) struct Fields {
     kind: &'static str,
     schema: Schema,
 }
 
-/// Those of a SIPCluster. Made once, as the others: a site may have hundreds of requests.
+/// Built once per process, like the others: a site may have hundreds of requests.
 pub(crate) static OF_SIPCLUSTER: LazyLock<Fields> = LazyLock::new(|| Fields {
     kind: sipcluster::KIND,
     schema: schema_for!(SIPClusterSpec).to_value(),
 });
 
-/// Those of a Provisioning.
 pub(crate) static OF_PROVISIONING: LazyLock<Fields> = LazyLock::new(|| Fields {
     kind: provisioning::KIND,
     schema: schema_for!(ProvisioningSpec).to_value(),
 });
 
-/// Those of a Software.
 pub(crate) static OF_SOFTWARE: LazyLock<Fields> = LazyLock::new(|| Fields {
     kind: provisioning::SOFTWARE_KIND,
     schema: schema_for!(SoftwareSpec).to_value(),
 });
 
 impl Fields {
-    /// Compares the fields of an object with those that there are: those of its spec, and how `spec` itself is written.
+    /// Validates an object: the fields of its spec, and the spelling of `spec` itself.
     pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> Misfit {
         let mut misfit = object
             .get("spec")
@@ -74,9 +71,9 @@ impl Fields {
         misfit
     }
 
-    /// Compares the fields of a spec with those that there are.
+    /// Validates the fields of a spec.
     pub(crate) fn misfit(&self, spec: &Value, origin: &Origin) -> Misfit {
-        // That nothing is wanted is said elsewhere, and how to say it.
+        // An empty spec is reported elsewhere, with the way to write one.
         if spec.is_null() {
             return Misfit::default();
         }
@@ -91,7 +88,8 @@ impl Fields {
     }
 }
 
-/// A field that a kind does not have, whose place is still to be said; `known` are the names that there are.
+/// Returns the finding for an unknown field, without its place. `known` are candidates for a
+/// suggestion.
 pub(crate) fn unknown_field<'a>(
     kind: &str,
     name: &str,
@@ -99,45 +97,46 @@ pub(crate) fn unknown_field<'a>(
 ) -> Finding {
     let finding = Finding::new(
         Code::UnknownField,
-        format!("a {kind} has no field `{name}` here: it is ignored"),
+        format!("a {kind} has the unknown field `{name}`: it is ignored"),
     );
     match alike(name, known) {
         Some(meant) => finding.help(format!(
-            "did you mean `{meant}`? The API server would drop `{name}`"
+            "did you mean `{meant}`? The API server drops `{name}`"
         )),
-        None => finding.help("correct its name, or remove it: the API server would drop it"),
+        None => finding.help("fix its name or remove it; the API server drops it"),
     }
 }
 
-/// The field that a key is but for the case of its letters.
+/// Returns the field that a key equals except for case.
 fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
     fields
         .find(|field| *field != key && field.eq_ignore_ascii_case(key))
         .map(String::as_str)
 }
 
-/// A field in the wrong case. To ignore it would take away what it asks for, such as a load balancer that is in use.
+/// Reports a field in the wrong case. Ignoring it would remove what it configures, such as a load
+/// balancer in use.
 fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
     Finding::new(
         Code::WrongCase,
-        format!("a {kind} has no field `{key}` here"),
+        format!("a {kind} has the unknown field `{key}`"),
     )
     .help(format!(
-        "write `{right}`: the API server would drop `{key}`, and what it asks for would be removed"
+        "write `{right}`; the API server drops `{key}`, and what it configures would be removed"
     ))
 }
 
-/// A field of a count that there is not, where the count does not say how many hosts are active.
+/// Reports an unknown field of a count without `active`.
 fn no_active(key: &str) -> Finding {
     Finding::new(
         Code::NoCount,
-        format!("`count` has no field `{key}`, and no `active`"),
+        format!("`count` has the unknown field `{key}`, but no `active`"),
     )
     .help("write `count: {active: N, standby: N}`")
 }
 
-/// What the parser means when it finds no value that a number of more than 64 bits could be, where it is known what that
-/// would count.
+/// Translates the parser's message for a number of more than 64 bits, for fields that are known to
+/// count something.
 pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
     let expected =
         ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
@@ -151,19 +150,19 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
         (
             "cpu",
             Code::InvalidRequirement,
-            "`cpu` is a number that counts no CPUs",
-            "write how many the machine needs at least",
+            "`cpu` is too large for a number of CPUs",
+            "write the number of CPUs that the machine requires",
         ),
         (
             "memory",
             Code::InvalidRequirement,
-            "`memory` is a number of bytes that no machine has",
+            "`memory` is too large for a number of bytes",
             "write it with its unit, such as `16Gi`",
         ),
         (
             "version",
             Code::InvalidPackage,
-            "`version` is a number that is too large for one",
+            "`version` is too large for a number",
             "put it in quotes",
         ),
     ];
@@ -184,7 +183,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
     let route = path.split('.').map(Step::from);
     let finding = Finding::new(
         Code::InvalidCount,
-        format!("`{field}` is a number that counts no hosts"),
+        format!("`{field}` is too large for a number of hosts"),
     );
     Some(
         finding
@@ -194,7 +193,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
 }
 
 impl Fields {
-    /// The schema behind a reference, and of what may also be null, the one that is not; and whether it may be null.
+    /// Resolves references, and unwraps nullable schemas. Also returns whether null is allowed.
     fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
         if let Some(name) = schema
             .get("$ref")
@@ -222,7 +221,7 @@ impl Fields {
     }
 }
 
-/// The way down a spec and its schema at once.
+/// A parallel walk through a spec and its schema.
 struct Walk<'a> {
     fields: &'a Fields,
     origin: &'a Origin,
@@ -233,7 +232,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
         let (schema, may_be_null) = self.fields.resolved(schema);
-        // What may not be there at all, whatever it is, is refused in words of its own.
+        // Fields that must be absent are refused elsewhere, with their own messages.
         if schema
             .get("x-editor")
             .and_then(|editor| editor.get("type"))
@@ -270,6 +269,7 @@ impl Walk<'_> {
                     expected
                 },
             );
+            // YAML reads `1.5` or `true` as another type; the decoder can usually restore the text.
             if is_unquoted {
                 &mut self.misfit.unquoted
             } else {
@@ -281,7 +281,7 @@ impl Walk<'_> {
         match value {
             Value::Mapping(map) => {
                 let properties = schema.get("properties").and_then(Schema::as_object);
-                // What a selector does not have, it has words of its own for.
+                // Unknown keys of selectors are reported elsewhere, with their own messages.
                 let is_selector =
                     properties.is_some_and(|properties| properties.contains_key("matchLabels"));
                 for (key, value) in map {
@@ -299,7 +299,8 @@ impl Walk<'_> {
                                 .push(finding.at(self.origin.key(self.route.clone())));
                         }
                         (None, Some(properties)) if !is_selector => {
-                            // One of both counts is enough, so a slip in the other would give its hosts back.
+                            // `standby` alone is a valid count, so a typo in `active` would release
+                            // hosts.
                             let may_be_active = properties.contains_key("active")
                                 && map.contains_key("standby")
                                 && !map.contains_key("active");
@@ -336,7 +337,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges what may be a text as well as a mapping, by the one of two schemas that is of its type.
+    /// Validates a value that may be a string or a mapping, by the matching one of two schemas.
     fn text_or_mapping(&mut self, value: &Value, schemas: &Schema) {
         let schemas = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
         match (value, schemas) {
@@ -351,7 +352,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What to do about a mapping that has nothing in it.
+    /// Returns the help for an empty mapping.
     fn nothing(&self) -> &'static str {
         let list = match self.route.as_slice() {
             [_, Step::Key(list), Step::Index(_), Step::Key(_)] => list.as_str(),
@@ -359,13 +360,13 @@ impl Walk<'_> {
         };
         match list {
             "masterSoftware" | "workerSoftware" => {
-                "write its `version` below it, or for any version its name alone, without a colon"
+                "write `version` below it; for any version, write only its name, without a colon"
             }
             _ => "write its fields below it, or `{}` for none",
         }
     }
 
-    /// Says what is there and what should be; never the value, which may be a secret at a wrong place.
+    /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
     fn wrong(&self, found: Kind, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
             [.., Step::Key(field), Step::Index(_)] => format!("an item of `{field}`"),
@@ -383,22 +384,18 @@ impl Walk<'_> {
             (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",
             (Kind::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
             (Kind::Mapping, Kind::Nothing) => self.nothing(),
-            (_, Kind::Nothing) => "write what it is to be, or remove it",
+            (_, Kind::Nothing) => "write a value, or remove it",
             (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
-            _ => "correct it; the API server would refuse it",
+            _ => "fix the value; the API server refuses it",
         };
-        let message = format!(
-            "{field} has to be {}, and here is {}",
-            known.words(),
-            found.words()
-        );
+        let message = format!("{field} must be {}, found {}", known.words(), found.words());
         Finding::new(Code::WrongType, message)
             .at(self.origin.at(self.route.iter().cloned()))
             .help(help)
     }
 }
 
-/// The kinds of values that there are.
+/// A type of YAML values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Mapping,
@@ -420,7 +417,7 @@ impl Kind {
         Kind::Text,
     ];
 
-    /// The kind of a value; none of one with a tag, which may become anything.
+    /// Returns a value's type, or `None` for a tagged value, which may become anything.
     fn of(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Null => Kind::Nothing,
@@ -434,7 +431,7 @@ impl Kind {
         })
     }
 
-    /// Its name in a schema.
+    /// Returns the type's name in JSON Schema.
     fn schema(self) -> &'static str {
         match self {
             Kind::Mapping => "object",
@@ -454,8 +451,8 @@ impl Kind {
             Kind::Whole => "a whole number",
             Kind::Number => "a number with a fraction or exponent",
             Kind::Flag => "true or false",
-            Kind::Text => "a text",
-            Kind::Nothing => "nothing",
+            Kind::Text => "a string",
+            Kind::Nothing => "null",
         }
     }
 
@@ -465,7 +462,7 @@ impl Kind {
     }
 }
 
-/// Whether a schema's `type`, one or a list, has a name.
+/// Returns whether a schema's `type`, a name or a list, includes a name.
 fn takes(expected: &Schema, name: &str) -> bool {
     match expected {
         Schema::Array(names) => names.iter().any(|known| known == name),
@@ -514,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_nothing_reads_is_named_and_a_near_miss_is_told() {
+    fn an_unknown_field_is_reported_with_a_suggestion() {
         for (spec, field, meant) in [
             (
                 "  nodes: {Worker: {topologKey: rack}}\n",
@@ -541,7 +538,7 @@ mod tests {
             let said = said(&found(spec).unknown);
             assert_eq!(said.len(), 1, "{said:?}");
             assert!(
-                said[0].starts_with(&format!("a SIPCluster has no field `{field}` here")),
+                said[0].starts_with(&format!("a SIPCluster has the unknown field `{field}`")),
                 "{said:?}"
             );
             match meant {
@@ -578,7 +575,7 @@ mod tests {
             assert_eq!(said.len(), 1, "{said:?}");
             assert!(
                 said[0].starts_with(&format!(
-                    "a SIPCluster has no field `{field}` here; write `{right}`"
+                    "a SIPCluster has the unknown field `{field}`; write `{right}`"
                 )),
                 "{said:?}"
             );
@@ -590,43 +587,37 @@ mod tests {
         for (spec, expected) in [
             (
                 "  nodes: {Worker: {count: \"3\"}}\n",
-                "`count` has to be a mapping, and here is a text",
+                "`count` must be a mapping, found a string",
             ),
             (
                 "  nodes: {Worker: {count: {active: \"3\"}}}\n",
-                "`active` has to be a whole number, and here is a text",
+                "`active` must be a whole number, found a string",
             ),
             (
                 "  nodes: {Worker: {count: {active: 1.5}}}\n",
-                "`active` has to be a whole number, and here is a number with",
+                "`active` must be a whole number, found a number with",
             ),
-            (
-                "  nodes: []\n",
-                "`nodes` has to be a mapping, and here is a list",
-            ),
+            ("  nodes: []\n", "`nodes` must be a mapping, found a list"),
             (
                 "  nodes: {Worker: secret}\n",
-                "`Worker` has to be a mapping, and here is a text",
+                "`Worker` must be a mapping, found a string",
             ),
             (
                 "  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n",
-                "`matchLabels` has to be a mapping",
+                "`matchLabels` must be a mapping",
             ),
-            (
-                "  services:\n",
-                "`services` has to be a mapping, and here is nothing",
-            ),
+            ("  services:\n", "`services` must be a mapping, found null"),
             (
                 "  services: {jumpHost: {image: x}}\n",
-                "`jumpHost` has to be a list, and here is a mapping",
+                "`jumpHost` must be a list, found a mapping",
             ),
             (
                 "  services: {jumpHost: [image]}\n",
-                "an item of `jumpHost` has to be a mapping, and here is a text",
+                "an item of `jumpHost` must be a mapping, found a string",
             ),
             (
                 "  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n",
-                "`proxy` has to be true or false, and here is a text",
+                "`proxy` must be true or false, found a string",
             ),
         ] {
             let said = said(&found(spec).wrong);

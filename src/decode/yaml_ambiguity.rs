@@ -1,9 +1,9 @@
-//! Values of hosts that sipgen reads as their texts stand there, and other programs read otherwise, because they have no
-//! quotes.
+//! Unquoted values of hosts that other programs read differently.
 //!
-//! What others read was seen with kustomize 5.8 and kubectl's own library. A label must be a text: of a number or a
-//! boolean the API server takes none. A MAC address goes through both unharmed, and is a number to tools in Python and
-//! Ruby, Ansible among them.
+//! sipgen reads the text as written. The other readings were observed with kustomize 5.8 and
+//! kubectl's library. Labels must be strings: the API server refuses numbers and booleans. Both
+//! programs preserve an unquoted MAC address, but tools in Python and Ruby, such as Ansible, read a
+//! number.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use crate::finding::{Code, Finding, Origin, Place};
 use crate::load::{Document, Plain, Reading, is_of_base_60, read_by_others};
 use crate::text::counted;
 
-/// A value of a host that others read otherwise.
+/// An unquoted value of a host that other programs read differently.
 #[derive(Debug)]
-pub(crate) enum Doubt {
-    /// A label, its text, and what others read.
+pub(crate) enum Ambiguity {
+    /// Label key, its text, and the other reading.
     Label(String, String, Reading),
-    /// An annotation, whose value is not for everybody to see.
+    /// Annotation key and the other reading. The value may be confidential.
     Annotation(String, Reading),
-    /// The MAC address from which it boots.
+    /// MAC address for network boot.
     BootMac(String),
 }
 
-/// Looks for such values in a host. A label that is null is the empty one that the API server makes of it.
-pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+/// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
+pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
+    let mut ambiguities = Vec::new();
     let plain = Plain::of(document);
     let (labels, annotations) = (
         plain.entries(["metadata", "labels"]),
@@ -37,7 +37,7 @@ pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
         if let Some(reading) = read_by_others(value)
             && labels.has(key, value)
         {
-            doubts.push(Doubt::Label(key.clone(), value.clone(), reading));
+            ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
             if reading == Reading::Null {
                 value.clear();
             }
@@ -47,36 +47,37 @@ pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
         if let Some(reading) = read_by_others(value)
             && annotations.has(key, value)
         {
-            doubts.push(Doubt::Annotation(key.clone(), reading));
+            ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
         }
     }
     let mac = host
         .spec
         .as_ref()
         .and_then(|spec| spec.boot_mac_address.as_ref());
-    doubts.extend(
+    ambiguities.extend(
         mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
-            .map(|mac| Doubt::BootMac(mac.clone())),
+            .map(|mac| Ambiguity::BootMac(mac.clone())),
     );
-    doubts
+    ambiguities
 }
 
-/// What is said of all such values of a site: one finding for those that are alike, however many hosts have them.
-pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
-    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Doubted>> = BTreeMap::new();
-    for (host, origin, doubt) in doubts {
-        let (route, value, reading) = match doubt {
-            Doubt::Label(key, value, reading) => (
+/// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
+/// them.
+pub(crate) fn findings(ambiguities: Vec<(HostKey, Origin, Ambiguity)>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Occurrence>> = BTreeMap::new();
+    for (host, origin, ambiguity) in ambiguities {
+        let (route, value, reading) = match ambiguity {
+            Ambiguity::Label(key, value, reading) => (
                 vec!["metadata".to_owned(), "labels".to_owned(), key],
                 Some(value),
                 Some(reading),
             ),
-            Doubt::Annotation(key, reading) => (
+            Ambiguity::Annotation(key, reading) => (
                 vec!["metadata".to_owned(), "annotations".to_owned(), key],
                 None,
                 Some(reading),
             ),
-            Doubt::BootMac(mac) => (
+            Ambiguity::BootMac(mac) => (
                 vec!["spec".to_owned(), "bootMACAddress".to_owned()],
                 Some(mac),
                 None,
@@ -86,7 +87,7 @@ pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
         alike
             .entry((route, reading))
             .or_default()
-            .push(Doubted { host, place, value });
+            .push(Occurrence { host, place, value });
     }
     alike
         .into_iter()
@@ -94,21 +95,21 @@ pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
         .collect()
 }
 
-/// One of several values that are alike.
-struct Doubted {
+/// One of several equal ambiguities.
+struct Occurrence {
     host: HostKey,
     place: Place,
     value: Option<String>,
 }
 
-fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> Finding {
+fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Occurrence>) -> Finding {
     let first = hosts.first();
     let name = match first {
         Some(first) if hosts.len() == 1 => format!("host {}", first.host),
         _ => counted(hosts.len(), "host"),
     };
     let value = first.and_then(|first| first.value.as_deref());
-    // Hosts of two racks have two values, and the same mistake.
+    // The same mistake may have different values, for instance hosts of two racks.
     let are_same = hosts.iter().all(|other| other.value.as_deref() == value);
     let such_as = if are_same { "" } else { "such as " };
     let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
@@ -129,24 +130,24 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
         None => (
             Code::UnquotedMac,
             format!(
-                "the bootMACAddress of {name} is {shown} without quotes: tools of YAML 1.1, such as Ansible, read a \
+                "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a \
                  number of base 60"
             ),
         ),
     };
     let help = match value {
-        // What others make of `yes` is what such a label has to say.
+        // Device labels are booleans: the meaning of `yes` is written out.
         Some(value) if provisioning::is_for_device(key) => {
             format!("write {key}: \"{}\"", provisioning::meant(value))
         }
-        Some(value) => format!("write it in quotes: {key}: \"{value}\""),
-        None => "write the value in quotes".to_owned(),
+        Some(value) => format!("quote the value: {key}: \"{value}\""),
+        None => "quote the value".to_owned(),
     };
     let finding = Finding::new(code, message).help(help);
     let is_one = hosts.len() == 1;
     hosts
         .into_iter()
-        .fold(finding, |finding, Doubted { host, place, .. }| {
+        .fold(finding, |finding, Occurrence { host, place, .. }| {
             if is_one {
                 finding.at(place)
             } else {
@@ -155,17 +156,17 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
         })
 }
 
-/// What others make of a value, and what comes of it.
+/// Describes the other readings and their effect.
 fn in_words(reading: Reading) -> &'static str {
     match reading {
         Reading::Switch => {
-            "kubectl reads a boolean, and the API server takes none; kustomize reads the text"
+            "kubectl reads a boolean, which the API server refuses; kustomize reads the text"
         }
-        Reading::Boolean => "kubectl and kustomize read a boolean, and the API server takes none",
-        Reading::Number => "kubectl and kustomize read a number, and the API server takes none",
+        Reading::Boolean => "kubectl and kustomize read a boolean, which the API server refuses",
+        Reading::Number => "kubectl and kustomize read a number, which the API server refuses",
         Reading::Null => {
-            "kubectl and kustomize read null, of which the API server makes the empty text"
+            "kubectl and kustomize read null, which the API server stores as an empty string"
         }
-        Reading::Date => "kustomize writes it anew as a date with a time, kubectl reads the text",
+        Reading::Date => "kustomize rewrites it as a date with a time; kubectl reads the text",
     }
 }

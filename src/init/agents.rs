@@ -1,4 +1,4 @@
-//! Which agent applies the repo: Flux or Argo CD, as the manifests in it tell.
+//! GitOps agent of the repo, Flux or Argo CD, recognised by its manifests.
 
 use std::collections::BTreeSet;
 
@@ -11,54 +11,54 @@ use crate::load::{Document, Files, ReadError, mentions};
 
 const FLUX_DOMAIN: &str = "toolkit.fluxcd.io";
 const ARGOCD_GROUP: &str = "argoproj.io/";
-/// The kinds of Argo CD: its group has those of Argo's other projects, too.
+/// Kinds of Argo CD. Its API group also has kinds of other Argo projects.
 const ARGOCD_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
-/// The files that `flux bootstrap` writes, and how it names its source.
+/// File names and the source name that `flux bootstrap` uses.
 const FLUX_COMPONENTS: &str = "gotk-components.yaml";
 const FLUX_SYSTEM: &str = "flux-system";
 const GIT_REPOSITORY: &str = "GitRepository";
-/// The namespace in which Argo CD and its Applications usually are.
+/// Usual namespace of Argo CD and its Applications.
 const ARGOCD_NAMESPACE: &str = "argocd";
 
-/// The agents that a repo has manifests of.
+/// Agents with manifests in the repo.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
     pub(super) flux: Option<Flux>,
     pub(super) argocd: Option<Argocd>,
 }
 
-/// The agent of a repo that has only one.
+/// Agent of a repo with a single one.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Agent<'a> {
     Flux(&'a Flux),
     Argocd(&'a Argocd),
 }
 
-/// What tells that Flux applies the repo.
+/// Evidence for Flux, with its settings.
 #[derive(Debug)]
 pub(super) struct Flux {
     pub(super) seen_in: Utf8PathBuf,
-    /// The source that has this repo, if one is known to.
+    /// Source with this repo, if known.
     pub(super) source: Option<SourceRef>,
-    /// The branch that the source fetches.
+    /// Branch that the source fetches.
     pub(super) branch: Option<String>,
-    /// How Secrets are decrypted, where all Kustomizations that do it do it alike.
+    /// Decryption settings, if all Kustomizations with decryption agree.
     pub(super) decryption: Option<Value>,
-    /// What the repo does not decide.
+    /// Settings that the repo leaves open.
     pub(super) open: Vec<String>,
 }
 
-/// What tells that Argo CD applies the repo.
+/// Evidence for Argo CD, with its settings.
 #[derive(Debug)]
 pub(super) struct Argocd {
     pub(super) seen_in: Utf8PathBuf,
-    /// Where it has this repo from, if that is known.
+    /// Source with this repo, if known.
     pub(super) source: Option<ApplicationSource>,
-    /// What the repo does not decide.
+    /// Settings that the repo leaves open.
     pub(super) open: Vec<String>,
 }
 
-/// A source of Flux, as its Kustomizations refer to it.
+/// Reference to a Flux source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceRef {
     pub(super) kind: String,
@@ -71,19 +71,19 @@ pub(super) struct ApplicationSource {
     pub(super) repo_url: String,
     pub(super) target_revision: Option<String>,
     pub(super) project: Option<String>,
-    /// The namespace of the Application, where it is not Argo CD's usual one.
+    /// Namespace of the Application, unless it is the usual one.
     pub(super) namespace: Option<String>,
 }
 
-/// What one document, or the name of a file, says.
+/// Evidence in a document or a file name.
 enum Sign {
-    /// There is Flux.
+    /// Flux is used.
     Flux,
-    /// Flux has a source with this URL, and fetches this branch of it.
+    /// A Flux source with its URL and branch.
     Source(SourceRef, String, Option<String>),
-    /// Flux applies something from this source, and decrypts Secrets so.
+    /// A Flux Kustomization with its source and decryption.
     Used(SourceRef, Option<Value>),
-    /// Argo CD applies something from these.
+    /// An Argo CD object with its sources.
     Argocd(Vec<ApplicationSource>),
 }
 
@@ -105,7 +105,7 @@ struct Metadata {
 }
 
 impl Agents {
-    /// The agent, if there are not two of them.
+    /// Returns the agent, unless the repo has two.
     pub(super) fn only(&self) -> Option<Agent<'_>> {
         match (&self.flux, &self.argocd) {
             (Some(flux), None) => Some(Agent::Flux(flux)),
@@ -114,7 +114,8 @@ impl Agents {
         }
     }
 
-    /// The branch of this repo that they apply, if they agree on one. A revision of Argo CD may be a tag, too.
+    /// Returns the branch of this repo that the agents apply, if they agree. A revision of Argo CD
+    /// may also be a tag, so it has to be a known branch.
     pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
         let of_flux = self.flux.iter().filter_map(|flux| flux.branch.clone());
         let sources = self
@@ -132,11 +133,11 @@ impl Agents {
     }
 }
 
-/// Finds the agents of a repo that is fetched from `remote`.
+/// Finds the agents of a repo with this remote.
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// A file or directory cannot be read.
 pub(super) fn find(
     repo: &Files,
     output: &Utf8Path,
@@ -196,7 +197,7 @@ pub(super) fn find(
                 .iter()
                 .map(|SourceRef { kind, name, .. }| format!("{kind} {name}"));
             flux.open.push(format!(
-                "sourceRef: the source that has this repo, of {}",
+                "sourceRef: the source with this repo: {}",
                 one_of(names)
             ));
         }
@@ -211,7 +212,7 @@ pub(super) fn find(
             .is_some_and(|source| source.kind != GIT_REPOSITORY)
         {
             flux.open.push(
-                "path: where the artifact has this repo's root, if not at its own".to_owned(),
+                "path: the path of this repo's root in the artifact, unless it is the artifact's root".to_owned(),
             );
         }
         match decryptions.as_slice() {
@@ -231,7 +232,7 @@ pub(super) fn find(
     Ok(agents)
 }
 
-/// What an object says of the agents.
+/// Reads the evidence from an object.
 fn sign(object: &Object) -> Option<Sign> {
     let Object {
         api_version,
@@ -290,7 +291,7 @@ fn sign(object: &Object) -> Option<Sign> {
     is_argocd.then(|| Sign::Argocd(sources(spec, namespace.as_ref())))
 }
 
-/// Where an Application or ApplicationSet has its manifests from, charts of Helm excepted.
+/// Returns the sources of an Application or ApplicationSet, except Helm charts.
 fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
     let list = |value: Option<&Value>| {
         value
@@ -310,7 +311,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
     let generators = list(spec.get("generators"))
         .into_iter()
         .filter_map(|generator| generator.get("git").cloned());
-    // What has parameters of an ApplicationSet in it is no value yet.
+    // Values with ApplicationSet parameters are unknown.
     let value = |of: &Value, key: &str| text(of, key).filter(|value| !value.contains("{{"));
     let source = |source: Value| {
         let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
@@ -332,8 +333,8 @@ fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The source of Flux that has this repo: by its URL; else the one of `flux bootstrap`; else the only one. Where the
-/// repo has none, the only one that is used.
+/// Finds the Flux source of this repo: by URL, else the bootstrapped one, else the only one. If the
+/// repo has no sources, it is the only one in use.
 fn own_repository(
     sources: &[(SourceRef, String)],
     used: BTreeSet<SourceRef>,
@@ -354,8 +355,8 @@ fn own_repository(
         .map(|(source, _)| source.clone())
 }
 
-/// Where Argo CD has this repo from: by its URL; else where git has it from; else where all Applications are from. What
-/// Applications of this repo say otherwise than each other is left open, and said.
+/// Finds the Argo CD source of this repo: by URL, else the remote, else the only source. Settings
+/// in which Applications of this repo differ are left open.
 fn own_source(
     sources: BTreeSet<ApplicationSource>,
     remote: Option<&str>,
@@ -406,7 +407,7 @@ fn own_source(
     (by_git().or_else(only), open)
 }
 
-/// Values of which a person is to choose one.
+/// Joins values of which a person has to choose one.
 fn one_of(values: impl Iterator<Item = String>) -> String {
     values.collect::<Vec<_>>().join(" or ")
 }

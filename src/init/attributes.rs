@@ -1,4 +1,4 @@
-//! `.gitattributes`: how reviews show what is generated.
+//! `.gitattributes`: display of generated files in reviews.
 
 use camino::Utf8PathBuf;
 
@@ -23,10 +23,10 @@ pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
         } else {
             Action::Add {
                 lines: missing,
-                place: "at its end".to_owned(),
+                place: "at the end".to_owned(),
             }
         }
     };
-    let note = "reviews fold the generated services, and never the hosts' labels";
+    let note = "folds generated services in reviews, but not the labels of hosts";
     Proposal::new(repo, FILE, note, || wanted.clone(), lacks)
 }

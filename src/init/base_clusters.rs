@@ -1,4 +1,4 @@
-//! The directories of a repo's base clusters, each of which is to be a site.
+//! Directories of a repo's base clusters, each of which becomes a site.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +8,21 @@ use crate::load::{Files, ReadError};
 use crate::settings::{self, Settings};
 use crate::sites::Sites;
 
-/// The file in which `flux bootstrap` says what a cluster applies.
+/// File in which `flux bootstrap` defines what a cluster applies.
 const FLUX_SYNC: &str = "flux-system/gotk-sync.yaml";
-/// The directory in which monorepos keep a directory for each base cluster.
+/// Directory in which monorepos usually keep one directory per base cluster.
 const USUAL: &str = "clusters";
 
-/// The base clusters of a repo, as far as its files tell.
+/// Base clusters of a repo, derived from its files.
 #[derive(Debug)]
 pub(super) enum BaseClusters {
-    /// The repo is one site.
+    /// The repo is a single site.
     One,
-    /// The repo's own settings list them, or have none at the root; each with its output directory.
+    /// The settings list the sites, or the root has none; each with its output directory.
     Known(Vec<(Utf8PathBuf, Utf8PathBuf)>),
     /// Flux was bootstrapped in each of these directories.
     Bootstrapped(BTreeSet<Utf8PathBuf>),
-    /// The directories have a usual place, which decides nothing.
+    /// These directories may be sites, by the usual layout.
     Possible(BTreeSet<Utf8PathBuf>),
 }
 
@@ -30,7 +30,7 @@ pub(super) enum BaseClusters {
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// A file or directory cannot be read.
 pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, ReadError> {
     let sites = Sites::find(repo.clone())?;
     if sites.are_listed {
@@ -71,7 +71,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
 }
 
 impl BaseClusters {
-    /// The output directories.
+    /// Returns the output directories.
     pub(super) fn outputs(&self, output: &Utf8Path) -> Vec<Utf8PathBuf> {
         match self {
             Self::One | Self::Possible(_) => vec![output.to_owned()],
@@ -80,7 +80,7 @@ impl BaseClusters {
         }
     }
 
-    /// The output directory as the readers of the repo are told it.
+    /// Returns the output directory as shown to readers.
     pub(super) fn shown_output(&self, output: &Utf8Path) -> Utf8PathBuf {
         match self {
             Self::One | Self::Possible(_) => output.to_owned(),
@@ -99,7 +99,7 @@ impl BaseClusters {
         }
     }
 
-    /// The list for the settings; of what decides nothing, as a comment.
+    /// Formats the `sites` setting; as a comment if the sites are a guess.
     pub(super) fn setting(&self) -> Option<String> {
         let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
             let lines: String = sites
@@ -107,24 +107,25 @@ impl BaseClusters {
                 .collect();
             format!("{comment}sites:\n{lines}")
         };
-        const ABOUT: &str = "# The base clusters of this repo, each of which is a site with hosts and clusters of its own.\n";
+        const ABOUT: &str =
+            "# Base clusters of this repo. Each is a site with its own hosts and clusters.\n";
         match self {
             Self::One | Self::Known(_) => None,
             Self::Bootstrapped(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter(), ""))),
             Self::Possible(sites) => {
-                let which = "# Nothing here says whether these are the base clusters: if so, each is a site.\n";
+                let which = "# Uncomment this if these are the base clusters: each is a site.\n";
                 Some(format!("{which}{}", list(&mut sites.iter(), "# ")))
             }
         }
     }
 
-    /// Returns whether each has settings of its own, so that the root needs none.
+    /// Reports whether each site has settings of its own, so that the root needs none.
     pub(super) fn have_settings(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 }
 
-/// A text as YAML with quotes, whatever is in it.
+/// Quotes a text for YAML. JSON strings are valid YAML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Where the repo is hosted, and the CI job for that.
+//! Forge of the repo, and its CI job.
 
 use camino::Utf8Path;
 
@@ -6,12 +6,12 @@ use super::{Action, Proposal, entry_of_list, urls};
 use crate::load::{Files, Kind, read_by_others};
 use crate::text::visible::yaml_text;
 
-/// A host of git repos whose CI sipgen knows.
+/// A git forge with a supported CI system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forge {
-    /// GitHub, with Actions.
+    /// GitHub Actions.
     Github,
-    /// GitLab, with its CI.
+    /// GitLab CI/CD.
     Gitlab,
 }
 
@@ -23,12 +23,13 @@ const JOBS: (&str, &str) = (
     ".gitlab/sipgen.yml",
     include_str!("../../examples/gitlab/sipgen.yml"),
 );
-/// The file that GitLab starts from.
+/// File that GitLab CI starts from.
 const PIPELINE: &str = ".gitlab-ci.yml";
 const INCLUDED: &str = "  - local: .gitlab/sipgen.yml\n";
 
 impl Forge {
-    /// The files of its CI, for a repo with this default branch; `None` where nothing decides which one that is.
+    /// Proposes the CI files for a repo with this default branch; `None` if the default branch is
+    /// unknown.
     pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
         let whole = |(path, text): (&str, &str), note| {
             Proposal::new(repo, path, note, || text.to_owned(), |_| Action::Keep)
@@ -38,18 +39,18 @@ impl Forge {
                 let text = on_branch(WORKFLOW.1, branch);
                 vec![whole(
                     (WORKFLOW.0, &text),
-                    "checks every pull request, and comments with its plan",
+                    "checks every pull request and comments with the plan",
                 )]
             }
             Forge::Gitlab => vec![
                 whole(
                     JOBS,
-                    "checks every merge request, and comments with its plan",
+                    "checks every merge request and comments with the plan",
                 ),
                 Proposal::new(
                     repo,
                     PIPELINE,
-                    "includes those jobs",
+                    "includes these jobs",
                     || format!("include:\n{INCLUDED}"),
                     |there| {
                         if there.contains(JOBS.0) {
@@ -64,10 +65,10 @@ impl Forge {
     }
 }
 
-/// The line of the workflow with its branch.
+/// Line of the workflow with its branch.
 const ON_BRANCH: &str = "    branches: [main]\n";
 
-/// Returns the workflow for another default branch than `main`.
+/// Sets the default branch in the workflow.
 fn on_branch(text: &str, branch: Option<&str>) -> String {
     let line = match branch {
         Some(branch) => format!("    branches: [{}]\n", plain_or_quoted(branch)),
@@ -91,7 +92,7 @@ fn plain_or_quoted(branch: &str) -> String {
     }
 }
 
-/// The forges that a repo is made for: the one that it is fetched from by `remote`; else those that it has files for.
+/// Recognises forges by the host name of `remote`, else by the repo's files.
 pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
     let host = remote.and_then(urls::host_of).unwrap_or_default();
     let names = |forge: &str| host.split('.').any(|label| label.contains(forge));

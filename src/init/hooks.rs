@@ -1,11 +1,11 @@
-//! `.pre-commit-config.yaml`: a commit has what its inputs make.
+//! `.pre-commit-config.yaml`: refuses commits with stale output.
 
 use super::{Action, Proposal, entry_of_list};
 use crate::load::Files;
 
 const FILE: &str = ".pre-commit-config.yaml";
 
-/// The hook. It runs whatever a commit changes: one that only deletes a SIPCluster has no file to give to a hook.
+/// The hook always runs, because pre-commit passes no file if a commit only deletes a SIPCluster.
 const ENTRY: &str = "  - repo: local
     hooks:
       - id: sipgen-check
@@ -35,7 +35,7 @@ pub(super) fn propose(repo: &Files) -> Proposal {
     Proposal::new(
         repo,
         FILE,
-        "a hook for pre-commit that refuses a stale commit",
+        "pre-commit hook that refuses commits with stale output",
         text,
         lacks,
     )

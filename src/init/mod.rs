@@ -1,11 +1,11 @@
-//! What a repo needs so that sipgen is run in it: settings, a hook, a CI job, attributes, a page for its readers.
+//! Repo setup for sipgen: settings, hook, CI job, Git attributes and a page for readers.
 //!
-//! * `agents`: whether Flux or Argo CD applies the repo, as its manifests tell.
-//! * `base_clusters`: the directories of the repo's base clusters, each of which is a site.
-//! * `forge`: where the repo is hosted, and the CI job for that.
+//! * `agents`: recognises Flux or Argo CD by the manifests in the repo.
+//! * `base_clusters`: finds the directories of base clusters, each of which is a site.
+//! * `forge`: recognises GitHub or GitLab, and proposes the CI job.
 //! * `settings_file`, `hooks`, `attributes`, `page`: the other files.
 //!
-//! Nothing is asked and nothing is overwritten: of a file that is there already, the lines are named that it lacks.
+//! It never prompts and never overwrites: for an existing file, the missing lines are listed.
 //! Nothing is written here either; see [`changes`].
 
 mod agents;
@@ -27,40 +27,40 @@ use crate::settings::{self, Settings};
 
 pub use forge::{Forge, forges};
 
-/// One file that a repo needs.
+/// A file that a repo requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Its path, relative to the repo's root.
+    /// Path relative to the repo's root.
     pub path: Utf8PathBuf,
-    /// What it is for, and what it was made from.
+    /// Purpose of the file, and its source.
     pub note: String,
-    /// What there is to do.
+    /// Action to take.
     pub action: Action,
 }
 
-/// What there is to do for a file.
+/// Action to take for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It is not there; this is its text.
+    /// Create the missing file with this text.
     Create(String),
-    /// It is there, and lacks these lines.
+    /// Add lines to an existing file.
     Add {
-        /// The lines.
+        /// Missing lines.
         lines: String,
-        /// Where they belong.
+        /// Position for the lines.
         place: String,
     },
-    /// It is there, with all it needs.
+    /// Keep an existing file that is complete.
     Keep,
-    /// Something that is no plain file is in its place, or above it.
+    /// Do nothing, because this path on the way is not a regular file or directory.
     Blocked(Utf8PathBuf),
 }
 
-/// Proposes the files of a repo, which is fetched from `remote`, has these branches and the CI of `forges`, file by file.
+/// Proposes files for a repo with this remote, these branches and these forges.
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// A file or directory cannot be read.
 pub fn propose(
     repo: &Files,
     settings: &Settings,
@@ -96,7 +96,7 @@ pub fn propose(
     Ok(proposals)
 }
 
-/// The files to create.
+/// Returns the files to create.
 pub fn changes(proposals: &[Proposal]) -> Changes {
     let created = proposals
         .iter()
@@ -115,8 +115,8 @@ pub fn changes(proposals: &[Proposal]) -> Changes {
     }
 }
 
-/// The directory that sipgen is to write: another one than by default, where a repo without settings has files of its
-/// own in that one, as many repos with kustomizations do.
+/// Chooses the output directory. A repo without settings may have files of its own in the default
+/// one, as many repos with kustomizations do; then it is another one.
 fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
     const OTHER: &str = "sipgen";
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
@@ -133,7 +133,8 @@ fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
 }
 
 impl Proposal {
-    /// Proposes a file: all of it where it is missing; else what `lacks` says of the text that is there.
+    /// Proposes a file: the whole text if it is missing, else the action that `lacks` returns for
+    /// the existing text.
     fn new(
         repo: &Files,
         path: &str,
@@ -158,7 +159,8 @@ impl Proposal {
     }
 }
 
-/// What is above a path and is no directory: a link may lead out of the repo.
+/// Returns the topmost path above `path` that is not a directory. It may be a symbolic link that
+/// leads out of the repo.
 fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
     let above = path
         .ancestors()
@@ -168,8 +170,8 @@ fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
     above.filter(blocks).last().map(Utf8Path::to_owned)
 }
 
-/// Adds an entry to the list under a top-level key of a YAML text: the lines, indented as the entries there are; with
-/// the key where there is none.
+/// Adds an entry to the list under a top-level key of a YAML text, indented like the existing
+/// entries; adds the key if it is missing.
 fn entry_of_list(there: &str, key: &str, entry: &str) -> Action {
     let mut lines = there.lines().skip_while(|line| {
         !line
@@ -179,7 +181,7 @@ fn entry_of_list(there: &str, key: &str, entry: &str) -> Action {
     if lines.next().is_none() {
         return Action::Add {
             lines: format!("{key}:\n{entry}"),
-            place: "at its end".to_owned(),
+            place: "at the end".to_owned(),
         };
     }
     let first = lines

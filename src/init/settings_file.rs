@@ -17,9 +17,9 @@ pub(super) fn propose(
 ) -> Proposal {
     let gitops = gitops(agents);
     let mut note = match agents.only() {
-        Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by {}", flux.seen_in),
+        Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by `{}`", flux.seen_in),
         Some(Agent::Argocd(argocd)) => {
-            format!("settings; Argo CD was recognised by {}", argocd.seen_in)
+            format!("settings; Argo CD was recognised by `{}`", argocd.seen_in)
         }
         None => "settings".to_owned(),
     };
@@ -28,19 +28,17 @@ pub(super) fn propose(
         BaseClusters::Known(sites) => note.push_str(&format!("; {}", counted(sites.len(), "site"))),
         BaseClusters::Bootstrapped(sites) => {
             note.push_str(&format!(
-                "; {}, in each of which Flux was bootstrapped",
+                "; {}, each with its own Flux bootstrap",
                 counted(sites.len(), "site")
             ));
         }
-        BaseClusters::Possible(_) => {
-            note.push_str("; whether the repo is several sites is for you to say: see `sites`")
-        }
+        BaseClusters::Possible(_) => note.push_str("; it may have several sites: see `sites`"),
     }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
             Action::Add {
                 lines: lines.clone(),
-                place: "at its end".to_owned(),
+                place: "at the end".to_owned(),
             }
         }
         _ => Action::Keep,
@@ -54,18 +52,18 @@ pub(super) fn propose(
     )
 }
 
-/// What the settings say of the agent.
+/// Settings of the agent.
 enum Gitops {
     Decided(String),
-    /// For a person to decide.
+    /// Comment for a person to decide.
     Open(String),
 }
 
-/// The agent's part of the settings.
+/// Formats the agent's settings.
 fn gitops(agents: &Agents) -> Gitops {
     let open = |why: &str| {
         Gitops::Open(format!(
-            "# {why} Say which agent applies\n# what is generated, and sipgen writes its objects, too.\n\
+            "# {why} Choose the agent that\n# applies the output, and sipgen writes its objects as well.\n\
              # gitops: flux\n\
              # flux:\n#   sourceRef: {{kind: GitRepository, name: flux-system}}\n\
              # gitops: argocd\n\
@@ -76,7 +74,7 @@ fn gitops(agents: &Agents) -> Gitops {
         Some(Agent::Flux(flux)) => {
             if flux.source.is_none() && !flux.open.is_empty() {
                 return open(&format!(
-                    "Flux was recognised; the repo does not decide {}.",
+                    "Flux was recognised; the repo leaves {} open.",
                     flux.open.join(", ")
                 ));
             }
@@ -126,28 +124,28 @@ fn gitops(agents: &Agents) -> Gitops {
                 entry("  ", "namespace", namespace.as_ref()),
                 undecided(&argocd.open),
             )),
-            None => open("Argo CD was recognised, but not the URL that it has this repo from."),
+            None => open("Argo CD was recognised, but not its URL of this repo."),
         },
-        None if agents.flux.is_some() => open("There are manifests of Flux and of Argo CD here."),
-        None => open("There are neither manifests of Flux here nor of Argo CD."),
+        None if agents.flux.is_some() => open("This repo has manifests of both Flux and Argo CD."),
+        None => open("This repo has no manifests of Flux or Argo CD."),
     }
 }
 
-/// Comments about settings that the repo does not decide.
+/// Formats comments about settings that the repo leaves open.
 fn undecided(open: &[String]) -> String {
     open.iter()
-        .map(|line| format!("  # The repo does not decide this; say it here.\n  # {line}\n"))
+        .map(|line| format!("  # The repo leaves this open; set it here.\n  # {line}\n"))
         .collect()
 }
 
-/// A line of a mapping; none without a value.
+/// Formats a line of a mapping; empty without a value.
 fn entry(indent: &str, key: &str, value: Option<&String>) -> String {
     value.map_or(String::new(), |value| {
         format!("{indent}{key}: {}\n", quoted(value))
     })
 }
 
-/// A text as YAML with quotes, whatever is in it.
+/// Quotes a text for YAML. JSON strings are valid YAML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -162,19 +160,19 @@ fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
         format!("output: {}\n", quoted(output.as_str()))
     };
     let gitops = match gitops {
-        Gitops::Decided(lines) => format!("# The agent that applies what is generated.\n{lines}"),
+        Gitops::Decided(lines) => format!("# The agent that applies the output.\n{lines}"),
         Gitops::Open(comment) => comment.clone(),
     };
     format!(
-        "# The settings of sipgen. Everything has a default that works: what is a comment shows it.\n\n\
-         {sites}# The directory that sipgen writes, and nobody else.\n{output}\n\
-         # A host is declared when a kustomization.yaml of this repo reaches it, else observed: auto.\n\
-         # To take every host for one of them, write declared or observed.\n\
+        "# Settings of sipgen. All of them are optional; comments show the defaults.\n\n\
+         {sites}# Output directory, written by sipgen only.\n{output}\n\
+         # auto: a host is declared if a kustomization.yaml of this repo reaches it, else observed.\n\
+         # declared or observed: the same for all hosts.\n\
          # inventory:\n#   mode: auto\n\n\
-         # How their labels reach declared hosts: overlay, which an agent applies in place of their directory; or\n\
-         # component, for a kustomization of yours that renders them together with other things.\n\
+         # Form of the labels of declared hosts: overlay, which an agent applies instead of their directory; or\n\
+         # component, for a kustomization of yours that renders them together with other objects.\n\
          # hosts:\n#   form: overlay\n\n\
-         # How jump hosts get at their hosts' BMC credentials: reference, external-secrets or none.\n\
+         # Access of jump hosts to BMC credentials: reference, external-secrets or none.\n\
          # credentials: reference\n\n\
          {gitops}"
     )

@@ -2,14 +2,14 @@
 
 use crate::text::credentials;
 
-/// Which repo a URL means, however it is reached: by https, by ssh, or as git writes ssh in short.
+/// Normalises a URL to `host/path`, whether it uses HTTPS, SSH, or git's short SSH form.
 pub(super) fn identity(url: &str) -> Option<String> {
     let (rest, is_short) = url
         .split_once("://")
         .map_or((url, true), |(_, rest)| (rest, false));
     let (authority, path) = rest.split_once(if is_short { ':' } else { '/' })?;
     if authority.contains('/') {
-        // A path with a colon in it.
+        // A path with a colon.
         return None;
     }
     let host = host(authority);
@@ -18,12 +18,13 @@ pub(super) fn identity(url: &str) -> Option<String> {
     (!host.is_empty() && !path.is_empty()).then(|| format!("{}/{path}", host.to_ascii_lowercase()))
 }
 
-/// The host of the repo that a URL means.
+/// Returns the host of a repo's URL.
 pub(super) fn host_of(url: &str) -> Option<String> {
     identity(url)?.split('/').next().map(str::to_owned)
 }
 
-/// A URL as it may be written into a file: without the user and password that some have for https.
+/// Removes user and password from an HTTPS URL, and the password from an SSH URL. URLs with other
+/// credentials are refused.
 pub(super) fn without_credentials(url: &str) -> Option<String> {
     identity(url)?;
     let plain = match url.split_once("://") {
@@ -48,7 +49,7 @@ pub(super) fn without_credentials(url: &str) -> Option<String> {
     plain.filter(|url| credentials::found(url, false).is_none())
 }
 
-/// The host of an authority, without user and port.
+/// Returns the host of an authority, without user and port.
 fn host(authority: &str) -> &str {
     let (_, address) = authority.rsplit_once('@').unwrap_or(("", authority));
     match address.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! What the generators of kustomizations make, and where builds put it.
+//! ConfigMap and Secret generators of kustomizations, and the builds that reach them.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -9,11 +9,11 @@ use crate::finding::{Origin, Place, Step};
 /// A generator of a kustomization that a build reaches.
 #[derive(Debug)]
 pub struct Generated<'a> {
-    /// The kustomization.
+    /// Kustomization that has it.
     pub origin: &'a Origin,
     /// The generator.
     pub generator: &'a Generator,
-    /// How builds reach it.
+    /// Builds that reach it.
     pub reaches: &'a [Reach],
     directory: &'a Utf8Path,
     list: &'static str,
@@ -21,12 +21,12 @@ pub struct Generated<'a> {
 }
 
 impl Generated<'_> {
-    /// Returns whether it makes a Secret.
+    /// Returns whether it generates a Secret.
     pub fn is_secret(&self) -> bool {
         self.list == "secretGenerator"
     }
 
-    /// The place of an entry of a list that the generator has.
+    /// Returns the place of an entry in one of the generator's lists.
     pub fn place(&self, list: &str, index: usize) -> Place {
         self.origin.at([
             Step::from(self.list),
@@ -36,20 +36,20 @@ impl Generated<'_> {
         ])
     }
 
-    /// The place of the name of what it makes.
+    /// Returns the place of the generated object's name.
     pub fn place_of_name(&self) -> Place {
         self.origin
             .at([Step::from(self.list), self.index.into(), "name".into()])
     }
 
-    /// A file that the generator names, relative to the repo's root.
+    /// Resolves a file of the generator relative to the repo's root.
     pub fn path(&self, file: &str) -> Option<Utf8PathBuf> {
         join(self.directory, file)
     }
 }
 
 impl Builds {
-    /// The generators of all kustomizations, in the order of their directories.
+    /// Returns the generators of all kustomizations, sorted by directory.
     pub fn generated(&self) -> impl Iterator<Item = Generated<'_>> {
         self.nodes.iter().flat_map(|(directory, node)| {
             let own = &node.kustomization;

@@ -1,4 +1,5 @@
-//! Questions about a kustomization somewhere in a build: what it has there, and who lists it.
+//! Queries about a kustomization inside a build: the files it has by then, and the entries that
+//! list it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,42 +10,42 @@ use super::{Builds, Effect, Reach, Root, children, join, walk};
 use crate::finding::{Place, Step};
 use crate::load::Files;
 
-/// A place in a kustomization that lists another directory.
+/// An entry of a kustomization that lists another directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// The directory of the kustomization.
+    /// Directory of the kustomization.
     pub directory: &'a Utf8Path,
-    /// Where it lists it.
+    /// Place of the entry.
     pub place: Place,
-    /// What it lists it among.
+    /// List that has the entry.
     pub among: Among,
 }
 
-/// What a kustomization lists a directory among.
+/// The list of a kustomization that has an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
-    /// Its resources.
+    /// `resources` or `bases`.
     Resources,
-    /// Its components, of which so many come before it.
+    /// `components`, with the number of entries before it.
     Components(usize),
-    /// The components of what is a component itself.
+    /// `components` of a Component.
     ComponentsOfComponent,
 }
 
 impl Builds {
-    /// The outermost kustomizations.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &Root> {
         self.roots.iter()
     }
 
-    /// The directories of all kustomizations.
+    /// Returns the directories of all kustomizations.
     pub fn directories(&self) -> impl Iterator<Item = &Utf8Path> {
         self.nodes.keys().map(Utf8PathBuf::as_path)
     }
 
-    /// The files that a build of a directory reaches by its resources and by so many of its components, with the
-    /// namespaces that everything below the directory gives them. What the directory itself does to namespaces comes
-    /// after that: this is what the next one of its components finds.
+    /// Returns the files that a directory's resources and its first `components` components reach.
+    ///
+    /// Namespaces are those set below the directory. Its own `namespace` is left out, because it
+    /// runs after all components: this is the input of the next component.
     pub fn before_component(
         &self,
         directory: &Utf8Path,
@@ -65,12 +66,12 @@ impl Builds {
         reached
     }
 
-    /// The files that a build of a directory reaches.
+    /// Returns the files that a directory's build reaches.
     pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<Reach>> {
         self.before_component(directory, usize::MAX)
     }
 
-    /// The directories of the kustomizations that a build of a directory is made of, itself included.
+    /// Returns the directories of the kustomizations in a directory's build, including itself.
     pub fn made_of<'a>(&'a self, directory: &'a Utf8Path) -> BTreeSet<&'a Utf8Path> {
         let mut seen = BTreeSet::new();
         let mut pending = vec![directory];
@@ -82,8 +83,11 @@ impl Builds {
         seen
     }
 
-    /// The kustomizations that may give hosts other names and namespaces than is known here, and the field by which: such
-    /// as reach one of the `hosts`' files, or belong to the build of one of the `built` directories.
+    /// Returns the first kustomization that may rename hosts or move them to another namespace, and
+    /// the field that does.
+    ///
+    /// It counts if it reaches one of the `hosts`' files or belongs to the build of a directory in
+    /// `built`.
     pub fn that_may_rename<'a>(
         &'a self,
         repo: &Files,
@@ -101,7 +105,7 @@ impl Builds {
         self.nodes.iter().find_map(|(directory, node)| {
             let text = |path: &str| repo.text(&join(directory, path)?);
             let field = node.kustomization.field_that_may_rename(text)?;
-            // A component changes what the others of its build reach.
+            // A component changes what other entries of its build reach.
             let concerns_hosts = built.contains(directory.as_path())
                 || reaches_hosts(directory)
                 || node.is_component()
@@ -113,11 +117,12 @@ impl Builds {
         })
     }
 
-    /// The lowest kustomization of a root's build that reaches all of some files, with the number of its components.
+    /// Returns the lowest kustomization of a root's build that reaches all given files, with its
+    /// number of components.
     pub fn lowest(&self, root: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> (Utf8PathBuf, usize) {
         let mut lowest = root.to_owned();
         let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
-        // A cycle has no bottom.
+        // The set ends the descent in a cycle.
         while seen.insert(lowest.clone()) {
             let resources = self
                 .nodes
@@ -145,18 +150,19 @@ impl Builds {
         (lowest, components)
     }
 
-    /// Where the end of a list in a kustomization is, or the kustomization itself where it has no such list.
+    /// Returns the place of a list in a kustomization, or of the kustomization if it has no such
+    /// list.
     pub fn place_in(&self, directory: &Utf8Path, list: &str) -> Option<Place> {
         self.nodes.get(directory).map(|node| node.origin.at([list]))
     }
 
-    /// Where a root lists what it renders.
+    /// Returns the place of a root's `resources`.
     pub fn resources_of(&self, root: &Root) -> Place {
         self.place_in(&root.directory, "resources")
             .unwrap_or_else(|| Place::File(root.file.clone()))
     }
 
-    /// The places that list directories below one, with those, sorted.
+    /// Returns the listed directories below `top`, each with the entry that lists it, sorted.
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
         let mut found = Vec::new();
         for (directory, node) in &self.nodes {

@@ -1,9 +1,13 @@
-//! Which files a `kustomize build` of the repo reaches, from where, and with which namespace.
+//! Model of `kustomize build`: the files that each build reaches, from where, and with which
+//! namespace.
 //!
-//! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
-//! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test. `levels`
-//! looks at builds from a kustomization within, `generators` at what they generate, and `strict` tells which
-//! kustomizations kustomize refuses to read.
+//! kustomize itself is not run, because it takes minutes on an inventory of thousands of hosts.
+//! Tests compare the model with the real kustomize.
+//!
+//! - `levels`: queries about a kustomization inside a build
+//! - `generators`: generated ConfigMaps and Secrets
+//! - `strict`: kustomizations that kustomize refuses to read
+//! - `evaluate`: the objects that a build delivers
 
 mod evaluate;
 mod generators;
@@ -25,7 +29,7 @@ pub use generators::Generated;
 pub use levels::{Among, Listing};
 pub(crate) use strict::{Refusal, refusal};
 
-/// All builds of a repo: its outermost kustomizations and what they reach.
+/// The builds of a repo: the outermost kustomizations and the files that they reach.
 #[derive(Debug, Default)]
 pub struct Builds {
     roots: Vec<Root>,
@@ -34,30 +38,30 @@ pub struct Builds {
     nodes: BTreeMap<Utf8PathBuf, Node>,
 }
 
-/// An outermost kustomization: no other one of the repo has it among its resources.
+/// An outermost kustomization: no other kustomization of the repo lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Its directory, relative to the repo's root; empty for the root itself.
+    /// Directory relative to the repo's root; empty for the root itself.
     pub directory: Utf8PathBuf,
     /// Its file.
     pub file: Arc<Utf8Path>,
 }
 
-/// One way in which a build reaches a file.
+/// A path by which a build reaches a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reach {
-    /// Index of the root, see [`Builds::root`].
+    /// Index of the root, for [`Builds::root`].
     pub root: usize,
-    /// The joint effect of the kustomizations on the way; the outermost wins.
+    /// Joint effect of the kustomizations on the path; the outermost wins.
     pub effect: Effect,
 }
 
 /// A change of names and namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Effect {
-    /// The namespace that a build gives, with the kustomization that says so.
+    /// Namespace that a build sets, and the kustomization that sets it.
     pub namespace: Option<(String, Arc<Utf8Path>)>,
-    /// A kustomization that renames what it builds.
+    /// Kustomization that sets a name prefix or suffix.
     pub renamed_by: Option<Arc<Utf8Path>>,
 }
 
@@ -67,18 +71,19 @@ struct Node {
     file: Arc<Utf8Path>,
     kustomization: Kustomization,
     resources: Vec<Utf8PathBuf>,
-    /// The directories of its components: they transform what it has, too.
+    /// Directories of its components, which also transform its resources.
     components: Vec<Utf8PathBuf>,
-    /// Its own file, when it generates something: it stands for that among what builds reach.
+    /// Its own file if it has generators. The file stands for the generated objects in
+    /// [`Builds::reach`].
     generates: Option<Utf8PathBuf>,
-    /// The effect of its own fields.
+    /// Effect of its own fields.
     own: Effect,
-    /// The effect on a build that lists it as a component, including its own components.
+    /// Effect on a build that lists it as a component, including its own components.
     as_component: Effect,
 }
 
 impl Effect {
-    /// Reads the effect of a kustomization's own fields.
+    /// Returns the effect of a kustomization's own fields.
     fn of(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
         let namespace = kustomization
             .namespace
@@ -92,7 +97,8 @@ impl Effect {
         }
     }
 
-    /// Adds what runs earlier in a build, and so counts only where this changes nothing.
+    /// Adds an effect that runs earlier in the build. It counts only where this one changes
+    /// nothing.
     fn after(&mut self, earlier: &Effect) {
         if self.namespace.is_none() {
             self.namespace.clone_from(&earlier.namespace);
@@ -104,12 +110,12 @@ impl Effect {
 }
 
 impl Node {
-    /// Whether it works only inside another build.
+    /// Returns whether it is a Component, which is built only as part of another kustomization.
     fn is_component(&self) -> bool {
         self.kustomization.kind.as_deref() == Some("Component")
     }
 
-    /// Where it lists a file or the directory of a kustomization.
+    /// Returns the place that lists a file or the directory of a kustomization.
     fn place_of_listed(&self, path: &Utf8Path) -> Option<Place> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
@@ -126,17 +132,18 @@ impl Node {
         })
     }
 
-    /// What it lists, directories and files alike.
+    /// Returns the listed files and directories.
     fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.resources.iter().chain(&self.components)
     }
 }
 
-/// Sets the effect of each kustomization as a component. It is incomplete in a cycle, which is refused.
+/// Sets the effect of each kustomization as a component. Cycles, where it stays incomplete, are
+/// refused elsewhere.
 fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
     let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
     for start in nodes.keys().cloned().collect::<Vec<_>>() {
-        // A directory is on the stack twice: to be entered, and below its components, to be left.
+        // Each directory is pushed twice: to enter it, and below its components, to leave it.
         let mut pending = vec![(start, false)];
         while let Some((directory, leave)) = pending.pop() {
             let Some(node) = nodes.get(&directory) else {
@@ -167,7 +174,7 @@ fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
 }
 
 impl Builds {
-    /// Works out the builds from all kustomizations of a repo. Cycles are findings.
+    /// Derives the builds from all kustomizations of a repo. Reports cycles.
     pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
         let mut nodes: BTreeMap<Utf8PathBuf, Node> = BTreeMap::new();
         let mut patches = BTreeSet::new();
@@ -211,16 +218,17 @@ impl Builds {
                 findings.push(
                     Finding::new(
                         Code::TwoKustomizations,
-                        "there are two kustomizations in one directory, which kustomize refuses",
+                        "the directory has two kustomization files, which kustomize refuses",
                     )
                     .at(Place::File(origin.file))
                     .see(Place::File(other.file), "the other one")
-                    .help("merge them into one"),
+                    .help("merge the files, or delete one"),
                 );
             }
         }
 
         join_effects(&mut nodes);
+        // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
             .flat_map(Node::listed)
@@ -254,28 +262,28 @@ impl Builds {
             Finding::new(
                 Code::KustomizationCycle,
                 format!(
-                    "{} has itself among its resources, directly or through others",
+                    "`{}` lists itself, directly or through other kustomizations",
                     node.file
                 ),
             )
             .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
-            .help("kustomize cannot build a cycle; remove one of the references")
+            .help("remove one of the references; kustomize cannot build a cycle")
         }));
         builds.nodes = nodes;
         (builds, findings)
     }
 
-    /// The ways in which builds reach a file; none when no build does.
+    /// Returns the paths by which builds reach a file, or none.
     pub fn reach(&self, file: &Utf8Path) -> &[Reach] {
         self.reached.get(file).map_or(&[], Vec::as_slice)
     }
 
-    /// The paths of all that builds reach, other than kustomizations.
+    /// Returns all files that builds reach, without kustomizations that generate nothing.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.reached.keys()
     }
 
-    /// Where a kustomization lists a path that builds reach, and that kustomization's file.
+    /// Returns the place that lists a reached path, and the kustomization's file.
     pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
         let found = self
             .nodes
@@ -284,8 +292,10 @@ impl Builds {
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
 
-    /// The ways in which builds reach a document; what is rendered already, no build reaches any more. What builds have
-    /// been asked about has the namespace that they give.
+    /// Returns the paths by which builds reach a document.
+    ///
+    /// Rendered documents are reached by no build. Documents delivered by an evaluated build
+    /// already have their final namespace, so their effect is empty.
     pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [Reach]> {
         if origin.is_rendered() {
             return Cow::Borrowed(&[]);
@@ -309,7 +319,7 @@ impl Builds {
         }
     }
 
-    /// The outermost kustomizations whose builds have a directory's in them, by index; itself, if it is one.
+    /// Returns the indices of the roots whose builds include a directory; a root includes itself.
     pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
         let has = |(_, root): &(usize, &Root)| self.made_of(&root.directory).contains(directory);
         self.roots
@@ -320,12 +330,12 @@ impl Builds {
             .collect()
     }
 
-    /// The root with an index that a [`Reach`] has.
+    /// Returns the root with the index of a [`Reach`].
     pub fn root(&self, index: usize) -> &Root {
         &self.roots[index]
     }
 
-    /// Where a kustomization, by its file, gives a namespace to what it builds.
+    /// Returns the place of `namespace` in a kustomization file.
     pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
         self.node_of(file).map_or_else(
             || Place::File(file.clone()),
@@ -333,7 +343,7 @@ impl Builds {
         )
     }
 
-    /// Where a kustomization, by its file, renames what it builds.
+    /// Returns the place of `namePrefix` or `nameSuffix` in a kustomization file.
     pub fn place_of_renaming(&self, file: &Arc<Utf8Path>) -> Place {
         let field = |node: &Node| {
             let has_prefix = node
@@ -357,20 +367,22 @@ impl Builds {
         self.nodes.get(file.parent().unwrap_or(Utf8Path::new("")))
     }
 
-    /// Whether there is a kustomization in a directory.
+    /// Returns whether a directory has a kustomization.
     pub fn has_kustomization(&self, directory: &Utf8Path) -> bool {
         self.nodes.contains_key(directory)
     }
 
-    /// Whether a file is a patch, which looks like an object but is none.
+    /// Returns whether a file is used only as a patch. Patches look like objects.
     pub fn is_patch(&self, file: &Utf8Path) -> bool {
         self.patches.contains(file) && self.reach(file).is_empty()
     }
 }
 
-/// What a kustomization lists, each with what happens to it on the way in: its components run one after the other, each
-/// on what is there by then. The last one to give a namespace wins, and what a component brings is seen by itself and
-/// those behind it. Of the components the first ones count.
+/// Returns the entries of a kustomization, each with the effect on it; only the first `components`
+/// components count.
+///
+/// Components run in order, each on everything accumulated so far. The last namespace wins.
+/// Resources of a component are changed by that component and later ones only.
 fn children<'a>(
     nodes: &'a BTreeMap<Utf8PathBuf, Node>,
     node: &'a Node,
@@ -394,9 +406,10 @@ fn children<'a>(
     children
 }
 
-/// Goes down from what a kustomization lists. An outer namespace wins over an inner one, as in kustomize, where the
-/// outer transformer runs last. A directory is entered once for every different thing that happens to it on the way,
-/// however many ways there are, and so cycles end.
+/// Walks down from the listed entries.
+///
+/// An outer namespace wins over an inner one, because kustomize runs the outer transformer last. A
+/// directory is entered once per distinct effect, however many paths lead there, so cycles end.
 fn walk<'a>(
     nodes: &'a BTreeMap<Utf8PathBuf, Node>,
     listed: Vec<(&'a Utf8PathBuf, Reach)>,
@@ -418,14 +431,16 @@ fn walk<'a>(
     }
 }
 
-/// One kustomization of every cycle, and the one among those that it lists by which it comes back to itself.
+/// Returns one kustomization of each cycle, and its entry that leads back to itself.
 fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
     let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
+    // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
+    // the stack.
     let mut found = Vec::new();
     for start in nodes.keys() {
         let mut path: Vec<&Utf8PathBuf> = Vec::new();
         let mut depths: HashMap<&Utf8PathBuf, usize> = HashMap::new();
-        // A directory is on the stack twice: to be entered, and below what it lists, to be left.
+        // Each directory is pushed twice: to enter it, and below its entries, to leave it.
         let mut pending = vec![(start, false)];
         while let Some((directory, leave)) = pending.pop() {
             if leave {
@@ -437,6 +452,7 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
             let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
                 continue;
             };
+            // The directory is on the current path: a cycle.
             if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
                 found.push((node, next.unwrap_or(node)));
@@ -451,8 +467,9 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
     found
 }
 
-/// A path as a kustomization writes it, relative to the repo's root; `None` for remote ones, inline texts and
-/// such that leave the repo.
+/// Resolves a kustomization's path relative to the repo's root.
+///
+/// Returns `None` for remote paths, inline texts and paths that leave the repo.
 pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
     if path.contains("://") || path.contains('\n') || path.starts_with('/') {
         return None;
@@ -473,7 +490,7 @@ mod tests {
     use super::*;
     use crate::load::Files;
 
-    /// Builds of kustomizations given as (directory, text).
+    /// Returns the builds of kustomizations given as (directory, text).
     fn builds(kustomizations: &[(&str, &str)]) -> (Builds, Vec<Finding>) {
         let dir = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(dir.path()).unwrap();

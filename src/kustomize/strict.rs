@@ -1,7 +1,8 @@
 //! Kustomizations that kustomize refuses to read.
 //!
-//! kustomize goes through YAML 1.1 and Go's `encoding/json`: plain `n`, `on` and `yes` are booleans, a field must be
-//! known, and its value must have the field's type. `EnforceFields` and `CheckEmpty` of its `api/types` come after that.
+//! kustomize decodes them by YAML 1.1 and Go's `encoding/json`. Plain `n`, `on` and `yes` are
+//! booleans, unknown fields are errors, and each value must have its field's type. `EnforceFields`
+//! and `CheckEmpty` of its `api/types` run after that.
 
 use yaml_serde::Value;
 
@@ -14,13 +15,13 @@ const COMPONENT: &str = "Component";
 const API_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
-/// The reason why kustomize refuses a kustomization, and where it stands.
+/// The reason why kustomize refuses a kustomization, and its place.
 pub(crate) struct Refusal {
     pub(crate) why: String,
     pub(crate) place: Place,
 }
 
-/// The type of a value as kustomize reads it.
+/// The type of a value as kustomize decodes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Null,
@@ -44,7 +45,7 @@ impl Found {
     }
 }
 
-/// Returns why kustomize refuses a kustomization that was decoded to this value; none where it reads it.
+/// Returns why kustomize refuses a kustomization that was decoded to `written`.
 pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusal> {
     let plain = Plain::of(document);
     let reader = Reader { plain: &plain };
@@ -64,7 +65,7 @@ pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusa
     })
 }
 
-/// A reason with the route to the value, or to the key, that is wrong.
+/// A reason, the route to it, and whether the key (not the value) is wrong.
 type Refused = (String, Vec<Step>, bool);
 
 struct Reader<'d> {
@@ -72,7 +73,7 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
-    /// Returns the first thing in a value that is not of its type.
+    /// Returns the first value or key that has the wrong type or is unknown.
     fn check(&self, value: &Value, wanted: Type, route: &mut Vec<Step>) -> Option<Refused> {
         let found = self.found(value, route);
         let fits = match wanted {
@@ -82,6 +83,7 @@ impl Reader<'_> {
             Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => found == Found::Mapping,
             Type::List(_) => found == Found::List,
         };
+        // `encoding/json` accepts null for every type.
         if !fits && found != Found::Null {
             let should_be = match wanted {
                 Type::Text => "a string",
@@ -139,7 +141,7 @@ impl Reader<'_> {
                     true,
                 )),
             },
-            // kustomize writes such a key without quotes, and cannot read it back.
+            // kustomize writes such a key without quotes and cannot read it back.
             Type::Labels
                 if matches!(
                     read_by_others(key),
@@ -147,7 +149,7 @@ impl Reader<'_> {
                 ) || self.is_switch(key, route) =>
             {
                 let why = format!(
-                    "the key `{key}` of `{}` is not a string to kustomize",
+                    "`{key}` in `{}` must be quoted, because kustomize does not read the key as a string",
                     shown(&route[..route.len() - 1])
                 );
                 Some((why, route.clone(), true))
@@ -156,7 +158,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether a key is a boolean of YAML 1.1, which kustomize reads as `true` or `false`.
+    /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
+    /// `false`.
     fn is_switch(&self, key: &str, route: &[Step]) -> bool {
         read_by_others(key) == Some(Reading::Switch) && self.plain.has_key(route)
     }
@@ -181,7 +184,7 @@ impl Reader<'_> {
     }
 }
 
-/// Looks at what is one step further down the route.
+/// Calls `look` one step further down the route.
 fn within<T>(route: &mut Vec<Step>, step: Step, look: impl FnOnce(&mut Vec<Step>) -> T) -> T {
     route.push(step);
     let found = look(route);
@@ -189,7 +192,7 @@ fn within<T>(route: &mut Vec<Step>, step: Step, look: impl FnOnce(&mut Vec<Step>
     found
 }
 
-/// Returns what is wrong with a kustomization whose fields are all right.
+/// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
 fn enforced(written: &Value) -> Option<Refused> {
     let fields = written.as_mapping()?;
     let text = |wanted: &str| {
@@ -198,6 +201,7 @@ fn enforced(written: &Value) -> Option<Refused> {
             .filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
         found
             .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
+            // `encoding/json` uses the last of several keys that differ only in case.
             .last()
             .unwrap_or_default()
     };
@@ -225,7 +229,7 @@ fn enforced(written: &Value) -> Option<Refused> {
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
 }
 
-/// A route as people write it: `labels[0].pairs`.
+/// Formats a route for messages: `labels[0].pairs`.
 fn shown(route: &[Step]) -> String {
     let mut shown = String::new();
     for step in route {

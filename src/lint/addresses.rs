@@ -1,5 +1,5 @@
-//! A clusterIP is the address of the base cluster. One that a tenant's host has leads all of the tenant's traffic to
-//! that host.
+//! Rule: a clusterIP is the base cluster's address. If a tenant host has it, that host receives all
+//! traffic of the tenant.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ use crate::plan::eligibility::unusable;
 use crate::request::Cluster;
 use crate::site::Site;
 
-/// The clusterIPs that are the address of a host that is free for tenants, or that one has. A host that is in use by
-/// somebody else may well be a node of the base cluster.
+/// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
+/// in use may be nodes of the base cluster.
 pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let services = clusters.iter().flat_map(|cluster| {
         cluster
@@ -52,11 +52,11 @@ pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
         let mut finding = Finding::new(
             Code::ClusterIpOfHost,
             format!(
-                "the clusterIP {address} of {key} is the address of host {}",
+                "clusterIP `{address}` of `{key}` is the address of host `{}`",
                 host.key
             ),
         )
-        .help("write the address under which the base cluster's NodePorts are reached")
+        .help("set the address at which the base cluster's NodePorts are reachable")
         .of(key);
         for (index, (cluster, service)) in services.into_iter().enumerate() {
             let place = cluster

@@ -1,5 +1,7 @@
-//! Node sets that together want more of the same hosts than there are. When all are planned, that is an error; this rule
-//! says it also while one of them is held back, and the others take the hosts.
+//! Rule: node sets together request more hosts than they share.
+//!
+//! If all of them are planned, that is an error. This rule also warns while one is held back and
+//! the others take the hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,9 +10,10 @@ use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
 use crate::text::counted;
 
-/// The pools of hosts of which node sets want more than there is, the smallest of them where one lies in the other.
+/// Finds pools of hosts that are too small for their node sets. If pools are nested, the smallest
+/// one is reported.
 pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    // Labelselectors that differ in words may still select the same hosts.
+    // Different labelSelectors may select the same hosts.
     let mut by_pool: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
     for (index, set) in node_sets
         .all
@@ -20,7 +23,7 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     {
         by_pool.entry(node_sets.pool(set)).or_default().push(index);
     }
-    // A pool can only lie in one that has its first kind.
+    // A pool is contained only in pools that have its first kind.
     let mut with_kind: HashMap<usize, Vec<&[usize]>> = HashMap::new();
     for pool in by_pool.keys() {
         pool.iter()
@@ -49,7 +52,7 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether all numbers of one ascending list are in another one.
+/// Reports whether one ascending list contains the other.
 fn lies_in(one: &[usize], other: &[usize]) -> bool {
     let mut rest = other.iter();
     one.len() <= other.len() && one.iter().all(|kind| rest.any(|other| other == kind))
@@ -71,7 +74,7 @@ fn describe(
             .map(|set| set.node_set.wanted())
             .sum::<usize>(),
     );
-    // What an error or another rule says of one of them explains the rest.
+    // A finding about one of the node sets explains the rest.
     let is_told =
         |set: &&Wanting<'_>| set.is_short || exceeds(set, node_sets) || told.contains(&set.pool);
     if rivals.len() < 2 || wanted <= hosts || rivals.iter().any(is_told) {
@@ -81,15 +84,15 @@ fn describe(
     let mut finding = Finding::new(
         Code::Contended,
         format!(
-            "{} want {wanted} hosts together, and their labelSelectors match {hosts}",
+            "{} request {wanted} hosts together, but their labelSelectors match {hosts}",
             counted(rivals.len(), "node set")
         ),
     )
-    .help("they cannot all be filled: want fewer, or select other hosts for one of them");
+    .help("request fewer hosts, or select other hosts for one of them");
     for (index, set) in rivals.iter().enumerate() {
         let place = set.place(["count".into()]);
         let what = format!(
-            "{} of {} wants {}",
+            "{} of {} requests {}",
             set.role,
             set.cluster.key,
             set.node_set.wanted()

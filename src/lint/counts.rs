@@ -1,5 +1,7 @@
-//! A node set that wants more hosts than there can ever be for it. When it is planned, that is an error; this rule says
-//! it also where another mistake keeps the cluster from being planned, so that both can be mended at once.
+//! Rule: a node set requests more hosts than it can ever get.
+//!
+//! If it is planned, that is an error. This rule also warns when another mistake blocks the
+//! cluster, so that both can be fixed at once.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +10,7 @@ use crate::finding::{Code, Finding};
 use crate::plan::eligibility::domain;
 use crate::text::counted;
 
-/// The node sets that want more hosts than match, or than there are domains among those.
+/// Finds node sets that request more hosts than match, or more than those hosts have domains.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let open = node_sets
         .wanting()
@@ -17,7 +19,7 @@ pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a node set alone wants more hosts than match.
+/// Reports whether a node set alone requests more hosts than match.
 pub(super) fn exceeds(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> bool {
     set.node_set.wanted() > node_sets.count(set)
 }
@@ -42,7 +44,7 @@ fn too_few_hosts(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding>
 fn too_few_domains(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
     let wanted = set.node_set.wanted();
     set.node_set.topology_keys.iter().find_map(|key| {
-        // A host without the label shares its domain with nobody, as far as one knows.
+        // A host without the label may be a domain of its own.
         let (mut domains, mut unknown) = (BTreeSet::new(), 0);
         for host in node_sets.hosts(set) {
             match domain(host, key) {
@@ -56,7 +58,7 @@ fn too_few_domains(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Findin
             }
         }
         let why = format!(
-            "those that its labelSelector matches are in {} of {key}",
+            "the matching hosts are in {} of `{key}`",
             counted(domains.len(), "domain")
         );
         Some(describe(set, domains.len() + unknown, &why))
@@ -68,11 +70,11 @@ fn describe(set: &Wanting<'_>, reach: usize, why: &str) -> Finding {
     Finding::new(
         Code::BeyondReach,
         format!(
-            "{role} of {cluster} wants {}, and can never have more than {reach}: {why}",
+            "{role} of `{cluster}` requests {}, but can get {reach} at most: {why}",
             counted(wanted, "host")
         ),
     )
     .at(set.count_beyond(reach))
-    .help("want fewer, or add and label hosts; it cannot be filled when its turn comes")
+    .help("request fewer hosts, or add and label hosts")
     .of(cluster)
 }

@@ -1,4 +1,5 @@
-//! Requests that an agent applies together with hosts: without a definition of their kind it applies neither.
+//! Rule: requests that an agent applies together with hosts require a definition of their kind, or
+//! neither is applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use crate::api::{provisioning, sipcluster};
 use crate::finding::{Code, Finding, Place};
 use crate::site::Site;
 
-/// Returns a warning for each kind of request that a build of declared hosts has and that the repo does not define.
+/// Warns about each kind of request that a build of declared hosts contains and the repo does not
+/// define.
 pub(super) fn missing(site: &Site) -> Vec<Finding> {
     let Some(agent) = site.settings.gitops else {
         return Vec::new();
@@ -34,7 +36,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
             format!("and {} more build", files.len() - 1)
         };
         let message = format!(
-            "{first} {builds} hosts and {kind}s: where the base cluster does not define {kind}, {} applies no host of it",
+            "`{first}` {builds} hosts and {kind}s: if the base cluster does not define {kind}, {} applies none of the hosts",
             agent.title()
         );
         let argument = if kind == provisioning::KIND {
@@ -44,7 +46,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
         };
         let command = format!("sipgen schema crd{argument} | kubectl apply --server-side -f -");
         let finding = Finding::new(Code::RequestsUndefined, message).help(format!(
-            "apply the definition once, or mute {} if the base cluster has it:\n{command}",
+            "apply the definition once, or mute {} if the base cluster already has it:\n{command}",
             Code::RequestsUndefined
         ));
         Some(places.into_iter().fold(finding, Finding::at))

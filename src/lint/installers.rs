@@ -1,5 +1,7 @@
-//! What an installer is told and cannot do: an etcd that kubespray refuses, a network that the public installer does not
-//! know, names that no node of Kubernetes has.
+//! Rules: installer settings that are bound to fail.
+//!
+//! kubespray refuses an even number of etcd members, the public installer lacks `--network`, and
+//! Kubernetes requires DNS names for nodes.
 
 use crate::api::names::{NodeName, ObjectName};
 use crate::finding::{Code, Finding};
@@ -7,8 +9,8 @@ use crate::request::{Cluster, Installation, NodeSet};
 use crate::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
 use crate::site::Site;
 
-/// What is wrong with what Provisionings have installed.
-pub(super) fn doubtful(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+/// Checks the installations of Provisionings.
+pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let installed = clusters
         .iter()
         .filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
@@ -21,35 +23,35 @@ pub(super) fn doubtful(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     findings
 }
 
-/// All masters are members of etcd. With an even number of them, the loss of half of them stops it, and kubespray does
-/// not begin.
+/// Every master is an etcd member. An even number tolerates no more failures than one less, and
+/// kubespray refuses it.
 fn even_etcd(cluster: &Cluster, installation: &Installation) -> Option<Finding> {
     let masters = installation.masters.len();
-    let message = format!("the etcd of {} would have {masters} members", cluster.key);
+    let message = format!("etcd of `{}` would have {masters} members", cluster.key);
     masters.is_multiple_of(2).then(|| {
         Finding::new(Code::EvenEtcd, message)
             .at(cluster.origin.at(["spec", "masters"]))
-            .help("name an odd number of masters: kubespray refuses an even one, and it survives no more than one less")
+            .help("use an odd number of masters: kubespray refuses an even one, which tolerates no more failures")
             .of(&cluster.key)
     })
 }
 
-/// The installer of the default image ends with an error at `--network`.
+/// The installer of the default image fails with `--network`.
 fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) -> Option<Finding> {
     let settings = &site.settings.provisioning;
     let is_public = settings.image == DEFAULT_IMAGE && settings.inventory == InventoryFormat::Ini;
     let network = installation.pod_subnet.as_ref().filter(|_| is_public)?;
     let message =
-        format!("the public installer does not know `--network {network}`, and ends with an error");
+        format!("the public installer fails with the unknown option `--network {network}`");
     Some(
         Finding::new(Code::NetworkUnknown, message)
             .at(cluster.origin.at(["spec", "PodSubnet"]))
-            .help("leave PodSubnet out, or name an installer that knows it by `provisioning.image` in sipgen.yaml")
+            .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
             .of(&cluster.key),
     )
 }
 
-/// Kubernetes takes DNS names for its nodes.
+/// Kubernetes requires node names to be DNS-1123 subdomains.
 fn unfit_names(cluster: &Cluster) -> Option<Finding> {
     let named = cluster
         .node_sets
@@ -62,16 +64,16 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
     let others = if unfit.len() == 1 {
         String::new()
     } else {
-        format!(", nor of {} more", unfit.len() - 1)
+        format!(", and {} more", unfit.len() - 1)
     };
-    let message = format!("Kubernetes takes no node of the name `{first}`{others}");
+    let message = format!("invalid node name: `{first}` is not a DNS-1123 subdomain{others}");
     let places = unfit
         .iter()
         .map(|(_, node_set)| cluster.origin.key(node_set.route.clone()));
     Some(
         places
             .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)
-            .help("use lower-case letters, digits, `-` and `.`: the name in the inventory becomes that of the node")
+            .help("use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name")
             .of(&cluster.key),
     )
 }

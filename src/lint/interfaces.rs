@@ -1,4 +1,4 @@
-//! Networks that services look for on hosts and that hosts do not have, or spell in another way.
+//! Rule: services use a network that hosts lack or spell differently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,14 +11,14 @@ use crate::request::{Cluster, Service};
 use crate::text::counted;
 use crate::text::suggest::{alike, is_spelled_like, letters};
 
-/// How many hosts are asked for the networks that they do have, and how many of those are named.
+/// Maximum numbers of hosts to search for networks, and of networks to name in the help.
 const HOSTS_ASKED: usize = 100;
 const NETWORKS_SHOWN: usize = 8;
 
-/// A network that services of a cluster look for, on the hosts of some roles.
+/// A network that services of a cluster use.
 type Sought<'a> = (&'a Cluster, &'a str);
 
-/// The networks that no host has that a node set may take, and those that some hosts spell in another way.
+/// Finds networks that no host of a node set has, and networks that some hosts spell differently.
 pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let misspelt = Misspelt::new(node_sets);
     let mut nowhere: Vec<(Sought<'_>, Vec<&Wanting<'_>>)> = Vec::new();
@@ -67,16 +67,16 @@ fn has_networks(host: &Host) -> bool {
     matches!(&host.network, Network::Known(_))
 }
 
-/// Whether some of a node set's hosts have network data, and none an address in this network.
+/// Reports whether a node set's hosts have network data, but none has an address in this network.
 fn is_nowhere(set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
-    // The hosts of a kind all have an address there, or none has.
+    // The hosts of a kind either all have an address there or none has.
     !node_sets.kinds_of(set).any(|kind| {
         kind.first()
             .is_some_and(|host| host.address(interface).is_ok())
     }) && node_sets.hosts(set).any(has_networks)
 }
 
-/// The places in a cluster where services that use a role name a network.
+/// Lists the positions in a cluster where services that use a role name a network.
 fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
     let uses = |service: &&Service| {
         service.interface.as_deref() == Some(interface)
@@ -96,7 +96,7 @@ fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
         .collect()
 }
 
-/// A finding at the first of some places; the others are the same.
+/// Adds positions to a finding; the first one is the main one.
 fn at_all(finding: Finding, places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, |finding, place| {
         if finding.places.is_empty() {
@@ -128,8 +128,8 @@ fn on_no_host(
         .iter()
         .any(|data| data.ids().any(|id| id == interface))
     {
-        let help = "a service needs a static `ip_address` there, which networks with DHCP do not have: add it to the \
-                    network data, or name another network";
+        let help = "a service requires a static `ip_address`, which DHCP networks lack: add one to the network \
+                    data, or choose another network";
         ("has an address in the network", help.to_owned())
     } else {
         let has_hidden = known
@@ -141,7 +141,7 @@ fn on_no_host(
     let finding = Finding::new(
         Code::UnknownInterface,
         format!(
-            "no host that {} of {} may take {what} `{interface}`",
+            "no host available to {} of `{}` {what} `{interface}`",
             names.join(" or "),
             cluster.key
         ),
@@ -151,18 +151,16 @@ fn on_no_host(
         .of(&cluster.key)
 }
 
-/// Which networks hosts do have, of those that may be shown, and which of them was meant.
+/// Suggests a network that hosts have, among those that may be shown.
 fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> String {
     let mut networks: Vec<&str> = networks.into_iter().collect();
     networks.sort_by(|a, b| natural(a, b));
     if networks.is_empty() && has_hidden {
-        return "name the id of a network in their network data, which is not shown here: it is encrypted, or has ids \
-                that are no names"
+        return "set the id of a network in their network data, not shown here because it is encrypted or not a name"
             .to_owned();
     }
     if networks.is_empty() {
-        return "their network data has no network with a name: give them an address in one, and name its id"
-            .to_owned();
+        return "add a network with an address to their network data, and set its id".to_owned();
     }
     let shown: Vec<String> = networks
         .iter()
@@ -176,13 +174,13 @@ fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> Stri
     };
     let meant = match alike(interface, networks.iter().copied()) {
         Some(id) => format!(": did you mean `{id}`?"),
-        None => ": name the id of one of them".to_owned(),
+        None => ": set one of these ids".to_owned(),
     };
     format!("they have {}{more}{meant}", shown.join(", "))
 }
 
-/// The hosts whose network data has a network that is spelled almost as a service spells it. There are hardly any, so
-/// they are looked for once, and not for every cluster.
+/// Hosts with a network whose spelling differs slightly from a service's. They are rare, so they
+/// are searched once for all clusters.
 struct Misspelt<'a>(HashMap<&'a str, Vec<usize>>);
 
 impl<'a> Misspelt<'a> {
@@ -202,7 +200,7 @@ impl<'a> Misspelt<'a> {
                 continue;
             };
             for id in data.ids() {
-                // Most are spelled as somebody spells them.
+                // Most networks are spelled as in some service.
                 let letters: String = letters(id).collect();
                 let others = sought
                     .get(&letters)
@@ -215,7 +213,7 @@ impl<'a> Misspelt<'a> {
         Self(found)
     }
 
-    /// Those of them that a node set could take but for the spelling, by their index.
+    /// Lists those that the node set could claim but for the spelling, by index.
     fn hosts(&self, set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> Vec<usize> {
         use kube::core::SelectorExt;
         let Some(hosts) = self.0.get(interface) else {
@@ -237,7 +235,7 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
     data.ids().find(|id| is_spelled_like(id, interface))?;
     let id = match data.shown_ids().find(|id| is_spelled_like(id, interface)) {
         Some(id) => format!("a network `{id}`"),
-        None => "a network of another spelling".to_owned(),
+        None => "a differently spelled network".to_owned(),
     };
     let (verb, them) = if hosts.len() == 1 {
         ("has", "it")
@@ -247,7 +245,7 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
     let finding = Finding::new(
         Code::SpelledOtherwise,
         format!(
-            "{} {verb} {id} where services look for `{interface}`, so nobody takes {them}",
+            "{} {verb} {id}, but services require `{interface}`, so no cluster can claim {them}",
             counted(hosts.len(), "host")
         ),
     );
@@ -265,6 +263,6 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
         .iter()
         .fold(finding, |finding, cluster| finding.of(&cluster.key));
     Some(finding.help(format!(
-        "call the network `{interface}` in their network data, as the other hosts do"
+        "rename the network to `{interface}` in their network data, as on the other hosts"
     )))
 }

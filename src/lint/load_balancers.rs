@@ -1,11 +1,11 @@
-//! A load balancer before hosts of a role that its cluster does not have.
+//! Rule: a load balancer has no node set behind it.
 
 use crate::api::names::Role;
 use crate::finding::{Code, Finding};
 use crate::request::{Cluster, ServiceKind};
 
-/// The load balancers whose cluster has no node set of the role that they serve. One that wants no host yet is enough:
-/// a load balancer without servers is what a cluster that is being born has.
+/// Finds load balancers without a node set of their role. An empty node set is enough, as in a new
+/// cluster.
 pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters {
@@ -20,14 +20,14 @@ pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
                     Finding::new(
                         Code::NothingBehind,
                         format!(
-                            "{} of {} has nothing behind it: the cluster has no node set {role}",
+                            "{} of `{}` has no backends: the cluster has no node set {role}",
                             service.object_name(&cluster.key),
                             cluster.key
                         ),
                     )
                     .at(cluster.origin.at(service.route()))
                     .help(format!(
-                        "add `{role}` to `spec.nodes`, with `count: {{active: 0}}` for none as yet, or remove the load \
+                        "add `{role}` to `spec.nodes`, if need be with `count: {{active: 0}}`, or remove the load \
                          balancer"
                     ))
                     .of(&cluster.key),

@@ -1,6 +1,7 @@
-//! Machines of Provisionings of which more is asked than any host of the site has. When they are planned, that is an
-//! error; this rule says it also where another mistake keeps their cluster from being planned, so that both can be mended
-//! at once.
+//! Rule: a machine of a Provisioning requires more than any host has.
+//!
+//! If it is planned, that is an error. This rule also warns when another mistake blocks the
+//! cluster, so that both can be fixed at once.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,11 @@ use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::text::counted;
 
-/// The machines that no host can be, whoever has it and whatever its state: one finding for those of a cluster of which
-/// the same is asked.
+/// Finds machines that no host can satisfy, whatever its state. Machines of a cluster with equal
+/// requirements share a finding.
 pub(super) fn beyond_reach(site: &Site, clusters: &[&Cluster], except: &Except) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // As long as the site has no host at all, other findings say so.
+    // A site without hosts has findings of its own.
     if site.inventory.hosts.is_empty() {
         return findings;
     }
@@ -77,10 +78,12 @@ fn describe(
         only => format!("{} of {}", only.concat(), cluster.key),
     };
     let hosts = counted(site.inventory.hosts.len(), "host");
-    let finding =
-        Finding::new(Code::BeyondReach, format!("none of the site's {hosts} has what is asked of {who}: {asked}"))
-            .help("ask for less, or add and inspect hosts; otherwise there can be no host when the turn comes")
-            .of(&cluster.key);
+    let finding = Finding::new(
+        Code::BeyondReach,
+        format!("none of the site's {hosts} meets the requirements of {who}: {asked}"),
+    )
+    .help("lower the requirements, or add and inspect hosts")
+    .of(&cluster.key);
     let mut places = machines
         .iter()
         .map(|(_, set)| cluster.origin.at(set.route.clone()));

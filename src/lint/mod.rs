@@ -1,23 +1,24 @@
-//! What is no mistake by itself, but surely not meant: a selector that matches no host, a network that no host has.
+//! Likely mistakes in valid input, such as a selector that matches no host.
 //!
-//! One file a rule. Each is a function of what was read, and gives warnings that point at the exact node to look at:
+//! Each file is one rule: a function of the site that returns warnings with the exact node to
+//! check.
 //!
 //! * `selectors`: a labelSelector matches no host.
-//! * `topology_keys`: no host bears the label that is to keep hosts apart.
-//! * `counts`: a node set wants more hosts than there can be for it.
-//! * `machines`: more is asked of a machine than any host has.
-//! * `contention`: node sets together want more of the same hosts than there are.
-//! * `interfaces`: a service uses a network that no host has, or that some hosts spell in another way.
-//! * `installers`: an installer is told what it cannot do.
+//! * `topology_keys`: no host has the label of a topologyKey.
+//! * `counts`: a node set requests more hosts than it can ever get.
+//! * `machines`: a machine requires more than any host has.
+//! * `contention`: node sets together request more hosts than they share.
+//! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
+//! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set behind it.
 //! * `addresses`: a clusterIP is the address of a host.
-//! * `network_data`: Secrets that no host names, and hosts that name a Secret that is not there.
-//! * `node_ports`: a Service of the repo has the NodePort of one of ours.
-//! * `definitions`: an agent applies requests together with hosts, and nothing defines their kind.
-//! * `templates`: the directory of templates has none.
+//! * `network_data`: unused network data, and hosts whose network data is missing.
+//! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.
+//! * `definitions`: an agent applies requests together with hosts, but nothing defines their kind.
+//! * `templates`: the directory of templates is empty.
 //!
-//! `node_sets` finds the hosts of each node set, for all rules at once. No rule looks at every host for every cluster.
-//! What an error says already is not said again.
+//! `node_sets` finds the hosts of each node set once for all rules, so that no rule scans all hosts
+//! per cluster. Problems that errors already report are skipped.
 
 mod addresses;
 mod contention;
@@ -44,26 +45,26 @@ use node_sets::NodeSets;
 
 pub(crate) use templates::no_templates;
 
-/// What to leave out, because it was not asked for or was said already.
+/// Clusters and node sets that the rules skip.
 #[derive(Debug, Default)]
 pub struct Except {
-    /// The clusters that are not looked at.
+    /// Clusters that were not requested on the command line.
     pub clusters: BTreeSet<ClusterKey>,
-    /// The node sets that an error says cannot be filled.
+    /// Node sets whose shortage is already an error.
     pub short: BTreeSet<(ClusterKey, Part)>,
 }
 
-/// All that is surely not meant, in the order of the rules, and of clusters, roles and services within each.
+/// Runs all rules. Findings are in the order of rules, clusters, roles and services.
 pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let mut findings = selectors::unmatched(&node_sets);
-    findings.extend(topology_keys::unborne(&node_sets));
+    findings.extend(topology_keys::without_label(&node_sets));
     findings.extend(counts::beyond_reach(&node_sets));
     findings.extend(machines::beyond_reach(site, &node_sets.clusters, except));
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
-    findings.extend(installers::doubtful(site, &node_sets.clusters));
+    findings.extend(installers::failing(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));
     findings.extend(network_data::missing(&node_sets));

@@ -1,4 +1,4 @@
-//! Network data that no host names, and hosts that name network data which is not there.
+//! Rules: unused network data, and hosts whose network data is missing.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::site::Site;
 use crate::text::counted;
 use crate::text::suggest::alike;
 
-/// The Secrets of manifests with network data that no host names, one finding a file. Those of a snapshot are not
-/// told of: a base cluster has many that are somebody else's.
+/// Finds Secrets with network data that no host names, one finding per file. Snapshots are skipped,
+/// because a base cluster has many foreign Secrets.
 pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
     if site.inventory.hosts.is_empty() {
         return Vec::new();
@@ -28,13 +28,10 @@ pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
 fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
     let (first, others) = secrets.split_first()?;
     let message = if others.is_empty() {
-        format!(
-            "the Secret {} has network data that no host names",
-            first.key
-        )
+        format!("Secret `{}` has network data that no host names", first.key)
     } else {
         format!(
-            "{} Secrets have network data that no host names, {} among them",
+            "{} Secrets have network data that no host names, including `{}`",
             secrets.len(),
             first.key
         )
@@ -48,13 +45,11 @@ fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
         )
     });
     Some(
-        finding.help(
-            "name it in `spec.networkData` of its host, in the namespace of both; or remove it",
-        ),
+        finding.help("name it in `spec.networkData` of a host in the same namespace, or remove it"),
     )
 }
 
-/// The hosts that node sets may take, and that name network data which is not in the repo.
+/// Finds claimable hosts whose network data is missing.
 pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut hosts: BTreeSet<usize> = BTreeSet::new();
@@ -65,7 +60,7 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         if !seen.insert(set.pool) {
             continue;
         }
-        // A host that a cluster has is told of when its services are rendered.
+        // Assigned hosts are reported when their services are rendered.
         let is_lost = |host: &&Host| {
             matches!(&host.network, Network::Missing(_) | Network::Keyless(..))
                 && unusable(host).is_none()
@@ -98,12 +93,12 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     };
     let message = if others.is_empty() {
         format!(
-            "host {} names network data in the Secret {secret}, which {lacks}",
+            "host `{}` names network data in Secret `{secret}`, which {lacks}",
             first.key
         )
     } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
         format!(
-            "{} name network data in Secrets that do not have it",
+            "{} name network data in Secrets that lack it",
             counted(hosts.len(), "host")
         )
     } else {
@@ -128,7 +123,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
                 .map(|other| &other.key)
         })?;
         Some(format!(
-            "; no host names the Secret {meant}: did you mean that, for host {}?",
+            "; did you mean the unused Secret `{meant}` for host `{}`?",
             host.key
         ))
     });
@@ -138,7 +133,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         remedy(&site.inventory, first)
     };
     let help = format!(
-        "services need the hosts' addresses, so nobody takes them: {}",
+        "services require the addresses of hosts, so no cluster can claim them: {}",
         add.unwrap_or_default()
     );
     let mut finding = Finding::new(Code::MissingNetworkData, message)

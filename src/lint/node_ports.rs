@@ -1,4 +1,5 @@
-//! NodePorts that a Service of the repo takes which is not sipgen's: the API server refuses the one that comes second.
+//! Rule: a Service of the repo conflicts with a NodePort of a cluster. The API server rejects the
+//! later one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +9,8 @@ use crate::request::{Cluster, Service};
 use crate::site::clashes::describe_ports;
 use crate::site::{ServiceWithPorts, Site};
 
-/// The services of clusters that ask for a NodePort which a Service of the repo has, one finding for each two of them.
-/// It is no error, because the repo may hold the Services of other base clusters, too.
+/// Finds conflicts of NodePorts, one finding per pair of Services. They are warnings, because the
+/// repo may hold Services of other base clusters.
 pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let mut taken: HashMap<NodePort, Vec<(usize, usize)>> = HashMap::new();
     for (index, service) in site.services.iter().enumerate() {
@@ -45,7 +46,8 @@ pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     findings
 }
 
-/// Whether a Service of the repo is a live copy of ours, or one that the SIP operator made by the same name.
+/// Reports whether a Service is a live copy of ours, or was created by the SIP operator under the
+/// same name.
 fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &Service) -> bool {
     other.name == service.object_name(&cluster.key)
         && other
@@ -67,7 +69,7 @@ fn describe(
     Finding::new(
         Code::NodePortOfRepo,
         format!(
-            "{} of {} asks for {}, which the Service {namespace}/{} of this repo has",
+            "{} of `{}` requests {}, which Service `{namespace}/{}` of this repo uses",
             service.object_name(&cluster.key),
             cluster.key,
             describe_ports(ports),
@@ -75,7 +77,7 @@ fn describe(
         ),
     )
     .at(cluster.origin.at(service.port_route(ports)))
-    .see(place, format!("{namespace}/{} has it here", other.name))
-    .help("choose another NodePort, unless that Service is for another base cluster")
+    .see(place, format!("used by {namespace}/{}", other.name))
+    .help("choose another NodePort, unless that Service belongs to another base cluster")
     .of(&cluster.key)
 }

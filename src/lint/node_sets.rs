@@ -1,6 +1,7 @@
-//! The node sets, each with the hosts that its labelSelector matches, whoever has them and whatever their state.
+//! Node sets with the hosts that their labelSelector matches, whatever the owner and state of the
+//! hosts.
 //!
-//! Hosts are asked kind by kind, and node sets with the same labelSelector have one pool.
+//! Hosts are evaluated per kind. Node sets with equal labelSelectors share a pool.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,30 +14,30 @@ use crate::plan::kinds::Kinds;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// All node sets that are looked at.
+/// Node sets to check.
 pub(super) struct NodeSets<'a> {
-    /// The site that they are of.
+    /// Their site.
     pub(super) site: &'a Site,
-    /// The clusters that are looked at.
+    /// Their clusters.
     pub(super) clusters: Vec<&'a Cluster>,
-    /// Their node sets, cluster by cluster, those included that want no host as yet.
+    /// Node sets, cluster by cluster, including those that request no hosts.
     pub(super) all: Vec<Wanting<'a>>,
-    /// The kinds of hosts in each pool, in ascending order.
+    /// Kinds of hosts in each pool, in ascending order.
     pools: Vec<Vec<usize>>,
-    /// The hosts of each kind, in the inventory's order: alike to every labelSelector, and in which of the networks that
-    /// services use they have addresses.
+    /// Hosts of each kind, in inventory order. Hosts of a kind match the same labelSelectors and
+    /// have addresses in the same networks of services.
     kinds: Vec<Vec<&'a Host>>,
 }
 
 /// A node set of a cluster.
 pub(super) struct Wanting<'a> {
     pub(super) cluster: &'a Cluster,
-    /// Its role: of the machines of Provisionings, other rules tell.
+    /// Its role. Machines of Provisionings have rules of their own.
     pub(super) role: Role,
     pub(super) node_set: &'a NodeSet,
-    /// Whether an error says that it cannot be filled.
+    /// True if its shortage is already an error.
     pub(super) is_short: bool,
-    /// Which pool its hosts are, by number; the same for the same labelSelector.
+    /// Index of its pool. Equal labelSelectors have equal pools.
     pub(super) pool: usize,
 }
 
@@ -105,34 +106,34 @@ impl<'a> NodeSets<'a> {
         }
     }
 
-    /// The node sets that want hosts.
+    /// Returns the node sets that request hosts.
     pub(super) fn wanting(&self) -> impl Iterator<Item = &Wanting<'a>> {
         self.all.iter().filter(|set| set.node_set.wanted() > 0)
     }
 
-    /// The hosts that a node set's labelSelector matches, kind by kind.
+    /// Returns the hosts that a node set's labelSelector matches, kind by kind.
     pub(super) fn hosts(&self, set: &Wanting<'_>) -> impl Iterator<Item = &'a Host> {
         self.kinds_of(set).flatten().copied()
     }
 
-    /// The same hosts, those of a kind together. No kind is empty.
+    /// Returns the same hosts, grouped by kind. No kind is empty.
     pub(super) fn kinds_of(&self, set: &Wanting<'_>) -> impl Iterator<Item = &Vec<&'a Host>> {
         self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
     }
 
-    /// How many hosts a node set's labelSelector matches.
+    /// Counts the hosts that a node set's labelSelector matches.
     pub(super) fn count(&self, set: &Wanting<'_>) -> usize {
         self.kinds_of(set).map(Vec::len).sum()
     }
 
-    /// The kinds of hosts in a node set's pool, in ascending order.
+    /// Returns the kinds of hosts in a node set's pool, in ascending order.
     pub(super) fn pool(&self, set: &Wanting<'_>) -> &[usize] {
         &self.pools[set.pool]
     }
 }
 
 impl Wanting<'_> {
-    /// The way to a node of the node set.
+    /// Returns the path of a node inside the node set.
     pub(super) fn route(&self, steps: impl IntoIterator<Item = Step>) -> Vec<Step> {
         ["spec".into(), "nodes".into(), self.role.as_str().into()]
             .into_iter()
@@ -140,12 +141,12 @@ impl Wanting<'_> {
             .collect()
     }
 
-    /// A node of the node set.
+    /// Returns the position of a node inside the node set.
     pub(super) fn place(&self, steps: impl IntoIterator<Item = Step>) -> Place {
         self.cluster.origin.at(self.route(steps))
     }
 
-    /// The number that asks for more than some hosts: of the active ones, or of those on standby.
+    /// Returns the position of the number that exceeds `hosts`: active or standby.
     pub(super) fn count_beyond(&self, hosts: usize) -> Place {
         let field = if self.node_set.active > hosts {
             "active"

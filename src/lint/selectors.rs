@@ -1,5 +1,5 @@
-//! A labelSelector that matches no host: fleets of different years label their hosts under different prefixes, and
-//! nothing else says so as long as nobody waits for the hosts.
+//! Rule: a labelSelector matches no host. Fleets of different years use different label prefixes,
+//! and no error occurs until hosts are requested.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
 use crate::inventory::mismatch::{Mismatch, mismatch};
 
-/// The node sets whose labelSelector matches no host at all, but for those of which an error says it. Even where none is
-/// wanted as yet, one will be.
+/// Finds node sets whose labelSelector matches no host and that no error reports. Empty node sets
+/// are included, because they will grow.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let unmatched = node_sets
         .all
@@ -31,7 +31,7 @@ fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
     let finding = Finding::new(
         Code::UnmatchedSelector,
         format!(
-            "the labelSelector of {role} of {cluster} matches no host: {}",
+            "labelSelector of {role} of `{cluster}` matches no host: {}",
             mismatch.what()
         ),
     );
@@ -42,7 +42,7 @@ fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
     );
     let hints: Vec<&str> = mismatch.hints().collect();
     let help = if hints.is_empty() {
-        "label the hosts, or select them by labels that they have".to_owned()
+        "label the hosts, or select them by existing labels".to_owned()
     } else {
         hints.join("\n")
     };

@@ -1,4 +1,4 @@
-//! A directory of templates that replaces none: nobody sets one for that.
+//! Rule: the directory of templates is empty, so it replaces none.
 
 use camino::Utf8Path;
 
@@ -6,19 +6,19 @@ use crate::finding::{Code, Finding};
 use crate::load::Files;
 use crate::settings;
 
-/// The finding about a directory of templates, as the settings name it, in which there is no file.
+/// Warns about a directory of templates without files. `directory` is the path in the settings.
 pub(crate) fn no_templates(repo: &Files, directory: &Utf8Path) -> Finding {
     let what = if repo.kind(directory).is_some() {
-        "has no file"
+        "has no files"
     } else {
-        "is not there"
+        "does not exist"
     };
     Finding::new(
         Code::NoTemplates,
-        format!("the directory of templates {directory} {what}, so sipgen's own are used"),
+        format!("template directory `{directory}` {what}, so the built-in templates are used"),
     )
     .at(settings::place(repo, ["templates".into()]))
     .help(
-        "correct `templates`, or remove it; `sipgen template show` prints a template to begin with",
+        "fix `templates`, or remove it; `sipgen template show` prints a template as a starting point",
     )
 }

@@ -1,5 +1,5 @@
-//! A topologyKey that no host bears keeps nothing apart: every host is in a domain that nobody knows, and all of a
-//! cluster's control plane may stand in one rack.
+//! Rule: no host has the label of a topologyKey, so nothing separates hosts and a whole control
+//! plane may share a rack.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::finding::{Code, Finding, Step};
 use crate::inventory::mismatch::key_alike;
 use crate::plan::eligibility::domain;
 
-/// How many hosts are asked for the labels that they do have.
+/// Maximum number of hosts to search for a similar label.
 const HOSTS_ASKED: usize = 100;
 
-/// The topology keys that none of the hosts bears that the node set's labelSelector matches.
-pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
+/// Finds topology keys that no matching host has as a label.
+pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<(usize, &str), bool> = HashMap::new();
     for set in node_sets
@@ -25,10 +25,10 @@ pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             .iter()
             .zip(&set.node_set.topology_routes)
         {
-            let is_borne = known
+            let is_present = known
                 .entry((set.pool, key))
                 .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));
-            if !*is_borne {
+            if !*is_present {
                 findings.push(describe(set, key, route, node_sets));
             }
         }
@@ -39,12 +39,12 @@ pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 fn describe(set: &Wanting<'_>, key: &str, route: &[Step], node_sets: &NodeSets<'_>) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let help = match key_alike(key, node_sets.hosts(set).take(HOSTS_ASKED)) {
-        Some(other) if other != key => format!("they have the label `{other}`: did you mean that?"),
-        _ => "label the hosts with their rack or server, or remove the key: all hosts may share one now".to_owned(),
+        Some(other) if other != key => format!("did you mean the label `{other}`?"),
+        _ => "label the hosts with their rack or server, or remove the key".to_owned(),
     };
     Finding::new(
         Code::UnborneTopologyKey,
-        format!("no host that {role} of {cluster} may take has a value of `{key}`, so nothing keeps its hosts apart"),
+        format!("no host available to {role} of `{cluster}` has a value for `{key}`, so nothing separates its hosts"),
     )
     .at(set.place(route.iter().cloned()))
     .help(help)

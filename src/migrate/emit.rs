@@ -1,34 +1,34 @@
-//! Values as text: for what a document did not have in that form before.
+//! Formats values as YAML text, for parts that did not exist in the document.
 
 use std::net::Ipv4Addr;
 
 use yaml_serde::Value;
 
-/// How collections are written in one line, or in JSON.
+/// Style of a collection: inline or JSON.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Flow {
     /// `{a: b, c: [d]}`
     Yaml,
     /// JSON on one line.
     JsonLine,
-    /// JSON on lines of its own: how far the first line is indented, and each level more.
+    /// JSON on several lines, with the indentation of the first line and of each level.
     JsonLines(usize, usize),
 }
 
-/// A text, quoted where it would be something else without.
+/// Formats a string, quoted if it would otherwise be another value.
 pub(super) fn text(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
-    // What YAML 1.1 takes for true or false, and kubectl's parser with it.
+    // YAML 1.1, and so kubectl's parser, reads these as booleans.
     let is_flag = ["y", "n", "yes", "no", "on", "off"]
         .iter()
         .any(|flag| text.eq_ignore_ascii_case(flag));
     let stays =
         || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
-    // Digits alone may be read in a base of 60, or as a date.
+    // YAML 1.1 may read plain digits as a base 60 number or a date.
     let is_plain =
         text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
     if is_word && !is_flag && is_plain && stays() {
@@ -42,7 +42,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A key of a mapping.
+/// Formats a key of a mapping.
 fn key(value: &Value, flow: Flow) -> String {
     match (value, flow) {
         (Value::String(key), Flow::Yaml) => text(key),
@@ -61,7 +61,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// A value in flow style.
+/// Formats a value in flow style.
 pub(super) fn flow(value: &Value, style: Flow) -> String {
     let (line, space, inner) = match style {
         Flow::JsonLines(indent, step) => {
@@ -105,7 +105,8 @@ pub(super) fn flow(value: &Value, style: Flow) -> String {
     }
 }
 
-/// An entry as a block whose first line stands `column` characters in; without the indentation of that line.
+/// Formats an entry as a block that starts at column `column`, without the indentation of its first
+/// line.
 pub(super) fn block(name: &str, value: &Value, column: usize) -> String {
     let indent = " ".repeat(column + 2);
     let name = text(name);

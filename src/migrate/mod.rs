@@ -1,12 +1,12 @@
-//! Rewrites SIPClusters of older generations in today's form, in the files that they stand in.
+//! Rewrites legacy SIPClusters in today's form, in place.
 //!
-//! `request::sipcluster::legacy` lists the [`Edit`]s that make today's form of a document. They are applied to its text,
-//! so that comments, order, quotes and indentation stay where they can. Then the new text is read again: every document
-//! of the file must be what it was, and those that were rewritten must be what they were read as. A file for which that
-//! does not hold is left alone, with a finding.
+//! `request::sipcluster::legacy` lists the [`Edit`]s that convert a document. They are applied to
+//! its text, so that comments, order, quotes and indentation are kept where possible. Then the new
+//! text is parsed again and compared: other documents must be unchanged, and rewritten ones must
+//! equal their converted form. A file that fails this check is left alone, with a finding.
 //!
-//! * `text`: a document's text, and how it is changed.
-//! * `emit`: values as text.
+//! * `text`: edits of a document's text.
+//! * `emit`: values as YAML text.
 
 mod emit;
 mod text;
@@ -29,22 +29,23 @@ use crate::site::Site;
 use crate::sites::Sites;
 use text::{Refused, Text};
 
-/// What migrating a repo comes to.
+/// Result of a migration.
 #[derive(Debug, Default)]
 pub struct Migration {
-    /// The files that get another text.
+    /// Changed files.
     pub changes: Changes,
-    /// The SIPClusters that are rewritten.
+    /// Rewritten SIPClusters.
     pub clusters: BTreeSet<ClusterKey>,
-    /// Why others cannot be, and what cannot be read. A file that one of them is about is left alone.
+    /// Reasons why others cannot be rewritten, and unreadable files. Their files are left alone.
     pub findings: Vec<Finding>,
 }
 
-/// Works out how the files of a repo's sites change. A file that several sites read must become the same for each.
+/// Computes the changes of all sites. A file that several sites read must change in the same way
+/// for each.
 ///
 /// # Errors
 ///
-/// When the repo cannot be read.
+/// The repo cannot be read.
 pub fn migrate_sites(
     sites: &Sites,
     only: Option<&BTreeSet<Utf8PathBuf>>,
@@ -71,10 +72,13 @@ pub fn migrate_sites(
                 all.findings.push(
                     Finding::new(
                         Code::NotMigrated,
-                        format!("the SIPCluster cannot be rewritten here: the site {} needs another form", site.name),
+                        format!(
+                            "the SIPCluster cannot be rewritten: site `{}` requires another form",
+                            site.name
+                        ),
                     )
                     .at(Place::File(Arc::from(file.as_path())))
-                    .help("name the same labels by `topology` in the settings of both sites"),
+                    .help("set the same labels in `topology` in the settings of both sites"),
                 );
             } else {
                 all.changes.files.insert(file, change);
@@ -102,11 +106,11 @@ fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
         .map(|(place, _)| &**place.file())
 }
 
-/// Works out how the files of a repo change, all or some of them. Writes nothing.
+/// Computes the changes of all or some files of a repo. Writes nothing.
 ///
 /// # Errors
 ///
-/// When the repo cannot be read.
+/// The repo cannot be read.
 pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
     let settings = match Settings::load(repo) {
         Ok(settings) => settings,
@@ -159,13 +163,21 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
         let bytes = repo.read(&file)?;
         match rewritten(&file, bytes, &older) {
             Ok((before, after)) => {
-                migration.clusters.extend(older.iter().map(|older| older.cluster.clone()));
-                migration.changes.files.insert(file.to_path_buf(), Change::Update { before, after });
+                migration
+                    .clusters
+                    .extend(older.iter().map(|older| older.cluster.clone()));
+                migration
+                    .changes
+                    .files
+                    .insert(file.to_path_buf(), Change::Update { before, after });
             }
             Err((place, Refused(why))) => migration.findings.push(
-                Finding::new(Code::NotMigrated, format!("the SIPCluster cannot be rewritten here: {why}"))
-                    .at(place)
-                    .help("write it in today's form by hand: docs/migrating.md says what becomes of each field"),
+                Finding::new(
+                    Code::NotMigrated,
+                    format!("the SIPCluster cannot be rewritten: {why}"),
+                )
+                .at(place)
+                .help("rewrite it by hand: docs/migrating.md lists the mapping of each field"),
             ),
         }
     }
@@ -173,7 +185,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
     Ok(migration)
 }
 
-/// What may keep a SIPCluster from being seen at all.
+/// Errors that may hide a SIPCluster entirely.
 const HIDING: [Code; 12] = [
     Code::Unreadable,
     Code::UnknownVersion,
@@ -189,7 +201,7 @@ const HIDING: [Code; 12] = [
     Code::TokenInText,
 ];
 
-/// An older SIPCluster of a file.
+/// A legacy SIPCluster of a file.
 struct Older<'a> {
     cluster: &'a ClusterKey,
     origin: &'a Origin,
@@ -204,7 +216,7 @@ impl Older<'_> {
             .map(|error| error.clone().of(self.cluster))
     }
 
-    /// The document as it is to be read.
+    /// Returns the document that the rewritten text must parse to.
     fn expected(&self) -> Value {
         let mut document = self.conversion.document.clone();
         let Some(fields) = document.as_mapping_mut() else {
@@ -224,13 +236,13 @@ impl Older<'_> {
         document
     }
 
-    /// Carries the edits out. What cannot be done is told with the route at which it would have been.
+    /// Applies the edits. An error has the route of the edit.
     fn rewrite(&self, text: String) -> Result<String, (Vec<Step>, Refused)> {
         let Conversion {
             edits, moved, spec, ..
         } = self.conversion;
         let mut text = Text::new(text, self.origin.steps_into());
-        // What lies between braces is written anew as a whole, and before anything gets another name.
+        // Flow collections are rewritten as a whole, before anything is renamed.
         let (mut in_braces, mut left) = (Vec::new(), Vec::new());
         for edit in edits {
             match flow_around(&text, edit).map_err(|why| (edit.route().to_vec(), why))? {
@@ -254,8 +266,7 @@ impl Older<'_> {
                 Step::Key(key) => value.get(key.as_str()),
                 Step::Index(index) => value.get(*index),
             });
-            let value = value
-                .ok_or_else(|| Refused("it is laid out in a way that is not understood".into()));
+            let value = value.ok_or_else(|| Refused("unsupported layout".into()));
             value
                 .and_then(|value| text.set_flow(route, value))
                 .map_err(|why| (route.clone(), why))?;
@@ -294,7 +305,7 @@ impl Edit {
     }
 }
 
-/// The outermost mapping or list around what an edit changes that is written in flow style.
+/// Returns the outermost flow collection around an edit.
 fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
     let route = edit.route();
     let takes_apart = matches!(edit, Edit::Wrap(..) | Edit::Group(..));
@@ -313,7 +324,7 @@ fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A file's text before and after; or why not, and where.
+/// Returns a file's text before and after, or the reason and position of a refusal.
 fn rewritten(
     file: &Arc<Utf8Path>,
     bytes: Vec<u8>,
@@ -322,7 +333,7 @@ fn rewritten(
     let at = |older: &Older<'_>, route: Vec<Step>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
     let before = String::from_utf8(bytes)
-        .map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
+        .map_err(|_| (nowhere(), Refused("the file is not valid UTF-8".into())))?;
     let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),
         None => ("", before.as_str()),
@@ -331,12 +342,13 @@ fn rewritten(
     if has_crlf && text.matches('\n').count() != text.matches("\r\n").count() {
         return Err((
             nowhere(),
-            Refused("some lines end with a carriage return and some do not".into()),
+            Refused("mixed line ends: only some lines end with a carriage return".into()),
         ));
     }
     let mut after = text.to_owned();
     let mut last_first: Vec<&Older<'_>> = older.iter().collect();
-    // Of those in one list that is not cut into its items, each changes what the one before it has left.
+    // SIPClusters in one list that is not split into items are edited in turn, each on the result
+    // of the previous edit.
     last_first.sort_by_key(|older| std::cmp::Reverse(older.origin.range().start));
     let mut grown: Option<(usize, usize)> = None;
     for one in last_first {
@@ -363,7 +375,7 @@ fn rewritten(
     match older.first() {
         Some(first) if !is_as_expected => Err((
             at(first, Vec::new()),
-            Refused("what it would become is not what it means".into()),
+            Refused("the result would have another meaning".into()),
         )),
         _ => Ok((before.clone(), format!("{mark}{after}"))),
     }

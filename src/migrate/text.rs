@@ -1,7 +1,7 @@
-//! A document's text, and how it is changed without touching what stands around the change.
+//! Edits of a document's text that leave everything around them untouched.
 //!
-//! Each change finds its node anew, in the text as it is then. Comments within what is replaced move to lines of their
-//! own above it.
+//! Each edit locates its node in the current text. Comments inside replaced text move to lines of
+//! their own above it.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use super::emit::{self, Flow};
 use crate::finding::Step;
 use crate::load::{Entry, Nodes};
 
-/// Why a text cannot be changed; it completes the sentence "it cannot be rewritten here: …".
+/// Reason why a text cannot be edited; completes the sentence "the SIPCluster cannot be rewritten:
+/// …".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) String);
 
@@ -21,20 +22,20 @@ fn refused(why: &str) -> Refused {
     Refused(why.to_owned())
 }
 
-const ALIASES: &str = "it is tied to another part of the file by an anchor";
-const LAYOUT: &str = "it is laid out in a way that is not understood";
+const ALIASES: &str = "an anchor ties it to another part of the file";
+const LAYOUT: &str = "unsupported layout";
 
-/// The text that a document stands in, with line feeds only.
+/// Text that contains a document, with line feeds only.
 pub(super) struct Text {
     text: String,
-    /// From the text's top to the document.
+    /// Steps from the top of the text to the document.
     into: Vec<Step>,
-    /// Whether it is JSON.
+    /// True if the text is JSON.
     is_json: bool,
 }
 
 impl Text {
-    /// A text in which the document lies behind some steps.
+    /// Wraps a text that contains the document behind some steps.
     pub(super) fn new(text: String, into: Vec<Step>) -> Self {
         let body = text.trim_start().trim_start_matches("---").trim_start();
         let is_json =
@@ -46,7 +47,7 @@ impl Text {
         }
     }
 
-    /// The changed text.
+    /// Returns the changed text.
     pub(super) fn into_text(self) -> String {
         self.text
     }
@@ -65,17 +66,17 @@ impl Text {
         self.find(route)?.key.ok_or_else(|| refused(ALIASES))
     }
 
-    /// Where the value is; none where the key has none.
+    /// Position of the value; `None` if the key has none.
     fn value(&self, route: &[Step]) -> Result<Option<Range<usize>>, Refused> {
         Ok(self.find(route)?.value)
     }
 
-    /// Key and value of an entry, the value where there is one.
+    /// Finds the key and the value of an entry. The value may be missing.
     fn entry(&self, route: &[Step]) -> Result<(Range<usize>, Option<Range<usize>>), Refused> {
         let key = self.key(route)?;
         let value = self.value(route)?;
         match &value {
-            // An alias leads to where its anchor is.
+            // An alias resolves to the position of its anchor.
             Some(value) if value.start <= key.end => Err(refused(ALIASES)),
             Some(value) if self.text[key.end..value.start].contains(['&', '*', '!']) => {
                 Err(refused(ALIASES))
@@ -84,7 +85,7 @@ impl Text {
         }
     }
 
-    /// Whether the value at a route is written in flow style.
+    /// Reports whether the value at a route is in flow style.
     pub(super) fn is_flow(&self, route: &[Step]) -> Result<bool, Refused> {
         Ok(self
             .value(route)?
@@ -95,7 +96,7 @@ impl Text {
         self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// The start of the next line.
+    /// Returns the start of the next line.
     fn line_end(&self, at: usize) -> usize {
         self.text[at..]
             .find('\n')
@@ -106,7 +107,7 @@ impl Text {
         at - self.line_start(at)
     }
 
-    /// The comments that begin in a range, in order.
+    /// Lists the comments that start in a range, in order.
     fn comments(&self, range: &Range<usize>) -> Result<Vec<String>, Refused> {
         let document = self.parsed()?;
         let mut comments = Vec::new();
@@ -121,7 +122,7 @@ impl Text {
         Ok(comments)
     }
 
-    /// Puts comments on lines of their own above the line of a position.
+    /// Inserts comments as lines of their own above a position.
     fn comment_above(&mut self, at: usize, comments: &[String]) {
         let start = self.line_start(at);
         let indent: String = self.text[start..]
@@ -135,7 +136,7 @@ impl Text {
         self.text.insert_str(start, &lines);
     }
 
-    /// Gives an entry another key.
+    /// Renames the key of an entry.
     pub(super) fn rename(&mut self, route: &[Step], name: &str) -> Done {
         let key = self.key(route)?;
         let name = match self.text[key.clone()].chars().next() {
@@ -147,13 +148,13 @@ impl Text {
         Ok(())
     }
 
-    /// Gives an entry or item another value, in flow style.
+    /// Replaces the value of an entry or item, in flow style.
     pub(super) fn set_flow(&mut self, route: &[Step], value: &Value) -> Done {
         let Some(range) = self.value(route)? else {
             return Err(refused(LAYOUT));
         };
         if !self.comments(&range)?.is_empty() {
-            return Err(refused("it has comments between its braces"));
+            return Err(refused("comments inside flow collections"));
         }
         let style = match (self.is_json, self.text[range.clone()].find('\n')) {
             (false, _) => Flow::Yaml,
@@ -172,7 +173,7 @@ impl Text {
         Ok(())
     }
 
-    /// Puts another entry in an entry's place.
+    /// Replaces an entry by another one.
     pub(super) fn replace(&mut self, route: &[Step], name: &str, value: &Value) -> Done {
         self.put(route, |column| emit::block(name, value, column))
     }
@@ -187,14 +188,14 @@ impl Text {
         Ok(())
     }
 
-    /// Behind the colon behind a key.
+    /// Returns the position after a key's colon.
     fn colon(&self, key_end: usize) -> usize {
         self.text[key_end..]
             .find(':')
             .map_or(key_end, |colon| key_end + colon + 1)
     }
 
-    /// Makes a list of a text, as it is written.
+    /// Turns a string into a list, keeping its spelling.
     pub(super) fn make_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
         let (key, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
@@ -209,7 +210,7 @@ impl Text {
         Ok(())
     }
 
-    /// Takes an entry away, with its lines. Comments beside and in it stay.
+    /// Removes an entry with its lines. Comments beside and inside it are kept.
     pub(super) fn remove(&mut self, route: &[Step]) -> Done {
         let (key, value) = self.entry(route)?;
         let end = self.line_end(value.map_or(key.end, |value| value.end));
@@ -227,7 +228,7 @@ impl Text {
             self.text.replace_range(start..end, &lines);
             return Ok(());
         }
-        // The first entry of a list's item: the next one takes its place behind the dash.
+        // If it is the first entry of a list item, the next entry moves behind the dash.
         let mut next = end;
         while next < self.text.len() {
             let line = &self.text[next..self.line_end(next)];
@@ -247,7 +248,7 @@ impl Text {
         Ok(())
     }
 
-    /// Puts the entries of a mapping into the place of the mapping. In flow style they are written anew.
+    /// Replaces a mapping by its entries. In flow style they are formatted anew.
     pub(super) fn lift(&mut self, route: &[Step], entries: &Mapping) -> Done {
         if entries.is_empty() {
             return self.remove(route);
@@ -291,7 +292,7 @@ impl Text {
         Ok(())
     }
 
-    /// Makes a list of a mapping, under another key.
+    /// Turns a mapping into a list, under another key.
     pub(super) fn wrap(&mut self, route: &[Step], name: &str) -> Done {
         let (_, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
@@ -310,7 +311,7 @@ impl Text {
         self.rename(route, name)
     }
 
-    /// Puts the items of a list into lists of their own, below the list's entry, which gets another key.
+    /// Moves the items of a list into lists of their own below the list's entry, which is renamed.
     pub(super) fn group(
         &mut self,
         route: &[Step],
@@ -341,7 +342,7 @@ impl Text {
             {
                 return Err(refused(LAYOUT));
             }
-            // What stands above an item, such as a comment, goes with it.
+            // Lines above an item, such as comments, move with it.
             let end = self.line_end(value.end);
             items.push(from..end);
             from = end;
@@ -355,7 +356,7 @@ impl Text {
             for (nth, index) in indices.iter().enumerate() {
                 let mut item = shifted(&self.text[items[*index].clone()], more);
                 if nth == 0 {
-                    // Empty lines between items stay between them.
+                    // Empty lines between items are kept.
                     let empty = item
                         .split_inclusive('\n')
                         .take_while(|line| line.trim().is_empty());
@@ -375,7 +376,7 @@ impl Text {
         self.rename(route, name)
     }
 
-    /// Gives the document an annotation.
+    /// Adds an annotation to the document.
     pub(super) fn annotate(&mut self, name: &str, value: &str) -> Done {
         let route = |steps: &[&str]| {
             steps
@@ -390,7 +391,7 @@ impl Text {
         let has_annotations = self.find(&there).is_ok();
         if has_annotations {
             let (_, Some(range)) = self.entry(&there)? else {
-                return Err(refused("its annotations are empty"));
+                return Err(refused("empty annotations"));
             };
             return self.insert(&range, &entry, &format!("{line}\n"));
         }
@@ -402,7 +403,7 @@ impl Text {
         self.insert(&range, &format!("\"annotations\": {{{entry}}}"), &lines)
     }
 
-    /// Puts an entry before all others of a mapping.
+    /// Inserts an entry as the first one of a mapping.
     fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> Done {
         if self.text[mapping.clone()].starts_with('{') {
             let is_empty = self.text[mapping.start + 1..mapping.end]
@@ -420,7 +421,7 @@ impl Text {
     }
 }
 
-/// Lines that stand further to the right; empty ones stay empty.
+/// Indents lines, except empty ones.
 fn shifted(text: &str, more: usize) -> String {
     let indent = " ".repeat(more);
     let shift = |line: &str| {

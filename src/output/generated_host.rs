@@ -1,4 +1,4 @@
-//! What a generated document says of a host.
+//! Parser for the hosts in generated files.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use crate::finding::Place;
 use crate::layout;
 use crate::load::Document;
 
-/// A host of a generated file, and what the file says of it.
+/// A host in a generated file.
 pub(crate) struct GeneratedHost {
     pub(crate) key: HostKey,
-    /// The namespace by which a patch finds the host, or that of its object.
+    /// Namespace in the patch's target, or that of the object.
     pub(crate) namespace: Option<String>,
     pub(crate) says: Says,
 }
 
-/// What becomes of a host.
+/// The state of a host in the generated tree.
 pub(crate) enum Says {
-    /// A cluster has it.
+    /// Assigned to a cluster.
     Held(ClusterKey, Part),
-    /// It is observed, and is being given back.
+    /// Observed, and being released.
     Released(Release),
-    /// The labels in its manifest are patched away.
+    /// Declared, with the labels in its manifest patched away.
     Unlabelled,
 }
 
-/// An observed host that is being given back.
+/// An observed host that is being released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
-    /// How far that has come.
+    /// Progress of the release.
     pub given_back: GivenBack,
-    /// The cluster that had the host, where the tree says so.
+    /// Cluster that the host was assigned to, if known.
     pub by: Option<ClusterKey>,
 }
 
-/// Why a document says nothing.
+/// The reason why a generated document cannot be read.
 pub(crate) struct Unreadable {
     pub(crate) reason: String,
     pub(crate) place: Place,
@@ -62,7 +62,6 @@ struct Metadata {
 }
 
 impl GeneratedHost {
-    /// Reads a document of a generated file.
     pub(crate) fn read(document: &Document<'_>) -> Result<Self, Unreadable> {
         let origin = &document.origin;
         let unreadable = |reason: &str, place: Place| Unreadable {
@@ -76,10 +75,10 @@ impl GeneratedHost {
             unreadable(&error.message, place)
         })?;
         if document.kind() != Some(host::KIND) {
-            return Err(unreadable("it is no BareMetalHost", origin.start()));
+            return Err(unreadable("it is not a BareMetalHost", origin.start()));
         }
-        // A patch in a component has the namespace of the kustomization that includes it, and the name there, which gets
-        // a prefix or suffix later; a comment says whose it is.
+        // A patch in a component has the namespace of the kustomization that includes it, and a
+        // name without later prefixes and suffixes. A comment therefore names the host.
         let named = document.comments().find_map(layout::host_of_comment);
         let own = || {
             let namespace = metadata.namespace.as_ref()?.parse().ok()?;
@@ -117,10 +116,10 @@ impl GeneratedHost {
                     ));
                 }
                 None if origin.file.file_name() == Some(layout::UNLABELLED) => Says::Unlabelled,
-                // What a file may be that was cut off.
+                // A truncated file may look like this.
                 None => {
                     return Err(unreadable(
-                        "its host is neither a cluster's nor given back",
+                        "its host is neither assigned nor released",
                         origin.at(["metadata"]),
                     ));
                 }

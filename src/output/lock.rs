@@ -1,8 +1,9 @@
-//! One writer at a time: an advisory lock on a directory.
+//! An advisory lock on a directory, for one writer at a time.
 //!
-//! The lock is on the directory itself (`flock`), so it leaves no file, and the kernel drops it when its process ends,
-//! however it ends. Runs that write take it exclusively, runs that only read take it shared. A file system that has no
-//! such locks is used without: what protects files there is that a run compares them before it replaces them.
+//! The lock is on the directory itself (`flock`): it leaves no file, and the kernel drops it when
+//! the process ends in any way. Runs that write take it exclusively, runs that only read take it
+//! shared. File systems without such locks are used without one: runs still compare files before
+//! replacing them.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -11,53 +12,53 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-/// How often a lock that somebody else has is tried, and how long a try waits: 10 s in all.
+/// Number of attempts and pause between them: 10 s in total.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A lock on a directory, until it is dropped or the process ends.
+/// A lock on a directory, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock {
-    /// None on a file system without locks.
+    /// `None` on a file system without locks.
     _directory: Option<File>,
 }
 
 /// The reason why a directory cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has the lock.
-    #[error("{directory} is in use by {holder}; wait until that ends, or end it")]
+    /// Another process holds the lock.
+    #[error("`{directory}` is in use by {holder}; wait for it, or stop it")]
     Held {
         /// The directory.
         directory: String,
-        /// Who has the lock.
+        /// The process that holds the lock.
         holder: String,
     },
-    /// It cannot be opened.
-    #[error("cannot lock {directory}: {source}")]
+    /// The directory cannot be opened.
+    #[error("cannot lock `{directory}`: {source}")]
     Unreadable {
         /// The directory.
         directory: String,
-        /// What the system says.
+        /// The system error.
         source: std::io::Error,
     },
 }
 
 impl Lock {
-    /// Locks a directory against other readers and writers. Waits 10 s at most.
+    /// Locks a directory against other readers and writers. Waits up to 10 s.
     ///
     /// # Errors
     ///
-    /// When somebody else has it locked for longer, or when it cannot be read.
+    /// Fails if another process holds a lock for longer, or if the directory cannot be read.
     pub fn exclusive(directory: &Utf8Path) -> Result<Self, LockError> {
         acquire(directory, File::try_lock)
     }
 
-    /// Locks a directory against writers. Waits 10 s at most.
+    /// Locks a directory against writers. Waits up to 10 s.
     ///
     /// # Errors
     ///
-    /// When a writer has it locked for longer, or when it cannot be read.
+    /// Fails if a writer holds the lock for longer, or if the directory cannot be read.
     pub fn shared(directory: &Utf8Path) -> Result<Self, LockError> {
         acquire(directory, File::try_lock_shared)
     }
@@ -79,6 +80,7 @@ fn acquire(
                     _directory: Some(file),
                 });
             }
+            // The file system does not support locks.
             Err(TryLockError::Error(_)) => return Ok(Lock { _directory: None }),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }
@@ -89,7 +91,7 @@ fn acquire(
     })
 }
 
-/// The process that has a lock on a file, as the kernel's table of locks names it.
+/// Returns the process that holds a lock on a file, according to `/proc/locks`.
 fn holder(file: &File) -> String {
     let inode = file.metadata().map_or(0, |found| found.ino());
     let table = fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -107,7 +109,8 @@ fn holder(file: &File) -> String {
     )
 }
 
-/// The first process in the table that has a lock of our kind on an inode; one that waits for it has an arrow.
+/// Returns the first process with an `flock` on an inode. Lines with an arrow are processes that
+/// wait.
 fn holder_in(table: &str, inode: u64) -> Option<u32> {
     table.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();

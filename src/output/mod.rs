@@ -1,10 +1,10 @@
-//! The output directory: the previous run's files, and how they are replaced by new ones.
+//! The output directory: the previous run's files, and their replacement by new ones.
 //!
-//! * `state`: the previous run's assignments; `generated_host` parses one host of it.
-//! * `compare`: the difference between rendered files and the disk.
-//! * `write`: applies such a difference as a whole or not at all.
-//! * `lock`: excludes other writers of the same directory.
-//! * `git`: commits generated files.
+//! - `state`: the previous run's assignments; `generated_host` parses one host
+//! - `compare`: the difference between rendered files and the disk
+//! - `write`: applies such a difference completely or not at all
+//! - `lock`: excludes other writers of the same directory
+//! - `git`: commits generated files
 
 pub mod compare;
 pub(crate) mod generated_host;
@@ -17,5 +17,5 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-/// The generated files: their paths relative to the output directory, and their texts.
+/// Generated texts by path relative to the output directory.
 pub type Tree = BTreeMap<Utf8PathBuf, String>;

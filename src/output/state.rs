@@ -1,4 +1,4 @@
-//! What the last run wrote: the generated tree is the only memory there is of who has which host.
+//! The previous run's output. The generated tree is the only record of host assignments.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher};
@@ -14,51 +14,51 @@ use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, objects};
 use crate::text::in_shell;
 
-/// The assignments in the generated tree.
+/// The previous run's assignments and files.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Who has each host. More than one entry is what a run leaves that was killed between two files.
+    /// Assignments per host. More than one is left by a run that was killed between two files.
     pub held: BTreeMap<HostKey, Vec<Held>>,
-    /// The observed hosts that are being given back.
+    /// Observed hosts that are being released.
     pub released: BTreeMap<HostKey, Release>,
-    /// The declared hosts whose manifests' labels are patched away.
+    /// Declared hosts whose manifest labels are patched away.
     pub unlabelled: BTreeSet<HostKey>,
-    /// The files of each cluster, of its hosts and of its services, relative to the output directory.
+    /// Files of each cluster, for hosts and services, relative to the output directory.
     pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
-    /// The inputs that each cluster's files say they were made from.
+    /// Inputs named in the headers of each cluster's files.
     pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
-    /// The directory, relative to the output directory, of the service that has each NodePort.
+    /// Directory of the service that uses each NodePort, relative to the output directory.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
-    /// The fingerprint of every file's content, by path relative to the output directory.
+    /// Content hash of every file, by path relative to the output directory.
     fingerprints: HashMap<Utf8PathBuf, u64>,
 }
 
-/// One assignment in the generated tree.
+/// An assignment in the generated tree.
 #[derive(Debug, Clone)]
 pub struct Held {
-    /// The cluster that has the host.
+    /// Cluster that the host is assigned to.
     pub cluster: ClusterKey,
-    /// What for.
+    /// Part of the cluster that the host serves.
     pub part: Part,
-    /// The namespace by which its patch finds the host, or that of its object.
+    /// Namespace in the patch's target, or that of the object.
     pub namespace: Option<String>,
-    /// Where the tree says so.
+    /// Document with the assignment.
     pub origin: Origin,
 }
 
-/// What is seen of every file.
+/// The facts that are read from every file.
 struct File {
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     path: Utf8PathBuf,
     fingerprint: u64,
-    /// Whether it should have hosts and is empty.
+    /// Set if it should have hosts but is empty.
     emptied: bool,
     node_ports: Vec<NodePort>,
-    /// The input that it says it was made from.
+    /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
 }
 
-/// What one file or one generated document says.
+/// A fact from one file or generated document.
 enum Entry {
     File(File),
     Held(HostKey, Held),
@@ -68,13 +68,15 @@ enum Entry {
 }
 
 impl State {
-    /// Reads what the last run wrote below `output`. Files without the mark of ownership say nothing.
+    /// Reads the previous output below `output`. Files without the ownership marker are ignored.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// Fails if a file or directory cannot be read.
     pub fn read(repo: &Files, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
         let files = repo.files_below(output)?;
+        // Only files of hosts are parsed. Services are most of the output, and are scanned as
+        // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {
             let below = file.strip_prefix(output).unwrap_or(file);
             let has_hosts = below.starts_with(layout::HOSTS)
@@ -109,7 +111,8 @@ impl State {
                     made_from,
                 }) => {
                     if emptied {
-                        // What a crash of the machine may leave, and as a memory worse than none.
+                        // A machine crash may leave empty files. Treating them as no assignments
+                        // would release hosts.
                         let file = output.join(&path);
                         findings.push(unreadable(
                             "it is empty",
@@ -143,7 +146,7 @@ impl State {
         Ok((state, findings))
     }
 
-    /// The clusters of which the output directory has anything.
+    /// Returns the clusters with files or hosts in the output directory.
     pub fn clusters(&self) -> BTreeSet<&ClusterKey> {
         self.held
             .values()
@@ -153,18 +156,18 @@ impl State {
             .collect()
     }
 
-    /// Whether there is the overlay by which the hosts of a root's build are patched.
+    /// Returns whether the overlay that patches the hosts of a root exists.
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
         self.fingerprints
             .contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
     }
 
-    /// The first file with hosts, or that would have had some, that is no longer as it was when the state was read; by
-    /// its path from the root.
+    /// Returns the first file with hosts that was added, changed or removed since the state was
+    /// read, by path relative to the repo's root.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// Fails if a file or directory cannot be read.
     pub fn changed_since(
         &self,
         repo: &Files,
@@ -194,7 +197,7 @@ impl State {
             .cloned())
     }
 
-    /// Whether a file, by its path relative to the output directory, already has this text.
+    /// Returns whether a file, by path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
         self.fingerprints
             .get(file)
@@ -202,15 +205,16 @@ impl State {
     }
 }
 
-/// The hosts that the text of a generated file names.
-pub(crate) fn hosts_of_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
+/// Returns the hosts in the text of a generated file.
+pub(crate) fn hosts_in_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
     objects(file, text)
         .iter()
         .filter_map(|document| Some(GeneratedHost::read(document).ok()?.key))
         .collect()
 }
 
-/// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.
+/// Returns the NodePorts in a Service manifest. Lines are scanned without a parser, because sites
+/// have thousands of Services.
 pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
     let lines = content
         .split(|byte| *byte == b'\n')
@@ -227,7 +231,7 @@ pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
         .collect()
 }
 
-/// Tells texts apart, and is small where a site has thousands of them.
+/// Hashes a text. Hashes are kept instead of texts, because sites have thousands of files.
 fn fingerprint(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(content);
@@ -270,8 +274,8 @@ fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
     Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
         .at(place)
         .help(format!(
-            "it says who has which host: restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was \
-             committed like this",
+            "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \
+             records host assignments",
             in_shell(file.as_str())
         ))
 }

@@ -50,7 +50,7 @@ impl HostState {
     pub fn words(self) -> &'static str {
         match self {
             HostState::Assigned => "assigned",
-            HostState::GivenBack => "given back",
+            HostState::GivenBack => "released",
             HostState::InUse => "in use by others",
             HostState::Deleting => "being deleted",
             HostState::Failed => "failed",

@@ -1,14 +1,15 @@
-//! The catalogue of findings: one code at length, all of them as a table, and as a page of the documentation.
+//! Catalogue of findings: one code in detail, all codes as a list, and the page of the
+//! documentation.
 
 use std::fmt::Write;
 
 use super::{ERROR, FAINT, STRONG, Text, WARNING, styled};
 use crate::finding::{Code, Severity};
 
-/// How wide an explanation gets on a terminal.
+/// Maximum line width of an explanation on a terminal, in characters.
 const WIDTH: usize = 80;
 
-/// A code at length, for a terminal: examples are indented, and everything else is plain text.
+/// Formats a code's explanation for a terminal: examples are indented, the rest is plain text.
 pub fn explain_code(code: Code) -> Text {
     let word = match code.severity() {
         Severity::Error => styled(ERROR, format!("error[{code}]")),
@@ -21,12 +22,12 @@ pub fn explain_code(code: Code) -> Text {
     ))
 }
 
-/// All codes, one a line, by what they are about.
+/// Lists all codes, grouped by area.
 pub fn codes() -> Text {
     let mut out = Text::default();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         for (index, code) in of_area.iter().enumerate() {
-            // Writing to a text cannot fail.
+            // Writing to a `Text` cannot fail.
             if index == 0 {
                 if !out.is_empty() {
                     let _ = writeln!(out);
@@ -53,14 +54,14 @@ pub fn codes() -> Text {
     out
 }
 
-/// All codes at length, as `docs/findings.md` has them between its marks.
+/// Formats all explanations, as embedded in `docs/findings.md` between its marks.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         let area = of_area.first().map_or("", |code| code.area());
         let _ = write!(
             out,
-            "\n## {}\n\n| code | | what is wrong |\n| --- | --- | --- |\n",
+            "\n## {}\n\n| code | | finding |\n| --- | --- | --- |\n",
             capitalized(area)
         );
         for code in of_area {
@@ -99,7 +100,7 @@ fn capitalized(text: &str) -> String {
     })
 }
 
-/// Markdown as plain text: the lines of an example are indented, those of a paragraph are filled.
+/// Converts Markdown to plain text: examples are indented, paragraphs are filled.
 fn plain(markdown: &str) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();
@@ -134,7 +135,6 @@ fn plain(markdown: &str) -> String {
     out
 }
 
-/// Whether a line begins an item of a list.
 fn begins_item(line: &str) -> bool {
     let body = line.trim_start();
     let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -143,7 +143,7 @@ fn begins_item(line: &str) -> bool {
         || number.len() < body.len() && number.starts_with(". ")
 }
 
-/// A paragraph in lines of at most [`WIDTH`] characters; those of an item hang behind its mark.
+/// Fills a paragraph to at most [`WIDTH`] characters. List items have a hanging indent.
 fn filled(paragraph: &str) -> String {
     let indent = paragraph.len() - paragraph.trim_start().len();
     let mark = if begins_item(paragraph) {

@@ -1,34 +1,36 @@
-//! A review as the message of a commit.
+//! Commit messages of generated files.
 
 use std::fmt;
 
+use super::phrases::{self, Deed, Line};
 use super::plan::{plain, wrapped};
-use super::words::{self, Deed, Line};
 use super::{Text, one_line};
 use crate::review::{ClusterReview, Review, State};
 use crate::text::counted;
 
-/// How long a subject may be for the tools that show it.
+/// Maximum length of a subject in characters; forges cut longer ones.
 const SUBJECT: usize = 72;
-/// How wide the body is.
+/// Line width of the body, in characters.
 const WIDTH: usize = 68;
-/// How many dangers, clusters and lines of a cluster a message tells.
+/// Maximum numbers of dangers, clusters, and lines of a cluster in a message.
 const DANGERS_TOLD: usize = 20;
 const CLUSTERS_TOLD: usize = 50;
 const LINES_TOLD: usize = 40;
 
-/// The message of a commit that makes the changes: a subject of at most 72 characters, a blank line, and a body that
-/// tells the same as the plan, wrapped and without styles. No line of it looks like a trailer.
+/// Formats the commit message: a subject of at most 72 characters, a blank line, and the plan as
+/// the body.
+///
+/// No line of the body looks like a trailer.
 pub fn commit_message(review: &Review) -> String {
     let mut out = Text::default();
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = writeln!(out, "{}", subject(review));
     let _ = writeln!(out);
     let _ = write_body(&mut out, review);
     out.to_string()
 }
 
-/// The message of a commit of several sites, of which each that changes has its part.
+/// Formats the commit message for several sites, with a part for each changed site.
 pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
     let changed: Vec<&(&str, Review)> = reviews
         .iter()
@@ -49,7 +51,7 @@ pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
         .flatten()
         .find(|subject| subject.len() <= SUBJECT);
     let mut out = Text::default();
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = writeln!(
         out,
         "{}",
@@ -66,7 +68,7 @@ pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
 
 fn subject(review: &Review) -> String {
     let (who, clusters): (String, Vec<&ClusterReview>) = match review.clusters.as_slice() {
-        [] => return "update what clusters share".to_owned(),
+        [] => return "update shared files".to_owned(),
         [only] => (only.cluster.to_string(), vec![only]),
         several => (
             format!("{} clusters", several.len()),
@@ -85,8 +87,8 @@ fn subject(review: &Review) -> String {
             format!("delete {gone}")
         });
     }
-    // Its services go with a cluster.
-    let told = words::deeds(&clusters).into_iter();
+    // Services are deleted with their cluster.
+    let told = phrases::deeds(&clusters).into_iter();
     let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
     deeds.extend(told.map(
         |Deed {
@@ -99,7 +101,7 @@ fn subject(review: &Review) -> String {
             counted(review.totals.files.all(), "file")
         ));
     }
-    // A name may have more characters than a subject.
+    // A name may be longer than a subject.
     let who = if who.len() > SUBJECT / 2 + 4 {
         counted(clusters.len(), "cluster")
     } else {
@@ -115,11 +117,7 @@ fn subject(review: &Review) -> String {
 
 fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
     if !review.dangers.is_empty() {
-        writeln!(
-            out,
-            "{} in this change:",
-            counted(review.dangers.len(), "danger")
-        )?;
+        writeln!(out, "{}:", counted(review.dangers.len(), "danger"))?;
         for danger in review.dangers.iter().take(DANGERS_TOLD) {
             write_item(out, '!', &one_line(&danger.message))?;
         }
@@ -131,23 +129,23 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
             out,
             "{}{} is {}",
             cluster.cluster,
-            words::kind(cluster.kind),
-            words::state(cluster.state)
+            phrases::kind(cluster.kind),
+            phrases::state(cluster.state)
         )?;
-        write_lines(out, &words::lines(cluster, &plain))?;
+        write_lines(out, &phrases::lines(cluster, &plain))?;
         writeln!(out)?;
     }
     if review.clusters.len() > CLUSTERS_TOLD {
         write_more(out, review.clusters.len(), CLUSTERS_TOLD, "clusters")?;
         writeln!(out)?;
     }
-    let shared = words::shared(&review.shared, &plain);
+    let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
         writeln!(out, "outside of clusters")?;
         write_lines(out, &shared)?;
         writeln!(out)?;
     }
-    for total in words::totals(&review.totals)
+    for total in phrases::totals(&review.totals)
         .iter()
         .filter(|total| !total.is_empty())
     {

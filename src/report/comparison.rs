@@ -1,4 +1,4 @@
-//! A difference as programs read it.
+//! Difference in the JSON format of `sipgen diff`.
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -9,46 +9,46 @@ use crate::difference::Difference;
 use crate::load::{Files, Texts};
 use crate::review::Review;
 
-/// The version of [`Comparison`] as JSON.
+/// Version of the JSON format of [`Comparison`].
 const VERSION: u32 = 1;
 
-/// What `sipgen diff --format json` prints.
+/// Output of `sipgen diff --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
-    /// The version of this form. Within a version fields are only added.
+    /// Version of this format. Within a version, fields are only added.
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
-    /// The earlier revision, as it was named; null for the output directory as it is.
+    /// Earlier revision as given on the command line; null for the output directory on disk.
     pub base: Option<String>,
-    /// The later revision, as it was named; null for the files on the disk.
+    /// Later revision as given on the command line; null for the files on disk.
     pub head: Option<String>,
-    /// What a reader has to know of how the comparison came about, in whole sentences.
+    /// Remarks on how the comparison was made, in sentences.
     pub notes: Vec<String>,
-    /// What is wrong with the later state.
+    /// Errors and warnings of the later state.
     pub findings: Vec<Problem>,
-    /// What changes; null when errors forbid to generate anything.
+    /// Changes; null if errors prevent generation.
     pub review: Option<Review>,
-    /// What nobody had generated in the base, and comes along; null when there is nothing of the kind. Its dangers are
-    /// among those of `review`, too.
+    /// Changes that the base had not generated and that are included now; null if there are none.
+    /// Their dangers are also listed in `review`.
     pub brought: Option<Review>,
-    /// Set when the later state's overlays are not what its inputs make; null without a base, where that is what
-    /// `review` shows.
+    /// Set if the overlays of the later state differ from what its inputs generate; null without a
+    /// base, because `review` then shows that.
     pub stale: Option<Stale>,
-    /// The changed files, line by line; null unless asked for.
+    /// Unified diffs of the changed files; null unless requested.
     pub lines: Option<Vec<FileLines>>,
 }
 
-/// Overlays that are not what the inputs make.
+/// Overlays that differ from what the inputs generate.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stale {
-    /// How many files.
+    /// Number of files.
     pub files: usize,
 }
 
 impl Comparison {
-    /// Puts a difference into the form that is printed. `head` are the files of the later state.
+    /// Converts a difference. `head` are the files of the later state.
     pub fn new(
         base: Option<&str>,
         revision: Option<&str>,
@@ -81,7 +81,7 @@ impl Comparison {
         }
     }
 
-    /// The schema of the JSON.
+    /// Returns the JSON Schema.
     pub fn schema() -> Schema {
         schema_for!(Comparison)
     }

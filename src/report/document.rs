@@ -1,4 +1,4 @@
-//! Results for programs, in forms that escape what they hold.
+//! Output for programs, in formats that escape their values.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use crate::snapshot::{Access, rbac};
 use crate::text::credentials::{masked, masked_lines};
 use crate::text::visible::visible_json;
 
-/// A document for a program, to be printed as it is: its form escapes all that acts on a terminal or a CI runner, and no
-/// credential is in it.
+/// Output for a program. Its format escapes everything that acts on a terminal or CI runner, and it
+/// contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document(String);
 
 impl Document {
-    /// Returns JSON, pretty, with a line feed at its end.
+    /// Formats pretty-printed JSON with a final line feed.
     ///
     /// # Errors
     ///
-    /// When a value cannot be JSON.
+    /// The value cannot be represented as JSON.
     pub fn json(value: &impl Serialize) -> serde_json::Result<Self> {
         Ok(Self(
             visible_json(&serde_json::to_string_pretty(&without_credentials(value)?)?) + "\n",
         ))
     }
 
-    /// Takes what sipgen says of itself, such as a script for shells: nothing of an input is in it.
+    /// Wraps sipgen's own text, such as a completion script, which contains no input.
     pub fn of_sipgen(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Writes the RBAC objects that allow to take a snapshot. Their form escapes the names in them.
+    /// Formats the RBAC objects that allow to take a snapshot. Names are escaped.
     pub fn of_rbac(access: &Access<'_>) -> Self {
         Self(rbac(access))
     }
 
-    /// Takes a document whose form has escaped all that is in it.
+    /// Wraps a document whose values are already escaped.
     pub(super) fn escaped(text: String) -> Self {
         Self(text)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Document {
     }
 }
 
-/// Returns JSON on one line, for a document that holds it.
+/// Formats JSON on one line, for embedding.
 pub(super) fn json_inside(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(visible_json(&serde_json::to_string(&without_credentials(
         value,
@@ -61,10 +61,11 @@ fn without_credentials(value: &impl Serialize) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Masks the credentials in the texts of a value.
+/// Masks credentials in the strings of a value.
 fn mask(value: &mut Value) {
     match value {
-        // The lines of a diff, which a program applies: they are masked already, and a query may be what is written.
+        // A diff, which a program may apply. Its lines are already masked, and a URL query may be
+        // the change.
         Value::String(text) if text.contains('\n') => *text = masked_lines(text),
         Value::String(text) => *text = masked(text).into_owned(),
         Value::Array(items) => items.iter_mut().for_each(mask),

@@ -4,14 +4,14 @@ use super::{STRONG, Text, styled};
 use crate::snapshot::Event;
 use crate::text::counted;
 
-/// How many events a message of a commit names.
+/// Maximum number of events in a commit message.
 const MOST: usize = 100;
 
-/// Lists events, one a line, up to `most` of them.
+/// Lists up to `most` events, one per line.
 pub fn events(events: &[Event], most: usize) -> Text {
     let mut out = Text::default();
     for event in events.iter().take(most) {
-        // Writing to a text cannot fail.
+        // Writing to a `Text` cannot fail.
         let _ = writeln!(out, "host `{}` {}", styled(STRONG, &event.host), event.what);
     }
     if events.len() > most {
@@ -20,12 +20,12 @@ pub fn events(events: &[Event], most: usize) -> Text {
     out
 }
 
-/// The message of a commit with a snapshot.
+/// Formats the commit message of a snapshot.
 pub fn snapshot_message(all: &[Event]) -> String {
     let mut hosts: Vec<_> = all.iter().map(|event| &event.host).collect();
     hosts.dedup();
     let mut out = Text::default();
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = match hosts.as_slice() {
         [] => writeln!(out, "snapshot: update files"),
         [only] => writeln!(out, "snapshot: {only}"),

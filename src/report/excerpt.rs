@@ -1,4 +1,4 @@
-//! A line of a file with what is wrong marked below it, as compilers show it.
+//! Quotes a line of a file and marks the error below it, as compilers do.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use unicode_width::UnicodeWidthStr;
 use super::{FAINT, Text, one_line, styled};
 use crate::load::Excerpt;
 
-/// How many columns of a line are shown, and how many of them before and in what is marked.
+/// Maximum numbers of columns of a line, before the mark, and under the mark.
 const LINE_SHOWN: usize = 120;
 const BEFORE_SHOWN: usize = 50;
 const MARKED_SHOWN: usize = 60;
 
-/// How many characters of each part are looked at: a line may have millions.
+/// Maximum number of characters to read of each part, because a line may have millions.
 const CHARACTERS_READ: usize = 1000;
 
-/// Writes an excerpt beside a gutter of line numbers as wide as `gutter`.
+/// Writes an excerpt. `gutter` is the width of the line number column.
 pub(super) fn write(
     out: &mut Text,
     excerpt: &Excerpt,
@@ -41,7 +41,7 @@ pub(super) fn write(
     )
 }
 
-/// A text as a terminal shows it: a tab is as wide as it happens to stand, so there is none.
+/// Prepares a text for a terminal. Tabs are expanded, because their width depends on the column.
 fn shown(text: &str) -> String {
     one_line(&text.replace('\t', "    "))
 }

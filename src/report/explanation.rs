@@ -1,4 +1,4 @@
-//! Why hosts are where they are, in words.
+//! Explanations of assignments.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +13,7 @@ use crate::plan::{How, Shortage};
 use crate::request::ClusterKind;
 use crate::text::counted;
 
-/// Why a cluster has the hosts that it has.
+/// Explains the hosts of a cluster.
 pub fn explain_cluster(cluster: &ClusterExplanation) -> Text {
     let mut out = Text::default();
     let _ = write_cluster(&mut out, cluster);
@@ -37,7 +37,7 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
         format!(", priority {priority}")
     };
     let left = if *left_as_it_is {
-        ": has errors, and is left as it is"
+        ": has errors and is left unchanged"
     } else {
         ""
     };
@@ -50,7 +50,7 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
         let name = provisioning
             .as_ref()
             .map_or(String::new(), |name| format!(" {}", one_line(name)));
-        writeln!(out, "  by the Provisioning{name} in {}", one_line(place))?;
+        writeln!(out, "  Provisioning{name} in {}", one_line(place))?;
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         node_sets.iter().partition(|set| set.part.node.is_some());
@@ -97,16 +97,16 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
     }
     write_machines(out, &machines)?;
     for host in gives_back {
-        writeln!(out, "  gives back {host}")?;
+        writeln!(out, "  releases {host}")?;
     }
     Ok(())
 }
 
-/// How many machines a line names, and how long their names may be together.
+/// Maximum numbers of machine names on a line, and of their characters.
 const MACHINES_NAMED: usize = 3;
 const NAMES_LENGTH: usize = 40;
 
-/// The machines of a Provisioning, a line each, and why some have no host.
+/// Writes a Provisioning's machines, one per line, and the reasons why some have no host.
 fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Result {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
     let width = |column: usize| {
@@ -132,7 +132,7 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head))?;
-        // Machines that are alike lack a host for the same reasons.
+        // Equal machines share the reasons of a shortage.
         let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
         for machine in of_role {
             for row in rows(machine) {
@@ -162,11 +162,7 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
                 String::new()
             };
             let named = &nodes[..nodes.len().min(MACHINES_NAMED)];
-            writeln!(
-                out,
-                "    why there is no host for {}{more}",
-                named.join(", ")
-            )?;
+            writeln!(out, "    no host for {}{more}, because", named.join(", "))?;
             proof
                 .iter()
                 .try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
@@ -175,8 +171,8 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
     Ok(())
 }
 
-/// A machine with its host, where that is reached, why it is this one, what it has, and what is asked; there are several
-/// hosts only while others are given back.
+/// Returns a machine's cells: name, host, address, machine, reason, request. It has several rows
+/// only while other hosts are being released.
 fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
     let too = if machine.worker_too {
         " (also Worker)"
@@ -191,11 +187,11 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
         .unwrap_or_default();
     let asked = match &machine.asked {
         Some(asked) => format!("for {}", one_line(&asked.to_string())),
-        None => "no longer asked for".to_owned(),
+        None => "no longer requested".to_owned(),
     };
     if machine.hosts.is_empty() {
         let none = String::new;
-        // Without a shortage of its own, it waits for others of its cluster.
+        // A machine without a shortage of its own waits for others of its cluster.
         let what = if machine.shortage.is_some() {
             "no host"
         } else {
@@ -222,7 +218,7 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
     machine.hosts.iter().map(row).collect()
 }
 
-/// Whose a host is, or why it is nobody's.
+/// Explains the owner of a host, or why it is unassigned.
 pub fn explain_host(host: &HostExplanation) -> Text {
     let mut out = Text::default();
     let _ = write_host(&mut out, host);
@@ -239,10 +235,10 @@ fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
     } = explanation;
     let whose = match assigned {
         Some(Assignment { cluster, part, how }) => {
-            let how = how.map_or("stays, as the cluster has errors", how_in_words);
+            let how = how.map_or("stays because the cluster has errors", how_in_words);
             format!("{part} of {cluster} ({how})")
         }
-        None => "nobody's".to_owned(),
+        None => "unassigned".to_owned(),
     };
     writeln!(
         out,
@@ -260,7 +256,7 @@ fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
         .max()
         .unwrap_or_default();
     if !refused.is_empty() {
-        writeln!(out, "  {}", styled(STRONG, "why others do not have it"))?;
+        writeln!(out, "  {}", styled(STRONG, "not assigned to"))?;
     }
     for (name, why) in refused {
         writeln!(out, "    {name:width$}  {}", one_line(&why))?;
@@ -268,19 +264,17 @@ fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
     Ok(())
 }
 
-/// Who does not have a host, and why: the node sets one by one, and the machines of a Provisioning together that do not
-/// have it for the same reason.
+/// Lists the node sets that do not have the host, with reasons. Machines of a Provisioning with the
+/// same reason share a line.
 fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
     let mut lines: Vec<(Vec<&RefusedBy>, String)> = Vec::new();
     let mut known: HashMap<(&ClusterKey, Role, String), usize> = HashMap::new();
     for refusal in refused {
         let why = match &refusal.why {
-            // Each names another one.
-            Some(_) if refusal.names_another => {
-                "has none of the MAC addresses that they name".to_owned()
-            }
+            // Each machine names a different address, so they share a general reason.
+            Some(_) if refusal.names_another => "has none of their MAC addresses".to_owned(),
             Some(why) => why.clone(),
-            None => "would do, and is not needed".to_owned(),
+            None => "matches, but is not needed".to_owned(),
         };
         if refusal.part.node.is_none() {
             lines.push((vec![refusal], why));

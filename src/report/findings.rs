@@ -1,4 +1,4 @@
-//! Findings as text, with the places that they are about.
+//! Findings as text, with their positions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,21 @@ use crate::finding::{Code, Finding, Severity};
 use crate::load::{Excerpt, Files, Texts};
 use crate::text::counted;
 
-/// How many findings of one severity are shown, and how many places of each.
+/// Maximum numbers of findings of one severity, and of positions of a finding.
 const FINDINGS_SHOWN: usize = 100;
 const PLACES_SHOWN: usize = 10;
 
-/// Where there are more than are shown, how many of one code: one mistake a thousand times hides no other.
+/// Maximum number of findings of one code in a truncated list, so that a repeated mistake hides no
+/// other.
 const ALIKE_SHOWN: usize = 30;
 
-/// Up to how many places are all shown with their lines; of more, only the first one is.
+/// Maximum number of positions that are all quoted. Of more, only the first one is.
 const STORY_QUOTED: usize = 3;
 
-/// How wide the line numbers' column is at least.
+/// Minimum width of the line number column, in characters.
 const GUTTER: usize = 2;
 
-/// What is about a value that may be a secret: of its line, only the key is shown.
+/// Findings about values that may be secrets. Only the key of the line is quoted.
 const VALUES_UNSEEN: [Code; 18] = [
     Code::SecretInGit,
     Code::CredentialInUrl,
@@ -43,7 +44,7 @@ const VALUES_UNSEEN: [Code; 18] = [
     Code::WrongCase,
 ];
 
-/// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.
+/// Formats findings, warnings first, so that errors are last on the terminal.
 pub fn findings(findings: &[Finding], files: &Files) -> Text {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -52,13 +53,13 @@ pub fn findings(findings: &[Finding], files: &Files) -> Text {
     for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
         let shown = shown(of_severity);
         for finding in &shown {
-            // Writing to a text cannot fail.
+            // Writing to a `Text` cannot fail.
             let _ = write_finding(&mut out, finding, &mut texts);
         }
         if of_severity.len() > shown.len() {
             let _ = writeln!(
                 out,
-                "… and {} more of these",
+                "… and {} more findings",
                 of_severity.len() - shown.len()
             );
             let _ = writeln!(out);
@@ -67,7 +68,7 @@ pub fn findings(findings: &[Finding], files: &Files) -> Text {
     out
 }
 
-/// Those of many findings of one severity that are shown.
+/// Selects the findings of one severity to show.
 fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
     if findings.len() <= FINDINGS_SHOWN {
         return findings.to_vec();
@@ -86,7 +87,7 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
         .collect()
 }
 
-/// How many findings there are, in a line; `muted` is how many warnings the settings mute.
+/// Formats the number of findings on one line. `muted` counts the warnings that the settings mute.
 pub fn tally(findings: &[Finding], muted: usize) -> Text {
     let errors = findings.iter().filter(|finding| finding.is_error()).count();
     let warnings = findings.len() - errors;
@@ -96,7 +97,7 @@ pub fn tally(findings: &[Finding], muted: usize) -> Text {
         .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
         .collect();
     let words = if counts.is_empty() {
-        "nothing is wrong".to_owned()
+        "no findings".to_owned()
     } else {
         counts.join(", ")
     };
@@ -107,7 +108,7 @@ pub fn tally(findings: &[Finding], muted: usize) -> Text {
     };
     let worst = findings.iter().min_by_key(|finding| finding.severity);
     let more = worst.map_or(String::new(), |worst| {
-        format!("; `sipgen explain {}` says more", worst.code)
+        format!("; run `sipgen explain {}` for details", worst.code)
     });
     format!("{words}{muted}{more}\n").into()
 }

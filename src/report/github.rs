@@ -1,4 +1,4 @@
-//! Results as workflow commands of GitHub Actions, which become annotations of a pull request's files.
+//! GitHub Actions workflow commands, shown as annotations of a pull request's files.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use super::{Document, one_line};
 use crate::finding::Severity;
 use crate::text::counted;
 
-/// How many annotations of one severity GitHub keeps of a step.
+/// Maximum number of annotations of one severity that GitHub keeps per step.
 const ANNOTATIONS_KEPT: usize = 10;
 
-/// Results as workflow commands, one a line: as many as GitHub keeps, the worst first. The last line says how many
-/// were left out.
+/// Formats results as workflow commands, errors first, up to GitHub's limit. The last line counts
+/// the omitted ones.
 pub fn github(Results(results): &Results) -> Document {
     let mut out = String::new();
     let mut left_out = Vec::new();
@@ -49,7 +49,7 @@ pub fn github(Results(results): &Results) -> Document {
     Document::escaped(out)
 }
 
-/// What an annotation says, line by line.
+/// Returns the lines of an annotation.
 fn text(result: &Located) -> String {
     let mut lines = vec![result.message.clone()];
     for (Spot { path, line, .. }, what) in &result.story {
@@ -69,14 +69,14 @@ fn text(result: &Located) -> String {
     lines.join("\n")
 }
 
-/// A text as GitHub takes it behind the command, which shows it by its lines. In a log of another runner it is no
-/// command either.
+/// Escapes the data of a workflow command, whose lines GitHub shows separately. `##` is escaped
+/// too, because Azure Pipelines reads `##[…]` as a command.
 fn data(text: &str) -> String {
     let lines: Vec<String> = text.replace('%', "%25").lines().map(one_line).collect();
     lines.join("%0A").replace("##", "#%23")
 }
 
-/// A text as GitHub takes it for a property.
+/// Escapes a property of a workflow command.
 fn property(text: &str) -> String {
     data(&one_line(text))
         .replace(':', "%3A")

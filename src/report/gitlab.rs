@@ -1,4 +1,4 @@
-//! Results as GitLab's code quality report, which it shows in merge requests.
+//! GitLab code quality report, shown in merge requests.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,14 @@ use super::Document;
 use super::results::{Located, Results};
 use crate::finding::{Code, Severity};
 
-/// How long a description may be, in characters: it is one cell of a table.
+/// Maximum length of a description in characters, because GitLab shows it in a table cell.
 const DESCRIPTION_SHOWN: usize = 1000;
 
-/// Results as a code quality report: a JSON array, the worst first.
+/// Formats results as a code quality report: a JSON array, errors first.
 ///
 /// # Errors
 ///
-/// When the report cannot be JSON, which has no usual cause.
+/// The report cannot be represented as JSON, which has no known cause.
 pub fn gitlab(Results(results): &Results) -> serde_json::Result<Document> {
     Document::json(&Value::from_iter(results.iter().map(issue)))
 }

@@ -1,4 +1,4 @@
-//! The hardware of a host, in words.
+//! Formats the hardware of a host.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use super::{STRONG, Text, one_line, styled};
 use crate::api::hardware::{Hardware, Nic, Storage, memory};
 use crate::inventory::hardware::{Found, HostHardware};
 
-/// What is known of a host's hardware, to stand below what else is said of the host; nothing where nothing is known.
+/// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
+/// known.
 pub fn explain_hardware(known: &HostHardware) -> Text {
     let mut out = Text::default();
     let _ = write_hardware(&mut out, known);
@@ -21,11 +22,7 @@ fn write_hardware(
     }: &HostHardware,
 ) -> fmt::Result {
     let mut rows: Vec<(&str, String)> = Vec::new();
-    rows.extend(
-        boot_mac_address
-            .iter()
-            .map(|mac| ("boots from", mac.clone())),
-    );
+    rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", mac.clone())));
     if let Some(Found { hardware, .. }) = found {
         rows.extend(hardware_rows(hardware));
     }
@@ -34,7 +31,7 @@ fn write_hardware(
     }
     let source = found
         .as_ref()
-        .map_or(String::new(), |found| format!(", as {} says", found.source));
+        .map_or(String::new(), |found| format!(", from {}", found.source));
     writeln!(
         out,
         "  {}",
@@ -88,7 +85,7 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
         let speed = speed_gbps
             .filter(|speed| *speed > 0)
             .map(|speed| format!("{speed} Gbit/s"));
-        let boots = pxe.then(|| "boots".to_owned());
+        let boots = pxe.then(|| "PXE".to_owned());
         add(
             "NIC",
             vec![
@@ -126,12 +123,12 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
         &system_vendor.product_name,
         &system_vendor.serial_number,
     ];
-    add("made by", made.into_iter().cloned().collect());
-    add("called", vec![hostname.clone()]);
+    add("system", made.into_iter().cloned().collect());
+    add("hostname", vec![hostname.clone()]);
     rows
 }
 
-/// As disks are sold: in powers of ten.
+/// Formats a disk size in powers of ten, as on the label.
 fn size(bytes: u64) -> String {
     const GIGA: u64 = 1_000_000_000;
     if bytes >= 10_000 * GIGA {

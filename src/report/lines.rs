@@ -1,4 +1,4 @@
-//! Changes line by line.
+//! Unified diffs of changed files.
 
 use anstyle::Style;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,31 +13,31 @@ use crate::output::compare::{Change, Changes};
 use crate::text::credentials::masked_line;
 use crate::text::visible::is_hidden;
 
-/// How many unchanged lines a diff shows around a change.
+/// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// A changed file, line by line.
+/// Unified diff of a changed file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileLines {
-    /// Relative to the repo's root.
+    /// Path relative to the repo's root.
     pub file: String,
-    /// A unified diff, as `git apply` takes it.
+    /// Unified diff for `git apply`.
     pub diff: String,
 }
 
-/// Takes the lines of a diff.
+/// Sink for the lines of a diff.
 trait Lines {
-    /// Takes a line of the diff's own.
+    /// Writes a line of the diff format itself.
     fn head(&mut self, style: Style, line: &str);
-    /// Takes a line of the file, without its line feed.
+    /// Writes a line of the file, without its line feed.
     fn line(&mut self, style: Style, sign: char, line: &str);
 }
 
-/// A diff for people, and for `git apply` where nothing has to be made visible.
+/// Diff for people. `git apply` accepts it if no character had to be escaped.
 impl Lines for Text {
     fn head(&mut self, style: Style, line: &str) {
-        // In a name, all that cannot be seen is an escape already; a tab ends one with blanks.
+        // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
         self.push_line_of_file(style, None, line);
     }
 
@@ -46,7 +46,7 @@ impl Lines for Text {
     }
 }
 
-/// A diff for programs.
+/// Diff for programs.
 impl Lines for String {
     fn head(&mut self, _: Style, line: &str) {
         self.extend([line, "\n"]);
@@ -58,7 +58,7 @@ impl Lines for String {
     }
 }
 
-/// Changes as a unified diff, as `git apply` takes it.
+/// Formats changes as a unified diff for `git apply`.
 pub fn diff(changes: &Changes) -> Text {
     let mut out = Text::default();
     changes
@@ -68,7 +68,7 @@ pub fn diff(changes: &Changes) -> Text {
     out
 }
 
-/// The unified diff of each file, without styles.
+/// Formats the unified diff of each file, without styles.
 pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
@@ -95,18 +95,18 @@ fn write_diff<'a>(
     }
     let name = |side: &str, text: Option<&str>| match text {
         None => "/dev/null".to_owned(),
-        // With blanks in it, a name needs an end.
+        // A name with blanks is ended by a tab, as git does.
         Some(_) if path.as_str().contains(' ') => format!("{}\t", name(side)),
         Some(_) => name(side),
     };
-    // As git cuts lines: a carriage return alone ends none.
+    // Lines are cut as git cuts them: a carriage return alone ends none.
     let lines = |text: Option<&'a str>| {
         text.unwrap_or_default()
             .split_inclusive('\n')
             .collect::<Vec<&str>>()
     };
     let (old, new) = (lines(before), lines(after));
-    // A file that people write may have a Secret beside what is changed.
+    // A file written by a user may hold a Secret next to the change.
     let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
     let ends = old.iter().scan(0, |end, line| {
         *end += line.len();
@@ -154,7 +154,7 @@ fn write_diff<'a>(
     }
 }
 
-/// A name as git writes it: in quotes, with escapes, if it has characters that would end it or cannot be seen.
+/// Quotes and escapes a path as git does, if it has special or hidden characters.
 fn quoted(name: &str) -> String {
     if !name
         .chars()

@@ -1,47 +1,47 @@
-//! A comparison as a comment on a pull request.
+//! Comparison as a pull request comment.
 //!
-//! A comment has room for some 65,000 characters. The worst comes first, long lists are folded, and what finds no room
-//! is counted. Names may be anything that the input has: they stand in code, which keeps them from being tables, HTML
-//! or mentions of people.
+//! A comment holds about 65,000 characters. Errors and dangers come first, long lists are folded,
+//! and omitted parts are counted. Names are untrusted: they are formatted as code, so that they
+//! form no tables, HTML or mentions.
 
 use std::fmt::{Display, Write};
 
 use super::comparison::Comparison;
 use super::lines::FileLines;
+use super::phrases::{self, Line};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
-use super::words::{self, Line};
 use super::{Text, one_line};
 use crate::api::names::ClusterKey;
 use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
 use crate::text::counted;
 
-/// The first line, by which a workflow finds its comment again.
+/// First line of the comment, by which a workflow finds and updates it.
 pub const MARKER: &str = "<!-- sipgen -->";
 
-/// How long a comment gets, in bytes, which are at least as many as characters.
+/// Maximum length of a comment, in bytes. GitHub counts characters, of which there are no more.
 const MOST: usize = 65_000;
-/// How far each part may reach, so that it leaves room to those behind it.
+/// End of each part, in bytes, so that room is left for the parts after it.
 const ERRORS_UNTIL: usize = 20_000;
 const DANGERS_UNTIL: usize = 30_000;
 const TABLE_UNTIL: usize = 45_000;
 const DETAILS_UNTIL: usize = 58_000;
 const WARNINGS_UNTIL: usize = 61_000;
-/// The last part says what was left out.
+/// The rest is left for the line that counts the omitted parts.
 const LINES_UNTIL: usize = MOST - 1_000;
 
-/// How many dangers and clusters are shown without being unfolded.
+/// Numbers of dangers, clusters and table rows that are shown unfolded.
 const DANGERS_OPEN: usize = 10;
 const CLUSTERS_OPEN: usize = 3;
 const ROWS_OPEN: usize = 20;
-/// How much of one cluster, of one problem and of one name is shown.
+/// Maximum length of a cluster's details, a problem and a name, in bytes.
 const DETAIL: usize = 6_000;
 const PROBLEM: usize = 2_000;
 const NAME: usize = 200;
-/// How long a line in a block of code gets.
+/// Maximum length of a line in a code block, in characters.
 const WIDTH: usize = 110;
 
-/// A comparison as a comment on a pull request, of at most 65,000 characters.
+/// Renders a comparison as a pull request comment of at most 65,000 characters.
 pub fn markdown(comparison: &Comparison) -> Text {
     written(
         &format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)),
@@ -51,7 +51,7 @@ pub fn markdown(comparison: &Comparison) -> Text {
     .into()
 }
 
-/// The same for several sites, which share the room.
+/// Renders comparisons of several sites, which share the length limit.
 pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
     let mut text = format!("{MARKER}\n");
     for (name, comparison) in sites {
@@ -65,7 +65,7 @@ pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
     text.into()
 }
 
-/// A comparison below a head, with one of `shares` parts of the room.
+/// Renders a comparison with `1 / shares` of the length limit.
 fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
     let mut page = Page {
         text: head.to_owned(),
@@ -119,25 +119,25 @@ fn heading(comparison: &Comparison) -> String {
             ));
         } else if review.totals.files.all() > 0 {
             parts.push(format!(
-                "{} that clusters share",
+                "{} shared by clusters",
                 counted(review.totals.files.all(), "file")
             ));
         }
     }
     if comparison.brought.is_some() {
-        parts.push("changes that the base had not generated".to_owned());
+        parts.push("changes not generated in the base".to_owned());
     }
     if let Some(stale) = comparison.stale {
         parts.push(counted(stale.files, "stale file"));
     }
     if parts.is_empty() {
-        "nothing changes".to_owned()
+        "no changes".to_owned()
     } else {
         parts.join(", ")
     }
 }
 
-/// The clusters, those with dangers first.
+/// Sorts clusters: those with dangers come first.
 fn worst_first(review: &Review) -> Vec<&ClusterReview> {
     let dangers: Vec<&ClusterKey> = review
         .dangers
@@ -175,17 +175,17 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
     }
 }
 
-/// The comment that is being written.
+/// Comment being written.
 struct Page {
     text: String,
-    /// What found no room.
+    /// Parts that did not fit.
     left_out: Vec<String>,
-    /// How many comparisons share the room.
+    /// Number of comparisons that share the length limit.
     shares: usize,
 }
 
 impl Page {
-    /// Adds a part if it ends before `until`.
+    /// Appends a part if it ends before `until`.
     fn push(&mut self, part: &str, until: usize) -> bool {
         let fits = self.text.len() + part.len() <= until / self.shares;
         if fits {
@@ -194,8 +194,8 @@ impl Page {
         fits
     }
 
-    /// Adds those parts that end before `until`, between a head and a foot; says of the others, by their number, what
-    /// was left out.
+    /// Appends the parts that end before `until`, between a head and a foot, and records the number
+    /// of omitted ones.
     fn push_all(
         &mut self,
         head: &str,
@@ -255,7 +255,7 @@ impl Page {
     }
 
     fn totals(&mut self, totals: &Totals) {
-        for total in words::totals(totals)
+        for total in phrases::totals(totals)
             .iter()
             .filter(|_| totals.files.all() > 0)
             .filter(|total| !total.is_empty())
@@ -279,7 +279,7 @@ impl Page {
         } else {
             (String::new(), "\n")
         };
-        let head = format!("{before}| cluster | | what it does |\n| --- | --- | --- |\n");
+        let head = format!("{before}| cluster | | changes |\n| --- | --- | --- |\n");
         self.push_all(&head, &rows, behind, TABLE_UNTIL, |count| {
             format!("{} of the table", counted(count, "row"))
         });
@@ -292,13 +292,13 @@ impl Page {
             ""
         };
         let details = clusters.iter().map(|cluster| {
-            let kind = words::kind(cluster.kind);
+            let kind = phrases::kind(cluster.kind);
             let summary = format!(
                 "<code>{}</code>{kind} {}",
                 cluster.cluster,
-                words::state(cluster.state)
+                phrases::state(cluster.state)
             );
-            let block = block(&words::lines(cluster, &name));
+            let block = block(&phrases::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
         let details: Vec<String> = details.collect();
@@ -308,24 +308,24 @@ impl Page {
     }
 
     fn shared(&mut self, review: &Review) {
-        let lines = words::shared(&review.shared, &name);
+        let lines = phrases::shared(&review.shared, &name);
         if !lines.is_empty() {
             let part = format!(
                 "<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n",
                 block(&lines)
             );
             self.push_all("", &[part], "", DETAILS_UNTIL, |_| {
-                "what changes outside of clusters".to_owned()
+                "changes outside of clusters".to_owned()
             });
         }
     }
 
-    /// What the base had not generated, below a head of its own.
+    /// Adds the changes that the base had not generated, with a heading of their own.
     fn brought(&mut self, brought: &Review) {
-        let head = format!("### {}\n\n", words::BROUGHT);
+        let head = format!("### {}\n\n", phrases::BROUGHT);
         if !self.push(&head, DETAILS_UNTIL) {
             self.left_out
-                .push("what comes along from the base".to_owned());
+                .push("changes not generated in the base".to_owned());
             return;
         }
         let clusters = worst_first(brought);
@@ -368,7 +368,7 @@ impl Page {
             let left_out = self.left_out.join(", ");
             let _ = writeln!(
                 self.text,
-                "Left out, as a comment has no more room: {left_out}. `sipgen diff` shows all."
+                "Omitted to keep the comment short: {left_out}. `sipgen diff` shows everything."
             );
         }
         let end = self.text.trim_end().len();
@@ -378,11 +378,11 @@ impl Page {
     }
 }
 
-/// A cluster in the table.
+/// Formats a table row.
 fn row(cluster: &ClusterReview) -> String {
     let state = match cluster.state {
         State::Deleted => "**deleted**",
-        other => words::state(other),
+        other => phrases::state(other),
     };
     format!(
         "| {} | {state} | {} |\n",
@@ -391,9 +391,9 @@ fn row(cluster: &ClusterReview) -> String {
     )
 }
 
-/// What is done to a cluster, such as `adds 4 hosts, creates 4 services`.
+/// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
-    let deeds = words::deeds(&[cluster]);
+    let deeds = phrases::deeds(&[cluster]);
     deeds
         .iter()
         .map(|deed| format!("{} {}", deed.does, deed.what))
@@ -401,7 +401,7 @@ fn does(cluster: &ClusterReview) -> String {
         .join(", ")
 }
 
-/// Lines as a block that GitHub and GitLab colour.
+/// Formats lines as a diff block, which GitHub and GitLab colour.
 fn block(lines: &[Line]) -> String {
     let wrapped = lines.iter().flat_map(|Line { sign, text }| {
         let sign = if *sign == '~' { '!' } else { *sign };
@@ -424,7 +424,7 @@ fn block(lines: &[Line]) -> String {
     fenced("diff", &(fitting.concat() + &cut_off))
 }
 
-/// A problem as text.
+/// Formats a problem as text.
 fn described(problem: &Problem) -> String {
     let Problem {
         code,
@@ -468,14 +468,14 @@ fn described(problem: &Problem) -> String {
     text
 }
 
-/// A text in a block of code, whatever backticks it has.
+/// Wraps a text in a code block with a fence longer than any run of backticks in it.
 fn fenced(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{language}\n{text}{end}{fence}\n\n")
 }
 
-/// A name in a line of text.
+/// Formats a name as inline code.
 fn code(name: &dyn Display) -> String {
     let name = self::name(name);
     let fence = "`".repeat(longest_run(&name) + 1);
@@ -487,7 +487,7 @@ fn code(name: &dyn Display) -> String {
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 
-/// A name in a block of code.
+/// Formats a name inside a code block.
 fn name(name: &dyn Display) -> String {
     let name = one_line(&name.to_string());
     match name.char_indices().nth(NAME) {

@@ -1,21 +1,21 @@
-//! Findings, changes and plans as text, for people and programs. Nothing is printed here: text goes in, text comes out.
+//! Findings, changes and plans as text for people and programs. Nothing is printed here.
 //!
-//! * `text`: what people read, without what acts on a terminal, a log or a CI runner.
-//! * `document`: what programs read, in forms that escape what they hold.
-//! * `findings`: what is wrong, with its places; `excerpt` shows the lines there.
-//! * `lines`: changes as a unified diff.
-//! * `words`: what becomes of clusters, in the words that the following share.
-//! * `plan`: a review as text; `commit` as the message of a commit.
-//! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
-//! * `events`: what has happened to hosts between two snapshots.
-//! * `summary`: what a run came to.
-//! * `explanation`: why hosts are where they are; `hardware`: what is in them.
-//! * `proposals`: what `sipgen init` did, and what is left to do.
-//! * `stale`: generated files that are not what the input makes of them.
-//! * `problem`: findings as JSON; `catalogue`: the codes of findings, explained.
-//! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
-//! * `status`: the site at a glance, for a terminal.
-//! * `page`: the same as a page for a browser.
+//! * `text`: text for people; nothing in it acts on a terminal, a log or a CI runner.
+//! * `document`: output for programs, in formats that escape their values.
+//! * `findings`: findings with their positions; `excerpt` quotes the lines.
+//! * `lines`: unified diffs.
+//! * `phrases`: phrases for changes of clusters, shared by the following.
+//! * `plan`: a review as text; `commit`: a review as a commit message.
+//! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
+//! * `events`: host events between two snapshots.
+//! * `summary`: summary of a run.
+//! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
+//! * `proposals`: result and next steps of `sipgen init`.
+//! * `stale`: generated files that differ from what the input generates.
+//! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
+//! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
+//! * `status`: summary of the site for a terminal.
+//! * `page`: the site as an HTML page.
 
 mod catalogue;
 mod commit;
@@ -31,6 +31,7 @@ mod hardware;
 mod lines;
 mod markdown;
 mod page;
+mod phrases;
 mod plan;
 mod problem;
 mod proposals;
@@ -40,7 +41,6 @@ mod stale;
 pub mod status;
 mod summary;
 mod text;
-mod words;
 
 use std::fmt;
 
@@ -67,12 +67,12 @@ pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validat
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
-pub use stale::{how_to_mend, renamed_inputs, stale, stale_files};
+pub use stale::{renamed_inputs, stale, stale_files, stale_help};
 pub use status::status;
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;
 
-/// The head of what is said of one site of several.
+/// Formats the heading of one of several sites.
 pub fn site(name: &str) -> Text {
     format!(
         "{}\n",
@@ -88,21 +88,20 @@ const FAINT: Style = AnsiColor::Cyan.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// How many clusters a text names.
+/// Maximum number of clusters that a text names.
 const CLUSTERS_SHOWN: usize = 20;
 
-/// A text in a style.
 fn styled(style: Style, text: impl fmt::Display) -> String {
     text::in_style(style, text)
 }
 
-/// A text that stays on its line whatever names are in it: a line break could make a name look like an error, and
-/// other control characters could move the terminal's cursor, or turn the text around.
+/// Keeps a text on one line, whatever names it contains. A line break could make a name look like
+/// an error, and control characters could move the cursor or reverse the text.
 fn one_line(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// What a template is given, as a table.
+/// Formats the values that a template receives as a table.
 pub fn given(values: &[Given]) -> Text {
     let width = |of: fn(&Given) -> &str| {
         values

@@ -1,10 +1,10 @@
-//! A review as text: the dangers, then cluster by cluster what changes.
+//! A review as text: the dangers, then the changes cluster by cluster.
 
 use std::fmt::{self, Display};
 
 use anstyle::{AnsiColor, Style};
 
-use super::words::{self, Line};
+use super::phrases::{self, Line};
 use super::{ADDED, ERROR, REMOVED, STRONG, Text, one_line, styled};
 use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
@@ -12,14 +12,14 @@ use crate::review::{ClusterReview, Review, State};
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
-/// How long a line gets before its list of names goes on in the next one.
+/// Line width in characters. Longer lists of names are wrapped.
 const WIDTH: usize = 100;
 
-/// What changes, in words, the dangers first; nothing where that is not known.
+/// Formats the changes, dangers first. The text is empty if the changes are unknown.
 pub fn plan(difference: &Difference) -> Text {
     let mut out = Text::default();
     if let Some((_, review)) = &difference.known {
-        // Writing to a text cannot fail.
+        // Writing to a `Text` cannot fail.
         let _ = write_plan(&mut out, review, difference.brought.as_ref());
     }
     out
@@ -30,7 +30,7 @@ fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt:
     write_changes(out, review)?;
     if let Some(brought) = brought {
         writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, words::BROUGHT))?;
+        writeln!(out, "{}", styled(STRONG, phrases::BROUGHT))?;
         write_changes(out, brought)?;
     }
     Ok(())
@@ -38,19 +38,19 @@ fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt:
 
 fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
-        let sign = words::sign(cluster.state);
+        let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
         let gone_or_new = if cluster.state == State::Changed {
             ""
         } else {
-            words::state(cluster.state)
+            phrases::state(cluster.state)
         };
-        let kind = words::kind(cluster.kind);
+        let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
-        write_lines(out, &words::lines(cluster, &plain))?;
+        write_lines(out, &phrases::lines(cluster, &plain))?;
     }
-    let shared = words::shared(&review.shared, &plain);
+    let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
         writeln!(out, "{}", styled(STRONG, "outside of clusters"))?;
         write_lines(out, &shared)?;
@@ -58,7 +58,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in words::totals(&review.totals)
+    for total in phrases::totals(&review.totals)
         .iter()
         .filter(|total| !total.is_empty())
     {
@@ -67,7 +67,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     Ok(())
 }
 
-/// What a reader has to know of how a difference came about, a line for each.
+/// Formats remarks on how a difference was made, one per line.
 pub fn notes(difference: &Difference) -> Text {
     difference
         .notes
@@ -77,7 +77,7 @@ pub fn notes(difference: &Difference) -> Text {
         .into()
 }
 
-/// The dangers, marked, and a blank line below them.
+/// Writes the dangers and a blank line.
 fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
         writeln!(
@@ -114,12 +114,12 @@ fn style_of(sign: char) -> Style {
     }
 }
 
-/// A name as it is, on its line.
+/// Formats a name on one line, without markup.
 pub(super) fn plain(name: &dyn Display) -> String {
     one_line(&name.to_string())
 }
 
-/// A list in words, cut into lines behind its commas.
+/// Wraps a list behind its commas.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
@@ -136,7 +136,8 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What changes of a cluster, in one sentence with the names of `most` hosts; nothing when that is not worth one.
+/// Summarizes a cluster's changes in one sentence with at most `most` host names per change, or
+/// returns `None` if nothing is worth it.
 pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     let mut parts = Vec::new();
     if cluster.state == State::Deleted {
@@ -176,7 +177,7 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         .map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
     list("replaces", replaced.collect());
     list(
-        "gives back",
+        "releases",
         hosts
             .given_back
             .iter()
@@ -200,14 +201,14 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
             .collect(),
     );
     list(
-        "gives another role to",
+        "changes the role of",
         hosts
             .with_another_role()
             .map(|changed| plain(&changed.host))
             .collect(),
     );
     list(
-        "gives another name to",
+        "renames the machine on",
         hosts
             .with_another_name()
             .map(|changed| plain(&changed.host))

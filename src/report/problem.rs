@@ -1,4 +1,4 @@
-//! Findings as programs read them: part of what `sipgen diff` and `sipgen validate` print as JSON.
+//! Findings in the JSON format of `sipgen diff` and `sipgen validate`.
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -7,28 +7,28 @@ use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Severity};
 use crate::load::{Files, Texts};
 
-/// The version of [`Validation`] as JSON.
+/// Version of the JSON format of [`Validation`].
 const VERSION: u32 = 1;
 
-/// What `sipgen validate --format json` prints.
+/// Output of `sipgen validate --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Validation {
-    /// The version of this form. Within a version fields are only added.
+    /// Version of this format. Within a version, fields are only added.
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
-    /// How many errors there are; the exit code is 1 if there is one.
+    /// Number of errors; the exit code is 1 if there is one.
     pub errors: usize,
-    /// How many warnings there are.
+    /// Number of warnings.
     pub warnings: usize,
-    /// How many warnings are not told, because the settings mute them.
+    /// Number of warnings that the settings mute.
     pub muted: usize,
-    /// What is wrong with the input, the errors first.
+    /// Findings, errors first.
     pub findings: Vec<Problem>,
 }
 
 impl Validation {
-    /// Puts the findings of a run over `files` into the form that is printed.
+    /// Converts the findings of a run over `files`.
     pub fn new(findings: &[Finding], muted: usize, files: &Files) -> Self {
         let mut texts = Texts::new(files);
         let mut by_severity: Vec<&Finding> = findings.iter().collect();
@@ -46,57 +46,57 @@ impl Validation {
         }
     }
 
-    /// The schema of the JSON.
+    /// Returns the JSON Schema.
     pub fn schema() -> Schema {
         schema_for!(Validation)
     }
 }
 
-/// Something that is wrong with the input.
+/// An error or a warning.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// What kind of mistake it is: `SIP0101`.
+    /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: ProblemSeverity,
-    /// What kind of mistake that is, in a few words.
+    /// Title of the code, in a few words.
     pub title: &'static str,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: Option<String>,
-    /// Where: the first place is the one to mend.
+    /// Positions; the first one is the one to fix.
     pub places: Vec<ProblemPlace>,
-    /// The clusters that it concerns; none when it concerns the whole run.
+    /// Clusters that the finding concerns; empty if it concerns the whole run.
     pub clusters: Vec<ClusterKey>,
 }
 
-/// How much a problem matters.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemSeverity {
-    /// Nothing is generated for what it concerns.
+    /// The affected clusters are not generated.
     Error,
-    /// Worth knowing; stops nothing.
+    /// A likely mistake; nothing is blocked.
     Warning,
 }
 
-/// A place in the input.
+/// Position in the input.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemPlace {
-    /// Relative to the repo's root.
+    /// Path relative to the repo's root.
     pub file: String,
-    /// From 1.
+    /// Line, from 1.
     pub line: Option<usize>,
-    /// From 1, in characters.
+    /// Column in characters, from 1.
     pub column: Option<usize>,
-    /// The line that the place ends on; null where the end is not known.
+    /// Last line; null if the end is unknown.
     pub end_line: Option<usize>,
-    /// The column behind the last character of the place; null where the end is not known.
+    /// Column after the last character; null if the end is unknown.
     pub end_column: Option<usize>,
-    /// What is there.
+    /// Remark on the position.
     pub what: Option<String>,
 }
 
@@ -134,19 +134,19 @@ impl From<Severity> for ProblemSeverity {
     }
 }
 
-/// What the catalogue says of a code, as `sipgen explain --format json` prints it.
+/// Entry of the catalogue, as printed by `sipgen explain --format json`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedCode {
-    /// The code: `SIP0101`.
+    /// Code of the finding, such as `SIP0101`.
     pub code: &'static str,
-    /// How much a finding with it matters.
+    /// Severity of a finding with this code.
     pub severity: ProblemSeverity,
-    /// What it is about, as all codes of its hundred.
+    /// Subject that the codes of a hundred share.
     pub area: &'static str,
-    /// What is wrong, in a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// What is wrong, why it matters and how to mend it: Markdown.
+    /// Explanation in Markdown: the problem, why it matters and how to fix it.
     pub explanation: &'static str,
 }
 

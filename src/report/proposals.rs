@@ -1,4 +1,4 @@
-//! What `sipgen init` did, and what is left to do.
+//! Result and next steps of `sipgen init`.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use anstyle::{AnsiColor, Style};
 use super::{FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::init::{Action, Proposal};
 
-/// The variable of CI jobs that nobody but the repo's owners can set.
+/// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_SOURCE";
 const DONE: Style = AnsiColor::Green.on_default();
 
-/// What was proposed, file by file; then the lines that people have to add. `written` says whether the files are on
-/// the disk by now.
+/// Formats the proposed files, followed by the lines that people have to add. `written` tells
+/// whether the files are on disk.
 pub fn proposals(proposals: &[Proposal], written: bool) -> Text {
     let mut out = Text::default();
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = write_proposals(&mut out, proposals, written);
     out
 }
@@ -30,16 +30,16 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], written: bool) -> fmt
         let (style, verb) = match action {
             Action::Create(_) if written => (DONE, "created"),
             Action::Create(_) => (DONE, "to create"),
-            Action::Add { .. } => (WARNING, "left as it is"),
-            Action::Keep => (FAINT, "is there"),
-            Action::Blocked(_) => (WARNING, "left out"),
+            Action::Add { .. } => (WARNING, "unchanged"),
+            Action::Keep => (FAINT, "up to date"),
+            Action::Blocked(_) => (WARNING, "skipped"),
         };
         let verb = styled(style, format_args!("{verb:<13}"));
         let note = match action {
-            Action::Add { .. } => "is there, and lacks the lines below".to_owned(),
-            Action::Keep => "has all it needs".to_owned(),
+            Action::Add { .. } => "exists, but lacks the lines below".to_owned(),
+            Action::Keep => "complete".to_owned(),
             Action::Blocked(what) => {
-                format!("{what} is in the way: not a plain file of text, or no directory")
+                format!("`{what}` is not a regular text file or a directory")
             }
             Action::Create(_) => note.clone(),
         };
@@ -75,7 +75,7 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], written: bool) -> fmt
     }
 }
 
-/// What people have to do themselves.
+/// Lists the manual steps.
 fn write_next_steps(out: &mut Text, proposals: &[Proposal]) -> fmt::Result {
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
         Action::Create(text) => text.contains(INSTALLED_FROM),
@@ -90,14 +90,14 @@ fn write_next_steps(out: &mut Text, proposals: &[Proposal]) -> fmt::Result {
     }
     steps.extend(jobs.map(|jobs| {
         format!(
-            "Set {INSTALLED_FROM} in {}: where CI installs sipgen from.",
+            "Set {INSTALLED_FROM} in {}, the source from which CI installs sipgen.",
             jobs.path
         )
     }));
-    steps.push("`pre-commit install`, so that git runs the hook.".to_owned());
-    steps.push("`sipgen generate`, and look at what it says and writes.".to_owned());
+    steps.push("Run `pre-commit install` to enable the hook.".to_owned());
+    steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
     steps.push(
-        "`git add` and commit all of it. SIPGEN.md says what an agent has to apply.".to_owned(),
+        "Run `git add`, and commit everything. SIPGEN.md lists the directories for an agent to apply.".to_owned(),
     );
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, "Next:"))?;

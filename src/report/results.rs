@@ -1,4 +1,4 @@
-//! Findings and stale files as results: what the formats for programs have in common.
+//! Results: findings and stale files, prepared for machine formats.
 
 use std::collections::HashMap;
 
@@ -10,48 +10,49 @@ use crate::finding::{Code, Finding, Position, Severity};
 use crate::load::{Files, Texts};
 use crate::settings;
 
-/// How many places of the story a result has.
+/// Maximum number of related positions of a result.
 const PLACES_SHOWN: usize = 10;
 
-/// A result, with one place of its own.
+/// Finding with a single main position, as CI formats require.
 #[derive(Debug)]
 pub(super) struct Located {
     pub(super) code: Code,
     pub(super) severity: Severity,
-    /// What is wrong, on one line.
+    /// Message on one line.
     pub(super) message: String,
-    /// What to do, line by line.
+    /// Lines of the help.
     pub(super) help: Vec<String>,
     pub(super) place: Spot,
-    /// The places that belong to the story, with what is there.
+    /// Related positions, with their remarks.
     pub(super) story: Vec<(Spot, Option<String>)>,
-    /// How many more there are.
+    /// Number of omitted positions.
     pub(super) more_places: usize,
-    /// What tells this result from all others, and stays the same when lines are added above it.
+    /// Identity of the result. It is stable when lines are added above.
     pub(super) fingerprint: String,
 }
 
-/// A place in a file of the git repo.
+/// Position in a file of the git repo.
 #[derive(Debug)]
 pub(super) struct Spot {
-    /// The path, relative to the git repo's root.
+    /// Path relative to the git repo's root.
     pub(super) path: String,
     pub(super) line: Option<usize>,
     pub(super) column: Option<usize>,
-    /// Behind the last character.
+    /// Column after the last character.
     pub(super) end_column: Option<usize>,
 }
 
-/// Findings and stale files as programs take them, the worst first.
+/// Findings and stale files, errors first.
 #[derive(Debug)]
 pub struct Results(pub(super) Vec<Located>);
 
 impl Results {
-    /// The results of a run over `files`, which are the files of a git repo below its directory `below`: what was
-    /// found, and what [`stale`](super::stale) says of files.
+    /// Prepares findings and [`stale`](super::stale) files.
+    ///
+    /// The root of `files` is the directory `below` of the git repo.
     pub fn new(findings: &[Finding], stale: &[Finding], files: &Files, below: &Utf8Path) -> Self {
         let mut all: Vec<&Finding> = findings.iter().chain(stale).collect();
-        // What the input has is to be mended before what it is made into.
+        // Stale files come last, because input errors have to be fixed first.
         all.sort_by_key(|finding| (finding.severity, finding.code == Code::Stale));
         let mut texts = Texts::new(files);
         let mut known = HashMap::new();
@@ -84,7 +85,7 @@ fn locate(
         }
     };
     let mut places = finding.places.iter();
-    // A forge shows nothing that has no file, so what concerns the whole repo stands where it is configured.
+    // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
     let whole_repo = || Spot {
         path: path(below, Utf8Path::new(settings::FILE)),
         line: None,
@@ -128,7 +129,7 @@ fn locate(
 }
 
 fn path(below: &Utf8Path, file: &Utf8Path) -> String {
-    // An empty path joined to another one would leave a slash.
+    // Joining with an empty path would leave a slash.
     if below.as_str().is_empty() {
         file.to_string()
     } else {
@@ -136,7 +137,7 @@ fn path(below: &Utf8Path, file: &Utf8Path) -> String {
     }
 }
 
-/// A message without the line and the column that a parser has put into it.
+/// Removes line and column numbers, which parsers add, from a message.
 fn without_positions(message: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in message.split(' ') {

@@ -1,4 +1,4 @@
-//! Results as SARIF 2.1.0, for GitHub's code scanning and for editors.
+//! SARIF 2.1.0 output, for GitHub code scanning and editors.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::finding::{Code, Severity};
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Results as a SARIF log with one run, the worst first.
+/// Formats results as a SARIF log with one run, errors first.
 ///
 /// # Errors
 ///
-/// When the log cannot be JSON, which has no usual cause.
+/// The log cannot be represented as JSON, which has no known cause.
 pub fn sarif(Results(results): &Results) -> serde_json::Result<Document> {
     let rules = Code::ALL.iter().map(|code| {
         json!({
@@ -56,7 +56,7 @@ fn result(result: &Located) -> Value {
 }
 
 fn location(spot: &Spot) -> Value {
-    // Code scanning follows a result from commit to commit by its line, so there is one always.
+    // Code scanning tracks a result across commits by its line, so a line is always given.
     let mut region = json!({"startLine": spot.line.unwrap_or(1)});
     if let Some(column) = spot.column {
         region["startColumn"] = column.into();
@@ -75,7 +75,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A path as a reference relative to the repo's root: RFC 3986 has other characters only by their bytes.
+/// Encodes a path as a URI reference relative to the repo's root (RFC 3986).
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
     path.bytes()
@@ -89,7 +89,7 @@ fn uri(path: &str) -> String {
         .collect()
 }
 
-/// A text in which nothing is a link: viewers make one of `[words](address)`.
+/// Breaks links, because viewers render `[words](address)`.
 fn without_links(text: &str) -> String {
     text.replace("](", "] (")
 }

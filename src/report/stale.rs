@@ -1,4 +1,4 @@
-//! Generated files that are not what the input makes of them, and what to do.
+//! Stale files: generated files that differ from what the input generates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use crate::layout;
 use crate::output::compare::{Change, Changes};
 use crate::text::counted;
 
-/// How many stale files are named.
+/// Maximum number of stale files to name.
 const FILES_SHOWN: usize = 20;
 
-/// The changes that make a file stale. One that differs in nothing but the comment that names its input is not.
+/// Selects the changes that make a file stale. A change of only the comment that names the input
+/// does not count.
 fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
     let stale = changes
         .files
@@ -25,11 +26,11 @@ fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
     stale.map(|(path, change)| (path.as_path(), change))
 }
 
-/// The files that are stale, one a line.
+/// Lists the stale files, one per line.
 pub fn stale_files(changes: &Changes) -> Text {
     let mut out = Text::default();
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
-        // Writing to a text cannot fail.
+        // Writing to a `Text` cannot fail.
         let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
     }
     let count = stale_of(changes).count();
@@ -39,7 +40,7 @@ pub fn stale_files(changes: &Changes) -> Text {
     out
 }
 
-/// One line on the files that are not stale, although `command` would write them.
+/// Describes files that are not stale, although `command` would update their comment.
 pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
     let count = changes.files.len() - stale_of(changes).count();
     let (verb, their, them) = match count {
@@ -49,22 +50,24 @@ pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
     };
     let files = counted(count, "file");
     let (command, mut out) = (one_line(command), Text::default());
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = writeln!(
         out,
-        "{files} {verb} only in the comment that names {their} input, which is no failure; `{command}` writes {them}"
+        "{files} {verb} only in the comment that names {their} input: not a failure, run `{command}` to update {them}"
     );
     out
 }
 
-/// Says how stale files are mended.
-pub fn how_to_mend(remedy: &str) -> Text {
+/// Formats the fix for stale files.
+pub fn stale_help(remedy: &str) -> Text {
     format!("{} {}\n", styled(FAINT, "help:"), one_line(remedy)).into()
 }
 
-/// Stale files as findings, one for all that is stale of a cluster: it stands at the SIPCluster, which is what a
-/// reviewer has before the eyes, and names the files. Those of clusters that are gone, and those that clusters share,
-/// stand where they lie. `remedy` says how they are mended.
+/// Reports stale files as findings, one per cluster.
+///
+/// The position is the SIPCluster, which a reviewer is looking at; the files are related positions.
+/// Files of removed clusters and shared files have no other position than their own. `remedy` is
+/// the help.
 pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else {
         return Vec::new();
@@ -92,7 +95,7 @@ pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
     };
     let mut findings: Vec<Finding> = by_cluster.iter().map(of_cluster).collect();
     if !shared.is_empty() {
-        findings.push(finding("that clusters share", None, &shared, remedy));
+        findings.push(finding("shared by clusters", None, &shared, remedy));
     }
     findings
 }
@@ -114,7 +117,6 @@ fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], remedy: &str) ->
     files.iter().fold(finding, see)
 }
 
-/// What a run does to a file.
 fn verb(change: &Change) -> &'static str {
     match change {
         Change::Create { .. } => "created",

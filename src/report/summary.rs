@@ -1,10 +1,10 @@
-//! What a run came to, in a few lines.
+//! Summary of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
+use super::phrases;
 use super::plan::sentence;
-use super::words;
 use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
@@ -15,15 +15,15 @@ use crate::review::{Released, Review};
 use crate::sites::Location;
 use crate::text::counted;
 
-/// How many hosts of a cluster, and how many dangers, a summary names.
+/// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
 const HOSTS_SHOWN: usize = 6;
 const DANGERS_SHOWN: usize = 20;
 
-/// Why a command could not run: what is behind the first line stands below it.
+/// Formats the reason why a command could not run. Further lines follow below the first.
 pub fn failure(message: &str) -> Text {
     let mut out = Text::default();
     for (index, line) in message.lines().enumerate() {
-        // Writing to a text cannot fail.
+        // Writing to a `Text` cannot fail.
         let _ = match index {
             0 => writeln!(out, "{}: {line}", styled(ERROR, "error")),
             _ => writeln!(out, "{line}"),
@@ -32,7 +32,7 @@ pub fn failure(message: &str) -> Text {
     out
 }
 
-/// What a run came to, at a glance. `written` says whether the changes are on the disk by now.
+/// Summarizes a run. `written` tells whether the changes are on disk.
 pub fn summary(generated: &Generated, written: bool) -> Text {
     let Generated {
         site,
@@ -74,7 +74,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
         counted(clusters, "cluster"),
         counted(runs.iter().map(|(_, run)| hosts(run)).sum(), "host")
     );
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = writeln!(out, "{}", styled(STRONG, total));
     let files: usize = runs
         .iter()
@@ -87,7 +87,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
     let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
     let left = runs.iter().all(|(_, run)| run.changes.is_none());
     let _ = match (left, written) {
-        (true, _) => writeln!(out, "no file was changed in any site"),
+        (true, _) => writeln!(out, "no files written in any site"),
         _ if files == 0 => writeln!(out, "no file changes"),
         (false, true) => writeln!(out, "{} written", counted(files, "file")),
         (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
@@ -104,7 +104,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
     if about_sites > 0 {
         let _ = writeln!(
             out,
-            "{} about the sites",
+            "{} across sites",
             styled(ERROR, counted(about_sites, "error"))
         );
     }
@@ -141,14 +141,14 @@ fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
     Ok(())
 }
 
-/// A host that a cluster gives back although no file gave it to the cluster.
+/// Describes an observed host that a cluster releases although no generated file assigned it.
 fn outlived(released: &Released) -> String {
     let by = released
         .by
         .as_ref()
         .map_or("a cluster".to_owned(), ToString::to_string);
     format!(
-        "{} gives back {}, which still has its labels",
+        "{} releases {}, which still has its labels",
         styled(STRONG, by),
         released.host
     )
@@ -162,18 +162,18 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
     let of = |how| count.get(&how).copied().unwrap_or_default();
     let given_back: usize = plan.given_back.values().map(Vec::len).sum();
     let mut total = format!(
-        "{}: {} assigned, {} added, {given_back} given back",
+        "{}: {} assigned, {} added, {given_back} released",
         counted(plan.clusters.len(), "cluster"),
         counted(count.values().sum(), "host"),
         of(How::Added)
     );
     if of(How::Adopted) > 0 {
-        write!(total, ", {} adopted by their labels", of(How::Adopted))?;
+        write!(total, ", {} adopted by labels", of(How::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
     let notes = [
-        words::added_of_unknown_use(&review.totals),
-        words::added_elsewhere(&review.totals),
+        phrases::added_of_unknown_use(&review.totals),
+        phrases::added_elsewhere(&review.totals),
     ];
     notes
         .into_iter()
@@ -223,9 +223,9 @@ fn write_failures(out: &mut Text, findings: &[Finding], others_written: bool) ->
         format!(" in {}", failed.join(", "))
     };
     let left = if others_written {
-        "left as it was"
+        "affected clusters left unchanged"
     } else {
-        "no file was changed"
+        "no files written"
     };
     writeln!(
         out,

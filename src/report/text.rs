@@ -1,7 +1,8 @@
-//! Text for people: the only form in which words reach stdout and stderr.
+//! Text for people, the only form in which messages reach stdout and stderr.
 //!
-//! What is written in one call is one line, whatever names are in it. A [`Text`] has no control character but its line
-//! feeds, no credential, and no line that a CI runner takes for a command, so that no channel has to see to it.
+//! One call writes one line, whatever names it contains. A [`Text`] has no control characters
+//! except line feeds, no credentials, and no CI runner commands. So no output channel has to
+//! filter.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
@@ -11,25 +12,26 @@ use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 use crate::text::credentials::{masked, masked_line};
 use crate::text::visible::{is_hidden, push_without_commands};
 
-/// Noncharacters, which Unicode keeps for the inside of programs, stand for styles until they are printed: an escape
-/// sequence of an input is no style. A style is the colour's number, or the first of these for none, and one for bold.
+/// Noncharacters, which Unicode reserves for internal use, mark styles until the text is printed.
+/// So an escape sequence of an input is never a style. A style is the colour's number (the first of
+/// these stands for none) and one mark for bold.
 const STYLES: char = '\u{fdd0}';
 const COLOURS: u32 = 16;
 const BOLD: char = '\u{fde1}';
 const RESET: char = '\u{fde2}';
 
-/// Words for people, line by line.
+/// Sanitized text for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text(String);
 
 impl Text {
-    /// Takes what sipgen says of itself, such as its manual: nothing of an input is in it.
+    /// Wraps sipgen's own text, such as its manual, which contains no input.
     pub(crate) fn of_sipgen(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// Appends a part of a line, or all of it with the line feed at its end: what `write!` and `writeln!` call. A line
-    /// feed anywhere else comes from an input.
+    /// Appends a part of a line, or a line with its line feed; called by `write!` and `writeln!`. A
+    /// line feed anywhere else comes from an input and is escaped.
     pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> fmt::Result {
         let mut part = String::new();
         part.write_fmt(arguments)?;
@@ -41,13 +43,13 @@ impl Text {
         Ok(())
     }
 
-    /// Appends another text.
     pub(crate) fn push(&mut self, text: &Text) {
         self.0.push_str(&text.0);
     }
 
-    /// Appends a line of a file behind a sign, as a diff has it. What a file may well have stays, so that a program can
-    /// take the diff: tabs, and the carriage return of a line end. Of a line with anything else it cannot.
+    /// Appends a line of a diffed file behind a sign. Tabs and the carriage return of a line end
+    /// are kept, so that `git apply` accepts the diff. A line with other hidden characters cannot
+    /// be applied.
     pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
         let (line, end) = line
             .strip_suffix('\r')
@@ -65,12 +67,12 @@ impl Text {
         self.0.push('\n');
     }
 
-    /// Returns whether it says nothing.
+    /// Reports whether there is nothing to print.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the text with the escape sequences of its styles.
+    /// Returns the text with ANSI escape sequences for its styles.
     pub fn styled(&self) -> String {
         self.with(|mark, out| {
             let style = match mark {
@@ -96,7 +98,7 @@ impl Text {
         }
     }
 
-    /// Puts the lines together, with `mark` for each style.
+    /// Joins the lines, calling `mark` for each style.
     fn with(&self, mark: impl Fn(char, &mut String)) -> String {
         let mut out = String::with_capacity(self.0.len());
         for line in self.0.split_inclusive('\n') {
@@ -104,7 +106,7 @@ impl Text {
             push_without_commands(&mut safe, line, is_style);
             let mut is_open = false;
             for c in safe.chars() {
-                // A style ends with its line, even one that an input has begun.
+                // A style ends with its line, even one that an input has started.
                 if c == '\n' && is_open {
                     mark(RESET, &mut out);
                 }
@@ -128,7 +130,7 @@ impl Display for Text {
 }
 
 impl From<&str> for Text {
-    /// Takes each line for one of sipgen's.
+    /// Treats each line as one of sipgen's own.
     fn from(text: &str) -> Self {
         let mut out = Self::default();
         for line in text.split_inclusive('\n') {
@@ -163,7 +165,7 @@ impl Extend<Text> for Text {
     }
 }
 
-/// Puts a text in a style, which a [`Text`] makes visible.
+/// Marks a text with a style, to be rendered by [`Text`].
 pub(super) fn in_style(style: Style, text: impl Display) -> String {
     let mut out = String::new();
     if let Some(number) = style.get_fg_color().and_then(number_of) {

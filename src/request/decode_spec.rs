@@ -8,7 +8,7 @@ use super::provisioning::{misshapen, of_machines};
 use super::sipcluster::legacy;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::decode::forbidden_text::unwritable;
+use crate::decode::forbidden_text::forbidden_texts;
 use crate::decode::unknown_fields::{self, Fields, Misfit};
 use crate::decode::unreadable;
 use crate::finding::{Finding, Origin};
@@ -41,11 +41,11 @@ fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
         vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
     })?;
     // First, and alone: other findings might show what must not be seen.
-    let unwritable = unwritable(&value["spec"], kind, origin);
-    if unwritable.is_empty() {
+    let forbidden = forbidden_texts(&value["spec"], kind, origin);
+    if forbidden.is_empty() {
         Ok(value)
     } else {
-        Err(unwritable)
+        Err(forbidden)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of the objects that tell an agent what to apply.
+//! Changes of Flux and Argo CD objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::layout;
 use crate::load::document;
 
-/// A directory of agents' objects of which anything changes.
+/// A directory of agent objects with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentObjects {
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
-    /// How many objects go, or are others from now on, that delete what they applied with them, although it stays in
-    /// the output directory.
+    /// Number of removed or replaced objects whose deletion also deletes what they applied,
+    /// although it remains in the output directory.
     pub deleting: usize,
 }
 
-/// What an agent knows its object by: kind, namespace and name.
+/// Identity of an object: kind, namespace and name.
 type Identity = (String, Option<String>, String);
 
-/// An agent's object that deletes, when it goes itself, what it has applied: with Flux by `prune`, with Argo CD by a
+/// An agent object whose deletion also deletes what it applied: Flux with `prune`, Argo CD with a
 /// finalizer.
 #[derive(Deserialize)]
 struct Object {
@@ -58,7 +58,8 @@ struct Source {
     path: Option<String>,
 }
 
-/// What changes of agents' objects in some files. `is_gone` says which files of the output directory go.
+/// Computes changes of agent objects. `is_gone` tells whether a file of the output directory is
+/// deleted.
 pub(super) fn changes(
     by_directory: BTreeMap<&Utf8Path, ChangedFiles<'_>>,
     is_gone: &dyn Fn(&Utf8Path) -> bool,
@@ -82,8 +83,8 @@ pub(super) fn changes(
     by_directory.into_iter().map(change).collect()
 }
 
-/// The objects in one of the two states of some files that delete what they apply, and where that lies in the output
-/// directory.
+/// Returns the pruning objects on one side of some files, with the paths that they apply in the
+/// output directory.
 fn deleting<'a>(
     files: &ChangedFiles<'a>,
     state: impl Fn(super::Texts<'a>) -> Option<&'a str>,

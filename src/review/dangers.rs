@@ -1,4 +1,4 @@
-//! What of a set of changes can hurt somebody.
+//! Dangers: changes that can cause an outage or a loss.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -17,20 +17,20 @@ use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::counted;
 
-/// A change that can hurt somebody.
+/// A change that can cause an outage or a loss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Danger {
-    /// What it is about.
+    /// Kind of the danger, with its details.
     #[serde(flatten)]
     pub harm: Harm,
-    /// Whether it comes along from a base whose overlays were stale.
+    /// True if the change had not been generated in the base.
     #[serde(rename = "fromBase")]
     pub from_base: bool,
-    /// The same in words.
+    /// Description.
     pub message: String,
 }
 
-/// What can hurt somebody, the worst first. The codes in JSON stay what they are.
+/// Kinds of dangers, worst first. The codes in JSON are stable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(
     tag = "code",
@@ -38,152 +38,155 @@ pub struct Danger {
     rename_all_fields = "camelCase"
 )]
 pub enum Harm {
-    /// Objects go, or are others from now on, that delete the services that they applied.
+    /// Agent objects are removed or replaced whose deletion also deletes the services that they
+    /// applied.
     AgentObjectsDeleted {
-        /// Relative to the repo's root.
+        /// Path relative to the repo's root.
         #[schemars(with = "String")]
         directory: Utf8PathBuf,
-        /// How many.
+        /// Number of objects.
         objects: usize,
     },
-    /// A cluster goes, with all that it has.
+    /// A cluster is deleted with all of its services.
     ClusterDeleted {
         /// The cluster.
         cluster: ClusterKey,
-        /// The hosts that it had.
+        /// Its hosts.
         hosts: Vec<HostKey>,
     },
     /// Kubernetes is installed on the machines of a Provisioning, for the first time or again.
     InstallerRuns {
         /// The cluster.
         cluster: ClusterKey,
-        /// How many machines it has; nothing where that is not known.
+        /// Number of its machines; null if unknown.
         machines: Option<usize>,
-        /// The Job that an agent deletes, even while it runs; nothing where there was none.
+        /// Job that an agent deletes, even while it runs; null if there was none.
         before: Option<String>,
-        /// The Job that runs.
+        /// Job that runs.
         after: String,
-        /// What is other than in the Job before.
+        /// Reasons why it is another Job.
         because: BTreeSet<InstallerAspect>,
     },
-    /// A cluster gives hosts back that are in use.
+    /// A cluster releases hosts that are in use.
     ConsumedHostGivenBack {
         /// The cluster.
         cluster: ClusterKey,
-        /// The hosts, and who uses them.
+        /// Hosts with their consumers.
         hosts: Vec<Consumed>,
     },
-    /// A cluster loses hosts that the inventory no longer has, and nobody knows whether they are in use.
+    /// A cluster loses hosts that are missing from the inventory and may be in use.
     AssignedHostVanished {
         /// The cluster.
         cluster: ClusterKey,
         /// The hosts.
         hosts: Vec<HostKey>,
     },
-    /// Hosts that are in use go from one cluster to another.
+    /// Hosts in use move from one cluster to another.
     ConsumedHostMoves {
-        /// The cluster that had them.
+        /// Previous cluster.
         cluster: ClusterKey,
-        /// The cluster that gets them.
+        /// New cluster.
         other: ClusterKey,
-        /// The hosts, and who uses them.
+        /// Hosts with their consumers.
         hosts: Vec<Consumed>,
     },
-    /// Hosts that are in use get another role, or as machines another name.
+    /// The role of hosts in use changes, or their machine name.
     ConsumedHostChangesRole {
         /// The cluster.
         cluster: ClusterKey,
-        /// The hosts, and who uses them.
+        /// Hosts with their consumers.
         hosts: Vec<Consumed>,
     },
-    /// Hosts go from one cluster to another.
+    /// Hosts move from one cluster to another.
     HostMoves {
-        /// The cluster that had them.
+        /// Previous cluster.
         cluster: ClusterKey,
-        /// The cluster that gets them.
+        /// New cluster.
         other: ClusterKey,
         /// The hosts.
         hosts: Vec<HostKey>,
     },
-    /// A cluster's API is no longer reached where it was.
+    /// The address of a cluster's API changes.
     ControlPlaneEndpointChanges {
         /// The cluster.
         cluster: ClusterKey,
-        /// Where it was reached.
+        /// Address before.
         before: String,
-        /// Where it will be reached.
+        /// Address after.
         after: Option<String>,
     },
-    /// Machines of a Provisioning are no longer reached where they were.
+    /// Addresses of a Provisioning's machines change.
     MachineAddressChanges {
         /// The cluster.
         cluster: ClusterKey,
-        /// The machines, with their addresses.
+        /// Machines with their addresses.
         machines: Vec<Readdressed>,
     },
     /// Tokens of the old issuer are no longer accepted.
     IssuerChanges {
         /// The cluster.
         cluster: ClusterKey,
-        /// The issuer's URL.
+        /// Issuer's URL before.
         before: String,
-        /// Its new URL.
+        /// Issuer's URL after.
         after: Option<String>,
     },
-    /// A service closes ports that are open on every node of the base cluster.
+    /// A service closes NodePorts, which are open on every node of the base cluster.
     NodePortChanges {
         /// The cluster.
         cluster: ClusterKey,
-        /// The name of the service's directory.
+        /// Name of the service's directory.
         service: String,
-        /// Its ports.
+        /// Ports before.
         before: String,
-        /// Its new ports.
+        /// Ports after.
         after: Option<String>,
     },
-    /// A directory of declared hosts goes, which an agent applies or a kustomization includes.
+    /// A directory of declared hosts is deleted that an agent applies or a kustomization includes.
     RootDeleted {
-        /// Relative to the repo's root.
+        /// Path relative to the repo's root.
         #[schemars(with = "String")]
         directory: Utf8PathBuf,
     },
-    /// A directory of declared hosts is applied in another way.
+    /// A directory of declared hosts turns from an overlay into a component, or back.
     RootChangesForm {
-        /// Relative to the repo's root.
+        /// Path relative to the repo's root.
         #[schemars(with = "String")]
         directory: Utf8PathBuf,
-        /// What it is from now on.
+        /// New form.
         form: Form,
     },
-    /// All directories that agents apply go to another place.
+    /// The output directory moves, and with it every directory that agents apply.
     OutputMoves {
-        /// Where they were, relative to the repo's root.
+        /// Path before, relative to the repo's root.
         #[schemars(with = "String")]
         before: Utf8PathBuf,
-        /// Where they will be.
+        /// Path after.
         #[schemars(with = "String")]
         after: Utf8PathBuf,
     },
 }
 
-/// A host that is in use.
+/// A host in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Consumed {
     /// The host.
     pub host: HostKey,
-    /// Who uses it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     pub consumer: String,
-    /// Which machine of its Provisioning it is, or was.
+    /// Its machine in the Provisioning, before or after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
 }
 
-/// How many hosts the words of a danger name.
+/// Maximum number of hosts that a message names.
 const HOSTS_NAMED: usize = 5;
 
-/// The dangers of a review, the worst first. `site` is what the later state was generated from, and `moved_from` where
-/// the output directory was before if that was elsewhere; `outlived` are the hosts that are released although no file gave them to a cluster.
+/// Lists the dangers of a review, worst first.
+///
+/// `site` is the source of the later state. `moved_from` is the previous output directory, if it
+/// was another one. `outlived` are released hosts that no generated file had assigned.
 pub(super) fn of<'a>(
     clusters: &[ClusterReview],
     shared: &Shared,
@@ -243,15 +246,15 @@ impl Danger {
         danger
     }
 
-    /// The danger of what the base had not generated.
+    /// Creates the danger of a change that the base had not generated.
     pub(super) fn of_stale_base(harm: Harm) -> Self {
         Self::new(harm, true)
     }
 
-    /// The danger in words; `name` says how names are written, which may be anything that the input has.
+    /// Formats the danger. `name` formats names, which are untrusted input.
     pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
         let whence = if self.from_base {
-            "brought from the base, whose overlays are stale: "
+            "from the base, whose overlays are stale: "
         } else {
             ""
         };
@@ -259,7 +262,7 @@ impl Danger {
     }
 }
 
-/// Hosts in use that lose a cluster's labels, which are from a time that was reverted.
+/// Lists hosts in use that lose the labels of a reverted commit.
 fn of_outlived<'a>(outlived: impl Iterator<Item = &'a Released>) -> Vec<Harm> {
     let mut by_cluster: BTreeMap<&ClusterKey, Vec<Consumed>> = BTreeMap::new();
     for Released { host, by, consumer } in outlived {
@@ -360,7 +363,7 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     harms
 }
 
-/// An installer that runs, whatever for: on machines that are in use it may end what they do.
+/// Every run of an installer is dangerous: it may end workloads on machines in use.
 fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
     let installer = review
         .installer
@@ -379,7 +382,7 @@ fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
     })
 }
 
-/// Hosts that leave a cluster for others, told where they leave.
+/// Lists hosts that move to other clusters, from the side of the cluster that loses them.
 fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
     let mut others: Vec<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
     others.sort();
@@ -444,7 +447,7 @@ fn of_endpoint(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> 
             after,
         }),
         EndpointKind::NodePorts => {
-            // The port is part of these endpoints, and one danger is enough.
+            // These endpoints include the port, so one danger is enough.
             let told = review.endpoints.iter().any(|other| {
                 matches!(
                     other.kind,
@@ -468,7 +471,7 @@ impl Harm {
     fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
         let becomes = |before: &str, after: &Option<String>| match after {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
-            None => format!("goes: {}", name(&before)),
+            None => format!("is removed: {}", name(&before)),
         };
         match self {
             Harm::ClusterDeleted { cluster, hosts } if hosts.is_empty() => {
@@ -483,7 +486,7 @@ impl Harm {
             }
             Harm::ConsumedHostGivenBack { cluster, hosts } => {
                 format!(
-                    "{} gives back {}: {}",
+                    "{} releases {}: {}",
                     name(cluster),
                     in_use(hosts),
                     consumers(hosts, &name)
@@ -494,7 +497,7 @@ impl Harm {
                 let is = if hosts.len() == 1 { "is" } else { "are" };
                 let lost = counted(hosts.len(), "host");
                 format!(
-                    "{} loses {lost} that {is} no longer in the inventory, in use or not: {named}",
+                    "{} loses {lost} that {is} no longer in the inventory and may be in use: {named}",
                     name(cluster)
                 )
             }
@@ -506,7 +509,7 @@ impl Harm {
                 let (cluster, other) = (name(cluster), name(other));
                 format!(
                     "{} from {cluster} to {other}: {}",
-                    goes(&in_use(hosts), hosts.len()),
+                    moves(&in_use(hosts), hosts.len()),
                     consumers(hosts, &name)
                 )
             }
@@ -517,7 +520,7 @@ impl Harm {
                     "role"
                 };
                 format!(
-                    "{} gives {} another {part}: {}",
+                    "{} changes the {part} of {}: {}",
                     name(cluster),
                     in_use(hosts),
                     consumers(hosts, &name)
@@ -537,7 +540,7 @@ impl Harm {
                         let because: Vec<&str> =
                             because.iter().map(|aspect| aspect.cause()).collect();
                         let why = match because.as_slice() {
-                            [] => "other work".to_owned(),
+                            [] => "a changed Job".to_owned(),
                             [one] => (*one).to_owned(),
                             [first @ .., last] => format!("{} and {last}", first.join(", ")),
                         };
@@ -562,10 +565,14 @@ impl Harm {
                     },
                 );
                 let changes = first_few(changes.collect(), HOSTS_NAMED);
-                let is = if machines.len() == 1 { "is" } else { "are" };
+                let move_to = if machines.len() == 1 {
+                    "moves to another address"
+                } else {
+                    "move to other addresses"
+                };
                 let of = name(cluster);
                 format!(
-                    "{} of {of} {is} reached elsewhere: {changes}",
+                    "{} of {of} {move_to}: {changes}",
                     counted(machines.len(), "machine")
                 )
             }
@@ -576,7 +583,7 @@ impl Harm {
             } => {
                 let (cluster, other) = (name(cluster), name(other));
                 let named = hosts.iter().map(|host| name(host)).collect();
-                let hosts = goes(&counted(hosts.len(), "host"), hosts.len());
+                let hosts = moves(&counted(hosts.len(), "host"), hosts.len());
                 format!(
                     "{hosts} from {cluster} to {other}: {}",
                     first_few(named, HOSTS_NAMED)
@@ -611,7 +618,7 @@ impl Harm {
             }
             Harm::RootDeleted { directory } => {
                 format!(
-                    "{} goes: whatever applies or includes it has to stop first",
+                    "{} is deleted: remove all references to it first",
                     name(directory)
                 )
             }
@@ -620,7 +627,7 @@ impl Harm {
                 form: Form::Component,
             } => {
                 format!(
-                    "{} becomes a component: whatever applies it has to stop, and a kustomization has to include it",
+                    "{} becomes a component: stop applying it, and include it in a kustomization",
                     name(directory)
                 )
             }
@@ -629,23 +636,21 @@ impl Harm {
                 form: Form::Overlay,
             } => {
                 format!(
-                    "{} becomes an overlay: whatever includes it has to stop, and an agent has to apply it",
+                    "{} becomes an overlay: remove it from kustomizations, and let an agent apply it",
                     name(directory)
                 )
             }
             Harm::AgentObjectsDeleted { directory, objects } => {
-                let (objects, them) = (
-                    goes(&counted(*objects, "object"), *objects),
-                    if *objects == 1 { "it" } else { "them" },
-                );
+                let (objects, them) =
+                    (removed(*objects), if *objects == 1 { "it" } else { "them" });
                 format!(
-                    "{objects} from {}, which deletes the services that are applied by {them}: let go of {them} first",
+                    "{objects} from {}, which deletes the services applied by {them}: detach {them} first",
                     name(directory)
                 )
             }
             Harm::OutputMoves { before, after } => {
                 format!(
-                    "everything goes from {} to {}: agents have to follow",
+                    "the output moves from {} to {}: update the paths of agents",
                     name(before),
                     name(after)
                 )
@@ -663,16 +668,17 @@ fn all_machines(count: usize) -> String {
 }
 
 fn in_use(hosts: &[Consumed]) -> String {
-    let noun = if hosts.len() == 1 {
-        "host that is"
-    } else {
-        "hosts that are"
-    };
+    let noun = if hosts.len() == 1 { "host" } else { "hosts" };
     format!("{} {noun} in use", hosts.len())
 }
 
-fn goes(hosts: &str, count: usize) -> String {
-    format!("{hosts} {}", if count == 1 { "goes" } else { "go" })
+fn removed(objects: usize) -> String {
+    let verb = if objects == 1 { "is" } else { "are" };
+    format!("{} {verb} removed", counted(objects, "object"))
+}
+
+fn moves(hosts: &str, count: usize) -> String {
+    format!("{hosts} {}", if count == 1 { "moves" } else { "move" })
 }
 
 fn consumers(hosts: &[Consumed], name: impl Fn(&dyn Display) -> String) -> String {
@@ -692,7 +698,7 @@ fn consumers(hosts: &[Consumed], name: impl Fn(&dyn Display) -> String) -> Strin
     first_few(named.collect(), HOSTS_NAMED)
 }
 
-/// A list in words, that says how many it leaves out.
+/// Joins the first names and counts the rest.
 fn first_few(named: Vec<String>, most: usize) -> String {
     let more = named.len().saturating_sub(most);
     let more = if more > 0 {

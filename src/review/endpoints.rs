@@ -1,4 +1,4 @@
-//! Where clusters are reached: the endpoints that others were told, and the NodePorts that are open.
+//! Endpoints of clusters that users know, and open NodePorts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,35 +11,35 @@ use crate::layout;
 use crate::output::state::node_ports;
 use crate::request::ServiceKind;
 
-/// An endpoint of a cluster that comes, changes or goes.
+/// Change of a cluster's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointChange {
-    /// What it is.
+    /// Kind of the endpoint.
     pub kind: EndpointKind,
-    /// The name of the directory of the service behind it.
+    /// Name of the service's directory.
     pub service: String,
-    /// What it was.
+    /// Value before.
     pub before: Option<String>,
-    /// What it will be.
+    /// Value after.
     pub after: Option<String>,
 }
 
-/// The kinds of endpoints.
+/// Kinds of endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointKind {
     /// Address and port of the tenant's API.
     ControlPlane,
-    /// The issuer's URL that the tenant's API servers and users know.
+    /// Issuer's URL, known to the tenant's API servers and users.
     Issuer,
     /// Address and port of the jump host.
     JumpHost,
-    /// The ports that a service has on every node of the base cluster, such as `30080-30082`.
+    /// NodePorts of a service, such as `30080-30082`, open on every node of the base cluster.
     NodePorts,
 }
 
-/// What changes of a cluster's endpoints.
+/// Computes the changes of a cluster's endpoints.
 pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<EndpointChange> {
     let mut changes = Vec::new();
     let told = layout::tenant_directory(cluster).join(layout::ENDPOINTS);
@@ -68,7 +68,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
 
 type Endpoints = BTreeMap<(EndpointKind, String), String>;
 
-/// The endpoints that two texts do not have alike.
+/// Returns the endpoints in which two texts differ.
 fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
     let (before, after) = (
         before.map(&read).unwrap_or_default(),
@@ -87,7 +87,7 @@ fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<
     differ.map(change).collect()
 }
 
-/// The ConfigMap with a cluster's endpoints.
+/// Path of the ConfigMap with a cluster's endpoints.
 #[derive(Deserialize)]
 struct ConfigMap {
     #[serde(default)]
@@ -104,7 +104,7 @@ fn endpoints(text: &str) -> Endpoints {
     known.collect()
 }
 
-/// Which endpoint a key is for: `jump-host2-endpoint` is that of the second jump host.
+/// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.
 fn known(key: &str) -> Option<(EndpointKind, String)> {
     let all = [
         (
@@ -133,7 +133,7 @@ fn known(key: &str) -> Option<(EndpointKind, String)> {
     })
 }
 
-/// Ports as people write them: `30022, 30080-30082`.
+/// Formats ports as ranges: `30022, 30080-30082`.
 fn ranges(ports: &BTreeSet<u16>) -> String {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for port in ports {
@@ -153,7 +153,7 @@ fn ranges(ports: &BTreeSet<u16>) -> String {
 }
 
 impl EndpointChange {
-    /// Whether ports are closed that were open.
+    /// Reports whether open ports are closed.
     pub(super) fn closes_ports(&self) -> bool {
         let ports = |text: &Option<String>| -> BTreeSet<u16> {
             let ranges = text.iter().flat_map(|text| text.split(", "));

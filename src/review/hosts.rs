@@ -1,4 +1,4 @@
-//! Which hosts clusters get, give back, replace and hand to each other.
+//! Hosts that clusters gain, release, replace and hand over.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,124 +20,125 @@ use crate::plan::machines::by_role_and_name;
 use crate::request::ClusterKind;
 use crate::site::Site;
 
-/// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
+/// Changes of a cluster's hosts. Each list is in natural order of the hosts' names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostChanges {
-    /// Hosts that were nobody's.
+    /// Hosts that were unassigned.
     pub added: Vec<Added>,
-    /// Hosts that are nobody's afterwards.
+    /// Hosts that become unassigned.
     pub given_back: Vec<GivenBack>,
-    /// Hosts that give way to others for the same part.
+    /// Hosts that are replaced by others in the same role.
     pub replaced: Vec<Replaced>,
-    /// Hosts that stay, in another role, or as machines of another name.
+    /// Hosts that stay, with another role or another machine name.
     pub with_another_role: Vec<AnotherRole>,
-    /// Hosts that were another cluster's.
+    /// Hosts that move in from other clusters.
     pub from_others: Vec<Moved>,
-    /// Hosts that are another cluster's afterwards.
+    /// Hosts that move to other clusters.
     pub to_others: Vec<Moved>,
 }
 
-/// A host that a cluster gets.
+/// A host that a cluster gains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
     /// The host.
     pub host: HostKey,
-    /// What for.
+    /// Its role.
     #[serde(flatten)]
     pub part: Part,
-    /// Whether it bears the cluster's labels already.
+    /// True if it already has the cluster's labels.
     pub adopted: bool,
-    /// Whether it is known who uses it: a manifest alone says nothing of that.
+    /// False if its use is unknown, because only a manifest shows it.
     pub use_known: bool,
 }
 
-/// A host that a cluster gives back.
+/// A host that a cluster releases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GivenBack {
     /// The host.
     pub host: HostKey,
-    /// What it was for.
+    /// Its role.
     #[serde(flatten)]
     pub part: Part,
-    /// What is the matter with it.
+    /// Reason for the release.
     pub reason: Option<Reason>,
-    /// Who uses it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
-    /// Whether it is known who uses it: a manifest alone says nothing of that.
+    /// False if its use is unknown, because only a manifest shows it.
     pub use_known: bool,
 }
 
-/// What is the matter with a host that is given back.
+/// Reason why a host is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// Its deletion was asked for.
+    /// Its deletion was requested.
     BeingDeleted,
-    /// It has an error that does not pass by itself.
+    /// It has a permanent error.
     Failed,
-    /// The inventory no longer has it.
+    /// It is no longer in the inventory.
     Gone,
 }
 
-/// A host that gives way to another one for the same part.
+/// A host that is replaced by another one in the same role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replaced {
-    /// The host that goes.
+    /// Released host.
     #[serde(flatten)]
     pub given_back: GivenBack,
-    /// The host that comes.
+    /// Replacement.
     pub by: HostKey,
-    /// Whether it is known who uses the host that comes.
+    /// False if the use of the replacement is unknown.
     pub by_use_known: bool,
 }
 
-/// A host that gets another role in its cluster, or another name in its Provisioning.
+/// A host whose role in its cluster, or whose name in its Provisioning, changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnotherRole {
     /// The host.
     pub host: HostKey,
-    /// What it was for.
+    /// Role before.
     pub before: Role,
-    /// Its name in the Provisioning then.
+    /// Machine name before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_before: Option<NodeName>,
-    /// What it is for.
+    /// Role after.
     pub after: Role,
-    /// Its name in the Provisioning now.
+    /// Machine name after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_after: Option<NodeName>,
-    /// Who uses it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
 }
 
 impl AnotherRole {
-    /// Whether it is a machine that gets another name and no other role.
+    /// True if only the machine name changes.
     pub(crate) fn is_renamed(&self) -> bool {
         self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
     }
 }
 
-/// A host that goes from one cluster to another.
+/// A host that moves from one cluster to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Moved {
     /// The host.
     pub host: HostKey,
-    /// What it is, or was, for in this cluster.
+    /// Its role in this cluster.
     #[serde(flatten)]
     pub part: Part,
     /// The other cluster.
     pub other: ClusterKey,
-    /// Who uses it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
 }
 
-/// The hosts in a generated file. What cannot be read says nothing: it was written by somebody else.
+/// Reads the hosts of a generated file. Unreadable documents are skipped, because somebody else
+/// wrote them.
 pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
     let documents = document::objects(&Arc::from(path), text);
     documents
@@ -146,11 +147,11 @@ pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
         .collect()
 }
 
-/// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was
-/// killed between two files.
+/// Assignments in some changed files. A host has one cluster, except after a run that was killed
+/// between two files.
 type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Part)>>;
 
-/// What changes of every cluster's hosts.
+/// Computes the host changes of all clusters.
 pub(super) fn changes(
     by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
     facts: &Facts<'_>,
@@ -172,7 +173,7 @@ pub(super) fn changes(
         for (cluster, part) in was.difference(is) {
             let changes = changes.entry(cluster.clone()).or_default();
             match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
-                // Told below, where it is looked at from the other side.
+                // Role changes are recorded below, from the later side.
                 Some((other, _)) if other == cluster => {}
                 Some((other, _)) => changes.to_others.push(facts.moved(host, part, other)),
                 None => changes.given_back.push(facts.given_back(host, part)),
@@ -224,19 +225,19 @@ fn assignments(texts: Vec<(&Utf8Path, Option<&str>)>) -> Assignments {
     assignments
 }
 
-/// Whether a file of a cluster has its hosts.
+/// Recognises a file with a cluster's hosts.
 fn has_hosts(file: &Utf8Path) -> bool {
     file.starts_with(layout::HOSTS) && file.file_name() != Some(layout::KUSTOMIZATION)
 }
 
-/// How hosts stand.
+/// State of hosts and clusters.
 pub(super) struct Facts<'a> {
     pub(super) before: &'a Before<'a>,
     pub(super) site: &'a Site,
 }
 
 impl Facts<'_> {
-    /// What asks for a cluster, or did: of one that is gone, its files tell.
+    /// Returns the kind of a cluster's request. For a deleted cluster, its files show it.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
         if files
             .keys()
@@ -257,7 +258,7 @@ impl Facts<'_> {
             .or_else(|| self.before.inventory?.host(key))
     }
 
-    /// Who uses a host.
+    /// Returns the consumer of a host.
     pub(super) fn consumer(&self, key: &HostKey) -> Option<String> {
         self.host(key)?.user()
     }
@@ -303,28 +304,28 @@ impl Facts<'_> {
 }
 
 impl HostChanges {
-    /// The hosts that the cluster has no longer.
+    /// Lists hosts that leave the cluster.
     pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
         self.going()
             .map(|host| &host.host)
             .chain(self.to_others.iter().map(|moved| &moved.host))
     }
 
-    /// The hosts that nobody has afterwards, those included that are replaced.
+    /// Lists hosts that become unassigned, replaced ones included.
     pub(super) fn going(&self) -> impl Iterator<Item = &GivenBack> {
         self.given_back
             .iter()
             .chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
-    /// The hosts that get another role, or become machines, or are machines no longer.
+    /// Lists hosts whose role changes, or that start or stop being machines.
     pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
         self.with_another_role
             .iter()
             .filter(|changed| !changed.is_renamed())
     }
 
-    /// The machines of Provisionings that get another name only.
+    /// Lists machines of Provisionings of which only the name changes.
     pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
         self.with_another_role
             .iter()
@@ -344,7 +345,7 @@ impl HostChanges {
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
     }
 
-    /// Pairs hosts that go with hosts of their part that come, those first that something is the matter with.
+    /// Pairs released and added hosts of the same role, starting with failed ones.
     fn pair(&mut self) {
         let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
         for part in parts {
@@ -372,7 +373,7 @@ impl HostChanges {
     }
 }
 
-/// As people count: `r9` before `r10`.
+/// Natural order: `r9` before `r10`.
 pub(super) fn in_order(a: &HostKey, b: &HostKey) -> Ordering {
     natural(a.name.as_str(), b.name.as_str()).then_with(|| a.namespace.cmp(&b.namespace))
 }

@@ -1,7 +1,7 @@
-//! What becomes of the installer of a Provisioning's cluster, and whether it runs.
+//! Changes of a Provisioning's installer, and whether it runs.
 //!
-//! A Job runs once. Its name ends in a hash of all that it does, so another name is another Job, and the installer runs
-//! on the machines of the cluster as soon as an agent applies it.
+//! A Job runs once, and its name ends in a hash of its content. So a new name is a new Job, and the
+//! installer runs on the cluster's machines as soon as an agent applies it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,62 +15,62 @@ use crate::api::names::ClusterKey;
 use crate::inventory::natural;
 use crate::layout;
 
-/// The files that a review looks into, by the names that they have in the installer's directory.
+/// Names of the files to review, in the installer's directory.
 const JOB: &str = "job.yaml";
 const ADDRESSES: &str = "addresses.yaml";
 const INVENTORIES: [&str; 2] = ["hosts.ini", "hosts.yaml"];
 const VARIABLES: &str = "group_vars";
 
-/// How the keys of addresses begin, by role.
+/// Key prefixes of addresses, by role.
 const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
 
-/// What becomes of the installer of a cluster's machines.
+/// Change of the installer of a cluster's machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallerChange {
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
-    /// Whether it runs on all machines of the cluster once the change is applied.
+    /// True if it runs on all machines of the cluster once the change is applied.
     pub runs: bool,
-    /// The Job that there was. An agent that prunes deletes it when there is another one, even while it runs. Nothing
-    /// where its file does not change.
+    /// Job before; null if its file does not change. A pruning agent deletes it when another one
+    /// replaces it, even while it runs.
     pub job_before: Option<String>,
-    /// The Job that there will be; nothing where its file does not change.
+    /// Job after; null if its file does not change.
     pub job_after: Option<String>,
-    /// What changes of one that stays; nothing where only comments do.
+    /// Changed aspects; empty if only comments differ.
     pub aspects: BTreeSet<InstallerAspect>,
-    /// The machines that stay, under another address; in natural order.
+    /// Machines whose address changes, in natural order.
     pub readdressed: Vec<Readdressed>,
-    /// The masters that stay, and run workloads, too, which they did not before; in natural order.
+    /// Masters that start to run workloads, in natural order.
     pub begin_workloads: Vec<String>,
-    /// The masters that stay, and run workloads no more; in natural order.
+    /// Masters that stop running workloads, in natural order.
     pub end_workloads: Vec<String>,
 }
 
-/// What can change of an installer.
+/// Aspect of an installer that can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum InstallerAspect {
-    /// Which machines there are, or what they are for.
+    /// Machines or their roles.
     Machines,
-    /// Where machines are reached.
+    /// Addresses of machines.
     Addresses,
-    /// The inventory: the order of its machines, or its form.
+    /// Order of the machines in the inventory, or its format.
     Inventory,
-    /// The packages that are installed.
+    /// Installed packages.
     Packages,
-    /// The plugins of the installer.
+    /// Plugins of the installer.
     Plugins,
-    /// The network of the pods.
+    /// Pod network.
     Network,
-    /// The installer's container image.
+    /// Container image of the installer.
     Image,
     /// Anything else.
     Configuration,
 }
 
 impl InstallerAspect {
-    /// What changes, in a word.
+    /// Returns the aspect as a noun.
     pub fn word(self) -> &'static str {
         match self {
             InstallerAspect::Machines => "machines",
@@ -84,34 +84,34 @@ impl InstallerAspect {
         }
     }
 
-    /// Why it runs again, as in "because of …".
+    /// Returns the aspect as a reason for another run, after "because of".
     pub(super) fn cause(self) -> &'static str {
         match self {
-            InstallerAspect::Machines => "other machines",
-            InstallerAspect::Addresses => "other addresses",
-            InstallerAspect::Inventory => "another inventory",
-            InstallerAspect::Packages => "other packages",
-            InstallerAspect::Plugins => "other plugins",
-            InstallerAspect::Network => "another network",
-            InstallerAspect::Image => "another image",
-            InstallerAspect::Configuration => "another configuration",
+            InstallerAspect::Machines => "changed machines",
+            InstallerAspect::Addresses => "changed addresses",
+            InstallerAspect::Inventory => "a changed inventory",
+            InstallerAspect::Packages => "changed packages",
+            InstallerAspect::Plugins => "changed plugins",
+            InstallerAspect::Network => "a changed network",
+            InstallerAspect::Image => "a changed image",
+            InstallerAspect::Configuration => "a changed configuration",
         }
     }
 }
 
-/// A machine that is reached under another address.
+/// A machine whose address changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readdressed {
-    /// The machine, by its name in the Provisioning.
+    /// Machine name in the Provisioning.
     pub node: String,
-    /// Its address.
+    /// Address before.
     pub before: String,
-    /// Its new address.
+    /// Address after.
     pub after: String,
 }
 
-/// What becomes of a cluster's installer; nothing where none of its files changes.
+/// Computes the change of a cluster's installer; `None` if no file changes.
 pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<InstallerChange> {
     let files = below(files, &layout::installer_directory(cluster));
     if files.is_empty() {
@@ -158,11 +158,11 @@ fn aspects(
         let (before, after) = texts(files, file);
         before.map(layout::body) != after.map(layout::body)
     };
-    // What the addresses say is not said again.
+    // Changes of addresses are already reported.
     if INVENTORIES.iter().any(says_another) && aspects.is_empty() {
         aspects.insert(InstallerAspect::Inventory);
     }
-    // In another form of the inventory, the same packages stand in files of other names.
+    // Another inventory format stores the same packages under other file names.
     let (packages_before, packages_after): (Vec<_>, Vec<_>) = files
         .iter()
         .filter(|(file, _)| file.starts_with(VARIABLES))
@@ -172,7 +172,7 @@ fn aspects(
         aspects.insert(InstallerAspect::Packages);
     }
     if let (Some(before), Some(after)) = (before, after) {
-        // Which files the Job is given, it says together with those files.
+        // The list of the Job's files changes along with those files.
         let same_files = files
             .values()
             .all(|(before, after)| before.is_some() == after.is_some());
@@ -193,12 +193,12 @@ fn bodies(texts: Vec<Option<&str>>) -> Vec<&str> {
     bodies
 }
 
-/// The texts of a file, before and after; none where it does not change, either.
+/// Returns the texts of a file before and after; `None` if it does not change.
 fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
     files.get(Utf8Path::new(file)).copied().unwrap_or_default()
 }
 
-/// The documents of a file, but for those that say nothing; nothing where one of them cannot be read.
+/// Parses the documents of a file, without empty ones; `None` if one is unreadable.
 fn documents(text: &str) -> Option<Vec<Value>> {
     let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text)
         .map(Value::deserialize)
@@ -212,29 +212,29 @@ fn documents(text: &str) -> Option<Vec<Value>> {
     )
 }
 
-/// The name of a document that is a Job; nothing of any other.
+/// Returns the name of a Job; `None` for other kinds.
 fn name_of_job(document: &Value) -> Option<&Value> {
     let is_job = document.get("kind").and_then(Value::as_str) == Some("Job");
     document.get("metadata").filter(|_| is_job)?.get("name")
 }
 
-/// What a Job does.
+/// Content of a Job.
 struct Job {
     name: Option<String>,
     image: Value,
     network: Vec<String>,
     plugins: Vec<String>,
-    /// The rest of its command.
+    /// Other arguments of its command.
     command: Vec<String>,
-    /// What files its container gets, and where.
+    /// Volume mounts of its container.
     mounts: (Value, Value),
-    /// All else, other documents of its file included.
+    /// Remaining fields, including other documents of the file.
     rest: Vec<Value>,
 }
 
 impl Job {
-    /// The Job among the documents of its file. Of several, the one that does not stand in the file of the `other` side
-    /// of a change: the one that comes or goes.
+    /// Finds the Job among the documents of its file. If there are several, it is the one that the
+    /// `other` side of the change lacks.
     fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
         let is_in_other = |name: &Value| {
             other
@@ -286,7 +286,7 @@ impl Job {
         })
     }
 
-    /// In what two Jobs differ, but for their names.
+    /// Returns the aspects in which two Jobs differ, except for the name.
     fn differs(
         &self,
         other: &Self,
@@ -307,7 +307,7 @@ impl Job {
     }
 }
 
-/// Takes a value out of a mapping; null where there is none.
+/// Removes a value from a mapping; null if it is missing.
 fn take(mapping: &mut Value, key: &str) -> Value {
     mapping
         .as_mapping_mut()
@@ -315,14 +315,14 @@ fn take(mapping: &mut Value, key: &str) -> Value {
         .unwrap_or(Value::Null)
 }
 
-/// The addresses of machines, before and after, by keys of a role and a name; none where they do not change.
+/// Returns the addresses before and after, by role and name; `None` if they do not change.
 #[derive(Default)]
 struct Addresses {
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,
 }
 
-/// The ConfigMap with the addresses.
+/// Path of the ConfigMap with the addresses.
 #[derive(Deserialize)]
 struct ConfigMap {
     #[serde(default)]
@@ -342,12 +342,12 @@ impl Addresses {
         }
     }
 
-    /// Whether there are other machines, or machines of another role.
+    /// Reports whether machines or roles differ.
     fn have_others(&self) -> bool {
         !self.before.keys().eq(self.after.keys())
     }
 
-    /// The masters on both sides of the change that are workers, too, on `this` one and not on the `other`.
+    /// Lists the masters on both sides that are also workers on `this` side only.
     fn with_both_roles_only(
         this: &BTreeMap<String, String>,
         other: &BTreeMap<String, String>,
@@ -365,7 +365,7 @@ impl Addresses {
         only
     }
 
-    /// The machines that stay, under another address. One with both roles counts once.
+    /// Lists machines whose address changes. A machine with both roles counts once.
     fn changed(&self) -> Vec<Readdressed> {
         let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             let node = |key: &str| {
@@ -423,7 +423,7 @@ mod tests {
         format!("# Generated by sipgen from x. Do not edit.\nkind: ConfigMap\ndata:\n{data}")
     }
 
-    /// The change that files make, each with its texts before and after.
+    /// Computes the change of files, given as name, text before and text after.
     fn changed(files: &[(&str, &str, &str)]) -> InstallerChange {
         let cluster: ClusterKey = CLUSTER.parse().unwrap();
         let directory = layout::installer_directory(&cluster);

@@ -1,15 +1,15 @@
-//! The review: what a set of changes means to clusters.
+//! Review: the meaning of a set of changes for clusters.
 //!
-//! * `hosts`: which hosts clusters get, give back, replace and hand to each other.
-//! * `services`: which services are created, changed and deleted, and what of them changes.
-//! * `pods`: how the pods of a service look, so that it shows when they are replaced.
-//! * `endpoints`: where clusters are reached.
-//! * `installer`: whether Kubernetes is installed (again) on the machines of a Provisioning, and why.
-//! * `shared`: what no single cluster has; `agents` is what of that tells an agent what to apply.
-//! * `dangers`: what of all that can hurt somebody.
+//! * `hosts`: hosts that clusters gain, release, replace and hand over.
+//! * `services`: services that are created, changed and deleted.
+//! * `pods`: pod templates of services, to detect restarts.
+//! * `endpoints`: addresses of clusters.
+//! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
+//! * `shared`: changes outside of clusters; `agents`: changes of Flux and Argo CD objects.
+//! * `dangers`: changes that can cause an outage or a loss.
 //!
-//! It is read off the changed files alone, before and after, so it is true of whatever made them change. How hosts
-//! stand is asked of the site. Nothing is read from the disk.
+//! A review compares the changed files only, before and after, so it holds whatever caused the
+//! changes. The state of hosts comes from the site. Nothing is read from disk.
 
 pub mod agents;
 pub mod dangers;
@@ -43,92 +43,93 @@ pub use installer::{InstallerAspect, InstallerChange, Readdressed};
 pub use services::{Aspect, ServiceChange};
 pub use shared::{Released, Root, Shared};
 
-/// What a set of changes means to clusters.
+/// Meaning of a set of changes for clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
-    /// What can hurt somebody, the worst first.
+    /// Changes that can cause an outage or a loss, worst first.
     pub dangers: Vec<Danger>,
-    /// The clusters of which anything changes, by namespace and name.
+    /// Clusters with changes, by namespace and name.
     pub clusters: Vec<ClusterReview>,
-    /// What changes outside of clusters.
+    /// Changes outside of clusters.
     pub shared: Shared,
-    /// All of it, counted.
+    /// Totals.
     pub totals: Totals,
 }
 
-/// What changes of one cluster.
+/// Changes of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReview {
     /// The cluster.
     pub cluster: ClusterKey,
-    /// What asks for it, or did.
+    /// Kind of the cluster's request, possibly deleted.
     pub kind: ClusterKind,
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
-    /// Its hosts.
+    /// Changes of its hosts.
     pub hosts: HostChanges,
-    /// The services of which anything changes, by directory.
+    /// Services with changes, by directory.
     pub services: Vec<ServiceChange>,
-    /// What installs Kubernetes on the machines of a Provisioning, if anything of it changes.
+    /// Changes of the installer of Kubernetes on the machines of a Provisioning, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installer: Option<InstallerChange>,
-    /// The endpoints that change.
+    /// Changed endpoints.
     pub endpoints: Vec<EndpointChange>,
-    /// Its files.
+    /// Numbers of its changed files.
     pub files: Counts,
 }
 
-/// What becomes of something.
+/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// It was and stays there, in another form.
+    /// It exists before and after, with differences.
     Changed,
-    /// It will no longer be there.
+    /// It no longer exists.
     Deleted,
 }
 
-/// How many things come, change and go.
+/// Numbers of created, changed and deleted things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Those that were not there before.
+    /// Number created.
     pub created: usize,
-    /// Those that stay, in another form.
+    /// Number changed.
     pub changed: usize,
-    /// Those that will no longer be there.
+    /// Number deleted.
     pub deleted: usize,
 }
 
-/// A review, counted.
+/// Totals of a review.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
     /// Clusters.
     pub clusters: Counts,
-    /// Hosts that clusters get from nobody, those that replace others included.
+    /// Hosts assigned from the pool, replacements included.
     pub hosts_added: usize,
-    /// Those of them that had the cluster's labels already.
+    /// Added hosts that already had the cluster's labels.
     pub hosts_adopted: usize,
-    /// Those of them of which it is not known whether they are in use.
+    /// Number of these hosts whose use is unknown.
     pub hosts_added_of_unknown_use: usize,
-    /// Those of them in another namespace than their SIPCluster, in which Cluster API looks for hosts.
+    /// Number of added hosts in another namespace than their SIPCluster, where Cluster API does not
+    /// look for hosts.
     pub hosts_added_elsewhere: usize,
-    /// Hosts that clusters give back, those that are replaced included.
+    /// Hosts that clusters release, replaced ones included.
     pub hosts_given_back: usize,
-    /// Those of them of which it is not known whether they are in use.
+    /// Number of these hosts whose use is unknown.
     pub hosts_of_unknown_use: usize,
-    /// Hosts that give way to others of their role.
+    /// Hosts that are replaced by others of their role.
     pub hosts_replaced: usize,
-    /// Hosts that go from one cluster to another.
+    /// Hosts that move from one cluster to another.
     pub hosts_moved: usize,
-    /// Hosts that get another role in their cluster.
+    /// Hosts whose role in their cluster changes.
     pub hosts_with_another_role: usize,
-    /// Machines of Provisionings that get another name, and no other role.
+    /// Machines of Provisionings whose name changes, but not the role.
     pub machines_with_another_name: usize,
     /// Installers that run on the machines of their clusters.
     pub installers_run: usize,
@@ -138,25 +139,25 @@ pub struct Totals {
     pub files: Counts,
 }
 
-/// What there was before the changes.
+/// State before the changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Before<'a> {
-    /// The clusters that had any files.
+    /// Clusters with files.
     pub clusters: &'a BTreeSet<ClusterKey>,
-    /// How hosts stood that the site no longer has.
+    /// Inventory before, for hosts that the site no longer has.
     pub inventory: Option<&'a Inventory>,
-    /// The output directory, where it was another one.
+    /// Output directory, if it was another one.
     pub output: Option<&'a Utf8Path>,
 }
 
-/// A file's texts, before and after; none where it is not there.
+/// Texts of a file before and after; `None` if the file does not exist.
 type Texts<'a> = (Option<&'a str>, Option<&'a str>);
 
-/// The changed files of a cluster or of a part of it, by their paths relative to its directory.
+/// Changed files of a cluster or a part of it, by path relative to its directory.
 type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 
 impl Review {
-    /// Reviews changes to the output directory that `site` was read from. `later` is what it holds afterwards.
+    /// Reviews changes to the output directory of `site`. `later` is its content afterwards.
     pub fn of(changes: &Changes, later: &Tree, site: &Site) -> Self {
         let clusters = site.state.clusters().into_iter().cloned().collect();
         Self::between(
@@ -171,8 +172,10 @@ impl Review {
         )
     }
 
-    /// Reviews changes between two output directories. `later` is the later one; what clusters keep that are left as
-    /// they are may be missing. `site` is what it was generated from, and where the changed files lie.
+    /// Reviews the changes between two output directories.
+    ///
+    /// `later` is the later one; files of clusters that are left unchanged may be missing in it.
+    /// `site` is its source, and `changes` has paths of that site.
     pub fn between(changes: &Changes, before: &Before<'_>, later: &Tree, site: &Site) -> Self {
         let output = &site.settings.output;
         let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
@@ -227,8 +230,8 @@ impl Review {
 }
 
 impl ClusterReview {
-    /// Counts the hosts that come and that Cluster API cannot claim for Machines beside the SIPCluster: it looks for hosts
-    /// in the Machine's own namespace alone. Nobody claims those of a Provisioning.
+    /// Counts added hosts that Cluster API cannot claim, because it searches only the Machine's own
+    /// namespace. Hosts of a Provisioning are never claimed.
     fn added_elsewhere(&self) -> usize {
         let added = self.hosts.added.iter().map(|added| &added.host);
         let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
@@ -242,7 +245,7 @@ impl ClusterReview {
 }
 
 impl Review {
-    /// Puts first the dangers of what comes along without being part of these changes: the base had not generated it.
+    /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
         let of_base = brought
             .dangers
@@ -251,8 +254,8 @@ impl Review {
         self.dangers.splice(0..0, of_base);
     }
 
-    /// Observed hosts that are released although no file gave them to a cluster: they have its labels from a time that
-    /// was reverted.
+    /// Returns observed hosts that are released although no generated file assigned them. Their
+    /// labels were left by a commit that was reverted.
     pub fn outlived(&self) -> impl Iterator<Item = &Released> {
         outlived(&self.clusters, &self.shared)
     }
@@ -281,7 +284,7 @@ impl State {
         }
     }
 
-    /// What becomes of something that consists of files, one of which is there exactly when it is.
+    /// Returns the state of a directory, given a file that exists exactly when the directory does.
     fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
         files
             .get(Utf8Path::new(witness))
@@ -290,7 +293,7 @@ impl State {
 }
 
 impl Counts {
-    /// How many there are in all.
+    /// Returns the sum of all three.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
     }
@@ -360,13 +363,13 @@ impl Totals {
         }
     }
 
-    /// Counts the files of other changes than those that were reviewed.
+    /// Replaces the file totals by those of other changes.
     pub(crate) fn count_files(&mut self, changes: &Changes) {
         self.files = Counts::of_files(changes);
     }
 }
 
-/// The files below a directory, by their paths relative to it.
+/// Selects the files below a directory, by paths relative to it.
 fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
     let below = files
         .iter()

@@ -1,7 +1,8 @@
-//! How the pods of a service look, so that it shows when they are replaced.
+//! Pod templates of a service, to detect whether its pods are replaced.
 //!
-//! Kubernetes replaces the pods of a Deployment when its pod template changes. kustomize changes the template, too: a
-//! generated ConfigMap has a hash of its content in its name, by which pods mount it.
+//! Kubernetes replaces the pods of a Deployment when its pod template changes. kustomize may change
+//! the template indirectly, because the name of a generated ConfigMap ends in a hash of its
+//! content.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +11,25 @@ use yaml_serde::{Mapping, Value};
 
 use crate::layout;
 
-/// The kinds of objects whose pods are replaced when their template changes.
+/// Kinds of objects whose pods are replaced when their template changes.
 const CONTROLLERS: [&str; 3] = ["Deployment", "DaemonSet", "StatefulSet"];
 
-/// The fields of a kustomization that reach no pod template: what lists objects, and what generates ConfigMaps, which is
-/// compared by content.
+/// Kustomization fields that do not affect pod templates: lists of objects, and generators, which
+/// are compared by content.
 const WITHOUT_EFFECT: [&str; 2] = ["resources", "configMapGenerator"];
 
-/// All that decides what the pods of a directory look like.
+/// Inputs of a directory's pod templates.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Pods<'a> {
-    /// The pod template of each controller.
+    /// Pod template of each controller.
     templates: Vec<Value>,
-    /// The generators of ConfigMaps whose name changes with their content, and the files that each reads.
+    /// Generators of ConfigMaps with a hash in their name, and the files that each reads.
     generated: Vec<(Value, Vec<Option<&'a str>>)>,
-    /// The rest of the kustomization.
+    /// Other fields of the kustomization.
     kustomization: Mapping,
 }
 
-/// Returns what decides how the pods of a directory look. `text` is a file's text.
+/// Reads the inputs of a directory's pod templates. `text` returns the text of a file.
 pub(super) fn of<'a>(files: &BTreeSet<&str>, text: impl Fn(&str) -> Option<&'a str>) -> Pods<'a> {
     let mut pods = Pods::default();
     for file in files
@@ -92,7 +93,7 @@ mod tests {
     const DEPLOYMENT: &str =
         "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{image: a}]}}}\n";
 
-    /// Returns whether pods are replaced when a file becomes another.
+    /// Reports whether a change of a file replaces pods.
     fn replaced(file: &str, after: &str) -> bool {
         let before = BTreeMap::from([
             (layout::KUSTOMIZATION, KUSTOMIZATION),

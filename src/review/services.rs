@@ -1,4 +1,4 @@
-//! Which services are created, changed and deleted, and what of them changes.
+//! Services that are created, changed and deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,42 +12,43 @@ use crate::api::names::ClusterKey;
 use crate::layout;
 use crate::output::Tree;
 
-/// What becomes of one of a cluster's services.
+/// Change of one of a cluster's services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceChange {
-    /// The name of its directory, such as `loadbalancer-worker`, or `jumphost2` for the second jump host.
+    /// Name of its directory, such as `loadbalancer-worker`, or `jumphost2` for the second jump
+    /// host.
     pub service: String,
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
-    /// What changes of one that stays; nothing where only comments do.
+    /// Changed aspects; empty if only comments differ.
     pub aspects: BTreeSet<Aspect>,
-    /// Whether the pods of one that stays are replaced, and with them the connections that they hold. Otherwise they
-    /// read what changes while they run.
+    /// True if the pods are replaced, which ends their connections. Otherwise running pods reload
+    /// the changes.
     pub restarts: bool,
 }
 
-/// What can change of a service.
+/// Aspect of a service that can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Aspect {
-    /// The hosts that it leads to.
+    /// Backend hosts.
     Hosts,
-    /// Its ports.
+    /// Ports.
     Ports,
-    /// Its container image.
+    /// Container image.
     Image,
-    /// How many pods there are.
+    /// Number of pods.
     Replicas,
-    /// Who may log in.
+    /// SSH keys that may log in.
     AuthorizedKeys,
     /// Anything else.
     Configuration,
 }
 
-/// What changes of a cluster's services.
+/// Computes the changes of a cluster's services.
 ///
-/// `later` is the later output, with the files that stay as they are.
+/// `later` is the later output, including unchanged files.
 pub(super) fn changes(
     cluster: &ClusterKey,
     files: &ChangedFiles<'_>,
@@ -57,7 +58,7 @@ pub(super) fn changes(
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in below(files, &directory) {
         let mut parts = path.iter();
-        // What lies beside the services is the cluster's own kustomization; what installs Kubernetes is no service.
+        // Other files are the cluster's own kustomization, and its installer, which is no service.
         if let (Some(service), file) = (parts.next(), parts.as_path())
             && !file.as_str().is_empty()
             && service != layout::INSTALLER
@@ -66,7 +67,8 @@ pub(super) fn changes(
         }
     }
     let change = |(service, files): (&str, ChangedFiles<'_>)| {
-        // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
+        // The cluster's kustomization lists exactly the existing services, so each has a
+        // kustomization of its own.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let stays = state == State::Changed;
         let aspects = if stays {
@@ -123,8 +125,8 @@ fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
         .collect()
 }
 
-/// What changes with one of a service's files. A kustomization only follows the other files; of a file that has no
-/// other meaning here, its configuration changes.
+/// Returns the aspects that a changed file affects. A kustomization only follows other files.
+/// Unknown files count as configuration.
 fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
     if file == layout::KUSTOMIZATION {
         return BTreeSet::new();
@@ -140,10 +142,10 @@ fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
     }
 }
 
-/// The aspects in which two texts of a file differ.
+/// Returns the aspects in which two texts of a file differ.
 type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
 
-/// What the files of services are about, by the names that their templates have.
+/// File names of services, as in their templates.
 const MEANINGS: [(&str, Aspects); 9] = [
     (layout::SERVICE, of_ports),
     ("haproxy.cfg", of_haproxy),
@@ -171,7 +173,7 @@ fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
     BTreeSet::from_iter((ports(before) != ports(after)).then_some(Aspect::Ports))
 }
 
-/// A configuration of HAProxy has a section for each port, and in each of them a line for each host.
+/// An HAProxy configuration has one section per port, with one line per host.
 fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
     let mut aspects = BTreeSet::new();
     aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
@@ -183,7 +185,7 @@ fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
 const SERVER: &str = "server";
 const PORTS: [&str; 2] = ["listen", "bind"];
 
-/// The hosts of a configuration of HAProxy. A server's port is that of its section.
+/// Returns the hosts of an HAProxy configuration. A server's port is that of its section.
 fn servers(text: &str) -> BTreeSet<&str> {
     let servers = lines(text).filter(|line| first_word(line) == SERVER);
     servers
@@ -191,14 +193,14 @@ fn servers(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The sections of a configuration of HAProxy, which are named after their ports.
+/// Returns the sections of an HAProxy configuration, which are named after their ports.
 fn ports(text: &str) -> BTreeSet<&str> {
     lines(text)
         .filter(|line| PORTS.contains(&first_word(line)))
         .collect()
 }
 
-/// All other lines of a configuration of HAProxy.
+/// Returns the remaining lines of an HAProxy configuration.
 fn rest(text: &str) -> BTreeSet<&str> {
     lines(text)
         .filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line)))
@@ -219,13 +221,13 @@ fn of_deployment(before: &str, after: &str) -> BTreeSet<Aspect> {
     let mut aspects = BTreeSet::new();
     match (yaml_serde::from_str(before), yaml_serde::from_str(after)) {
         (Ok(before), Ok(after)) => differences(&before, &after, None, &mut aspects),
-        // One of them was edited by hand.
+        // One of the files was edited by hand.
         _ => aspects.extend([Aspect::Configuration]),
     }
     aspects
 }
 
-/// Adds what differs between two values; `within` is what the keys above them say.
+/// Collects the differences between two values; `within` is the aspect of the keys above.
 fn differences(
     before: &Value,
     after: &Value,
@@ -258,7 +260,7 @@ fn differences(
     }
 }
 
-/// What a key of a Deployment is about.
+/// Maps a key of a Deployment to its aspect.
 fn aspect_of(key: &str) -> Option<Aspect> {
     match key {
         "ports" => Some(Aspect::Ports),

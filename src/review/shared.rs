@@ -1,4 +1,4 @@
-//! What changes that no single cluster has.
+//! Changes outside of clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,64 +14,65 @@ use crate::layout;
 use crate::output::generated_host::{GeneratedHost, Says};
 use crate::settings::gitops::Form;
 
-/// What changes outside of clusters.
+/// Changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shared {
-    /// The kustomizations through which declared hosts are applied.
+    /// Kustomizations that apply declared hosts.
     pub roots: Vec<Root>,
-    /// The definitions that services need.
+    /// Definitions that services require.
     pub definitions: Vec<Directory>,
-    /// The objects that tell an agent what to apply.
+    /// Objects that make an agent apply the output.
     pub agents: Vec<AgentObjects>,
-    /// Observed hosts that are released: they lose their labels, and are free once a snapshot shows that.
+    /// Observed hosts that are released: they lose their labels, and are free once a snapshot
+    /// confirms it.
     pub released: Vec<Released>,
-    /// Observed hosts that were released, and are no longer.
+    /// Observed hosts that are no longer listed as released.
     pub no_longer_released: Vec<HostKey>,
-    /// Declared hosts that lose the labels that stand in their manifests.
+    /// Declared hosts whose patch removes labels of their manifest.
     pub unlabelled: Vec<HostKey>,
-    /// Declared hosts that no longer lose them.
+    /// Declared hosts that keep the labels of their manifest again.
     pub no_longer_unlabelled: Vec<HostKey>,
 }
 
-/// A kustomization through which declared hosts are applied.
+/// A kustomization that applies declared hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
-    /// What it is from now on, where it was the other: an agent applies an overlay, a kustomization includes a
-    /// component.
+    /// New form, if it changes: an agent applies an overlay, a kustomization includes a component.
     pub becomes: Option<Form>,
 }
 
-/// A directory of which anything changes.
+/// A directory with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Directory {
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
-    /// Whether it comes, changes or goes.
+    /// Created, changed or deleted.
     pub state: State,
 }
 
-/// An observed host that is released.
+/// A released observed host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Released {
     /// The host.
     pub host: HostKey,
-    /// The cluster that had it.
+    /// Its previous cluster.
     pub by: Option<ClusterKey>,
-    /// Who uses it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
 }
 
-/// What changes in the files that are no cluster's. `is_gone` says which files of the output directory go.
+/// Computes changes in files that belong to no cluster. `is_gone` tells whether a file of the
+/// output directory is deleted.
 pub(super) fn changes(
     files: &ChangedFiles<'_>,
     facts: &Facts<'_>,
@@ -144,7 +145,7 @@ pub(super) fn changes(
     shared
 }
 
-/// What a generated kustomization is.
+/// Returns the form of a generated kustomization.
 fn form(text: &str) -> Form {
     let is_component = text
         .lines()
@@ -156,7 +157,7 @@ fn form(text: &str) -> Form {
     }
 }
 
-/// Those of some hosts that others do not have.
+/// Returns the hosts that the other list lacks.
 fn left(hosts: &BTreeSet<Released>, others: &BTreeSet<Released>) -> Vec<Released> {
     let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
     hosts

@@ -1,14 +1,15 @@
-//! `sipgen.yaml`: the settings of a repo or a site. Every setting has a default that works.
+//! Settings of a repo or a site (`sipgen.yaml`). Every setting has a working default.
 //!
-//! * `written`: the files of the settings, and the place of each setting in them.
-//! * `sources`: which files are inputs.
-//! * `gitops`: the agent that applies the output; `provisioning`, `snapshot`: groups of settings.
+//! - `files`: the settings files, and the place of each setting in them
+//! - `sources`: the files that are inputs
+//! - `gitops`: the agent that applies the output
+//! - `provisioning`, `snapshot`: further groups of settings
 
+mod files;
 pub mod gitops;
 pub mod provisioning;
 pub mod snapshot;
 pub mod sources;
-mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::api::unique;
 use crate::finding::{Code, Finding, Place, Severity, Step};
 use crate::load::Files;
+use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
 use snapshot::{Secrets, SnapshotSettings};
 use sources::{Sops, Source};
-use written::Written;
 
-/// The name of the settings' file.
+/// Name of the settings file.
 pub const FILE: &str = "sipgen.yaml";
 
 /// The settings of a repo.
@@ -43,143 +44,147 @@ pub const FILE: &str = "sipgen.yaml";
     }
 }))]
 pub struct Settings {
-    /// The directories of the repo's sites, one for each base cluster, or globs of them. Each may have a `sipgen.yaml` of
-    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` has
-    /// a directory for each site, `overlays/clusters/production` for instance, and so has `snapshot.directory`. Without `sites` the repo is one site.
+    /// The directories of the repo's sites, one per base cluster, or globs of them. Each may have
+    /// its own `sipgen.yaml` with paths relative to it, whose settings replace those here one by
+    /// one. With `sites`, `output` and `snapshot.directory` have a subdirectory per site, for
+    /// instance `overlays/clusters/production`. Without `sites` the repo is one site.
     #[serde(default)]
     pub sites: Vec<String>,
-    /// The directory of the site, from the repo's root.
+    /// Directory of the site, relative to the repo's root.
     #[serde(skip)]
     pub directory: Utf8PathBuf,
-    /// The file of the settings that says most of the site.
+    /// Settings file that takes precedence for the site.
     #[serde(skip)]
     pub file: Utf8PathBuf,
-    /// The directory that sipgen writes, relative to the repo's root.
+    /// The directory that sipgen writes to, relative to the repo's root.
     #[serde(default = "default_output")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
     pub output: Utf8PathBuf,
-    /// A directory with templates that replace sipgen's own of the same name.
+    /// A directory with templates that replace sipgen's templates of the same name.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
     pub templates: Option<Utf8PathBuf>,
-    /// Where SIPClusters, hosts and Secrets are read; everywhere in the repo where nothing is said.
+    /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
+    /// repo.
     #[serde(default)]
     pub sources: Vec<Source>,
-    /// What is done with what is encrypted with SOPS.
+    /// Handling of data encrypted with SOPS.
     #[serde(default)]
     pub sops: Sops,
-    /// The rules for Secrets in the inputs.
+    /// Rules for Secrets in the inputs.
     #[serde(default)]
     pub secrets: Secrets,
-    /// Where `sipgen snapshot` writes, and which hosts it takes.
+    /// Scope and directory of `sipgen snapshot`.
     #[serde(default)]
     pub snapshot: SnapshotSettings,
-    /// How the inventory is understood.
+    /// Interpretation of the inventory.
     #[serde(default)]
     pub inventory: Inventory,
-    /// Whether jump hosts get the BMC credentials of their hosts.
+    /// Access of jump hosts to the BMC credentials of their hosts.
     #[serde(default)]
     pub credentials: Credentials,
-    /// Where the External Secrets Operator finds BMC credentials.
+    /// Stores in which the External Secrets Operator finds BMC credentials.
     #[serde(default)]
     pub external_secrets: ExternalSecrets,
-    /// The agent that applies the output. sipgen writes its objects, and hosts bear its safety annotations only;
-    /// without it they bear those of both agents.
+    /// The agent that applies the output. sipgen writes its objects, and hosts get only its safety
+    /// annotations; without it, they get those of both agents.
     #[serde(default)]
     pub gitops: Option<Agent>,
-    /// What the objects for Flux say.
+    /// Settings of the objects for Flux.
     #[serde(default)]
     pub flux: Flux,
-    /// What the objects for Argo CD say.
+    /// Settings of the objects for Argo CD.
     #[serde(default)]
     pub argocd: Argocd,
-    /// How the labels of declared hosts reach them.
+    /// The way in which declared hosts get their labels.
     #[serde(default)]
     pub hosts: Hosts,
-    /// Which findings are told.
+    /// Settings for findings.
     #[serde(default)]
     pub findings: Told,
-    /// Which labels say where hosts stand, for SIPClusters of older generations.
+    /// Labels with the location of hosts, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
-    /// How Provisionings are understood, and how their clusters are installed.
+    /// Settings for Provisionings and the installation of their clusters.
     #[serde(default)]
     pub provisioning: Provisioning,
 }
 
-/// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
-/// them, the one of the known labels counts that hosts bear.
+/// The labels behind `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older
+/// generations. By default, the known label that hosts have.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Topology {
-    /// The label that names a host's rack.
+    /// The label with a host's rack.
     #[serde(default)]
     pub rack: Option<String>,
-    /// The label that names the server that a host is, or that it runs on.
+    /// The label with the server that a host is or runs on.
     #[serde(default)]
     pub host: Option<String>,
 }
 
-/// Which findings are told.
+/// Settings for findings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Told {
-    /// Warnings that nobody is told of. Errors are told always.
+    /// Warnings to suppress. Errors are always reported.
     #[serde(default)]
     pub ignore: Vec<Ignored>,
 }
 
-/// A warning that nobody is told of.
+/// A suppressed warning.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ignored {
     /// Its code.
     pub code: Code,
-    /// Why it does not matter here.
+    /// The reason why it does not matter here.
     pub reason: String,
 }
 
-/// How the inventory is understood.
+/// Interpretation of the inventory.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inventory {
-    /// Whether hosts are declared or observed.
+    /// Declared or observed hosts.
     #[serde(default)]
     pub mode: Mode,
 }
 
-/// Whether hosts are declared (the repo's manifests make them) or observed (the repo has a snapshot of them).
+/// Source of hosts: declared (created from the repo's manifests) or observed (a snapshot in the
+/// repo).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// A host that a kustomization reaches is declared, any other is observed.
+    /// A host that a kustomization reaches is declared; any other is observed.
     #[default]
     Auto,
-    /// Every host is declared; one that no kustomization reaches is an error.
+    /// Every host is declared; a host that no kustomization reaches is an error.
     Declared,
-    /// Every host is observed, whatever kustomization reaches its snapshot.
+    /// Every host is observed, even if a kustomization reaches its snapshot.
     Observed,
 }
 
-/// How a jump host gets at the BMC credentials of its hosts.
+/// Access of a jump host to the BMC credentials of its hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credentials {
-    /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
+    /// References to the hosts' own Secrets, which must be in the cluster's namespace.
     #[default]
     Reference,
-    /// By reference to the hosts' own Secrets; for those in other namespaces, to copies that the External Secrets
-    /// Operator makes in the cluster's namespace.
+    /// References to the hosts' own Secrets; for Secrets in other namespaces, to copies that the
+    /// External Secrets Operator makes in the cluster's namespace.
     ExternalSecrets,
-    /// Not at all: the jump host has no power control.
+    /// No access: the jump host has no power control.
     None,
 }
 
-/// Where the External Secrets Operator finds BMC credentials.
+/// Stores in which the External Secrets Operator finds BMC credentials.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExternalSecrets {
-    /// The stores, of the Kubernetes provider, by the namespace whose Secrets they read (`remoteNamespace`).
+    /// SecretStores with the Kubernetes provider, by the namespace whose Secrets they read
+    /// (`remoteNamespace`).
     #[serde(default, deserialize_with = "unique::map")]
     pub stores: BTreeMap<Namespace, SecretStore>,
 }
@@ -188,20 +193,20 @@ pub struct ExternalSecrets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretStore {
-    /// Whether it is one for all namespaces or one in the cluster's own.
+    /// Cluster-wide, or in the cluster's own namespace.
     #[serde(default)]
     pub kind: SecretStoreKind,
     /// Its name.
     pub name: ObjectName,
 }
 
-/// The kinds of stores.
+/// The scope of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SecretStoreKind {
-    /// One for all namespaces.
+    /// A store for all namespaces.
     #[default]
     ClusterSecretStore,
-    /// One in the namespace of the cluster.
+    /// A store in the namespace of the cluster.
     SecretStore,
 }
 
@@ -236,7 +241,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether a finding is one that nobody is told of.
+    /// Returns whether a finding is suppressed.
     pub fn ignores(&self, finding: &Finding) -> bool {
         !finding.is_error()
             && self
@@ -246,52 +251,54 @@ impl Settings {
                 .any(|ignored| ignored.code == finding.code)
     }
 
-    /// Returns whether `sources` let a path be an input.
+    /// Returns whether `sources` allow a path as input.
     pub fn may_read(&self, path: &Utf8Path) -> bool {
         self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
     }
 
-    /// Returns whether a directory is in the output directory, or around it.
+    /// Returns whether a directory is inside the output directory, or contains it.
     pub fn overlaps_output(&self, directory: &Utf8Path) -> bool {
         directory.starts_with(&self.output) || self.output.starts_with(directory)
     }
 
-    /// Reads the settings of a repo, or of a site in it; the defaults where it has none.
+    /// Loads the settings of a repo, or of a site in it; the defaults if it has no settings.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
-        let Some((mut settings, written)) = Written::read(repo)? else {
+        let Some((mut settings, files)) = SettingsFiles::read(repo)? else {
             return Ok(Self::default().in_directory(repo.site_directory()));
         };
-        settings.check(&written)?;
+        settings.check(&files)?;
         let directory = repo.site_directory();
         if directory.as_str().is_empty() {
             return Ok(settings);
         }
-        settings.file = written.own().to_owned();
-        let shared_templates = settings
-            .templates
-            .take_if(|_| written.is_shared("templates"));
+        settings.file = files.own().to_owned();
+        let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
         let paths = [
             ("flux", &mut settings.flux.path),
             ("argocd", &mut settings.argocd.path),
         ];
         for (agent, path) in paths
             .into_iter()
-            .filter(|(agent, _)| written.has(agent, "path"))
+            .filter(|(agent, _)| files.has(agent, "path"))
         {
             *path = without_end(path, directory).ok_or_else(|| {
-                let message =
-                    format!("`{agent}.path: {path}` does not end with {directory}, the directory of the site");
-                let help =
-                    format!("remove `{agent}.path`: the paths of a site count from the repo's root by themselves");
-                Finding::new(Code::InvalidSetting, message).at(written.at(agent, "path")).help(help)
+                let message = format!(
+                    "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
+                );
+                let help = format!(
+                    "remove `{agent}.path`; the site's directory is appended automatically"
+                );
+                Finding::new(Code::InvalidSetting, message)
+                    .at(files.at(agent, "path"))
+                    .help(help)
             })?;
         }
-        // Beside `sites`, a directory is one of all sites, with one for each below it. What an agent applies as it finds
-        // it, a site's own directory more often than not, is no place for output.
+        // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
+        // site's own directory by default, because agents often apply that directory recursively.
         let shares_output =
-            written.is_shared("output") || written.is_listed && !written.has_key("output");
+            files.is_shared("output") || files.is_listed && !files.has_key("output");
         let output = shares_output.then(|| settings.output.join(directory));
-        let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
+        let shares_snapshot = files.is_shared("snapshot") && files.has("snapshot", "directory");
         let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
         settings = settings.in_directory(directory);
         settings.templates = shared_templates.or(settings.templates);
@@ -300,16 +307,17 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The entries of `sites` in the settings at a repo's root; none where those cannot be read.
+    /// Returns the entries of `sites` in the settings at the repo's root, or none if those cannot
+    /// be read.
     pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
-        Written::read(repo)
+        SettingsFiles::read(repo)
             .ok()
             .flatten()
             .map(|(settings, _)| settings.sites)
             .unwrap_or_default()
     }
 
-    /// The same settings, with paths from the repo's root for a site in a directory.
+    /// Converts the paths of a site's settings to paths from the repo's root.
     fn in_directory(mut self, directory: &Utf8Path) -> Self {
         if directory.as_str().is_empty() {
             return self;
@@ -325,10 +333,10 @@ impl Settings {
         self
     }
 
-    /// Brings settings into their plainest form, and says what is wrong with them.
-    fn check(&mut self, written: &Written) -> Result<(), Finding> {
+    /// Normalizes the settings and validates them.
+    fn check(&mut self, files: &SettingsFiles) -> Result<(), Finding> {
         let settings = self;
-        let at = |key: &str| written.place(key.split('.').map(Step::from).collect());
+        let at = |key: &str| files.place(key.split('.').map(Step::from).collect());
         let directories = [
             ("output", Some(&mut settings.output)),
             ("templates", settings.templates.as_mut()),
@@ -357,7 +365,7 @@ impl Settings {
                     Code::InvalidSetting,
                     format!("source {} of `sources` {wrong}", index + 1),
                 )
-                .at(written.place(route.collect()))
+                .at(files.place(route.collect()))
                 .help(help)
             })?;
         }
@@ -369,21 +377,27 @@ impl Settings {
         };
         if let Some(index) = settings.sources.iter().position(is_output) {
             let message = format!(
-                "source {} of `sources` is in the output directory {}",
+                "source {} of `sources` is in the output directory `{}`",
                 index + 1,
                 settings.output
             );
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(written.place(vec!["sources".into(), index.into(), Step::from("kustomization")]))
-                .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
+                .at(files.place(vec![
+                    "sources".into(),
+                    index.into(),
+                    Step::from("kustomization"),
+                ]))
+                .help(
+                    "choose the kustomization of your own hosts; generated files are never inputs",
+                ));
         }
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
         if settings.overlaps_output(snapshot) {
             let message = format!(
-                "`snapshot.directory: {snapshot}` and the output directory {output} overlap"
+                "`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"
             );
             return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
-                "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",
+                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
             ));
         }
         for (name, prefix) in [
@@ -415,10 +429,11 @@ impl Settings {
             ("topology.host", &topology.host),
             ("snapshot.splitBy", &settings.snapshot.split_by),
         ];
+        // A key that no label can have would silently select nothing.
         for (name, label) in labels {
             if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
-                let message = format!("`{name}: {label}` is not the key of a label");
-                let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
+                let message = format!("`{name}: {label}` is not a valid label key");
+                let help = "write the key of a host label, such as `topology.example.com/rack`";
                 return Err(Finding::new(Code::InvalidSetting, message)
                     .at(at(name))
                     .help(help));
@@ -426,7 +441,7 @@ impl Settings {
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
             let place = |field: &str| {
-                written.place(vec![
+                files.place(vec![
                     "findings".into(),
                     "ignore".into(),
                     index.into(),
@@ -434,50 +449,50 @@ impl Settings {
                 ])
             };
             if code.severity() == Severity::Error {
-                let message = format!("{code} is an error, and only warnings can be ignored");
-                let help = format!("`sipgen explain {code}` says how to mend it");
+                let message = format!("{code} is an error; only warnings can be ignored");
+                let help = format!("run `sipgen explain {code}` to see how to fix it");
                 return Err(Finding::new(Code::InvalidSetting, message)
                     .at(place("code"))
                     .help(help));
             }
             if reason.trim().is_empty() {
-                let message = format!("nothing says why {code} is ignored");
-                let help = "write the reason, for those who come after you";
+                let message = format!("`reason` for ignoring {code} is empty");
+                let help = "write the reason, for later readers";
                 return Err(Finding::new(Code::InvalidSetting, message)
                     .at(place("reason"))
                     .help(help));
             }
         }
         if !is_image(&settings.provisioning.image) {
-            // Not shown: it may be a URL with a password.
-            let message = "`provisioning.image` is no name of an image";
-            let help = "write a registry, a path and a tag, such as `registry.example.com/platform/installer:1.4`, \
-                        without a scheme and without a login: for that, the nodes have their own";
+            // The value is not shown, because it may be a URL with a password.
+            let message = "`provisioning.image` is not a valid image reference";
+            let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without scheme or credentials; nodes use their own registry credentials";
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(written.key("provisioning", "image"))
+                .at(files.key("provisioning", "image"))
                 .help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(
                 Code::InvalidSetting,
-                "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
+                "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo",
             )
             .at(at("gitops"))
-            .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
+            .help("add the URL that Argo CD uses, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(())
     }
 }
 
-/// The place of a setting.
+/// Returns the place of a setting.
 pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
-    match Written::read(repo) {
-        Ok(Some((_, written))) => written.place(route.into_iter().collect()),
+    match SettingsFiles::read(repo) {
+        Ok(Some((_, files))) => files.place(route.into_iter().collect()),
         _ => Place::File(Arc::from(Utf8Path::new(FILE))),
     }
 }
 
-/// Returns the part of a path before an end.
+/// Strips `end` from a path.
 fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
     let before = path
         .components()
@@ -487,7 +502,7 @@ fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
         .then(|| path.iter().take(before).collect())
 }
 
-/// A parser's message with the whole key that it is about: the parser names the mapping around it.
+/// Restores the whole key in a parser's message, which names only the mapping around it.
 pub(super) fn with_key(message: &str, key: &str) -> String {
     let around = key
         .rsplit_once('.')
@@ -498,7 +513,7 @@ pub(super) fn with_key(message: &str, key: &str) -> String {
     }
 }
 
-/// A parser's message without the names of sipgen's own types, which say nothing to those who write settings.
+/// Replaces the names of Rust types in a parser's message, which mean nothing to users.
 pub(super) fn without_types(message: &str) -> String {
     const STRUCT: &str = "expected struct ";
     let Some((before, rest)) = message.split_once(STRUCT) else {
@@ -515,7 +530,7 @@ pub(super) fn without_types(message: &str) -> String {
     format!("{before}expected {expected}{}", &rest[end..])
 }
 
-/// What an editor says of a directory that [`inside`] takes.
+/// Schema keywords for editors that accept what [`inside`] accepts.
 pub(super) fn directory() -> serde_json::Value {
     json!({
         "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
@@ -523,8 +538,9 @@ pub(super) fn directory() -> serde_json::Value {
     })
 }
 
-/// A path in its plainest form, if it leads to somewhere below the directory that it is relative to. A URL does not, and
-/// as a path it would lose what its credentials are known by.
+/// Normalizes a path that stays below its base directory; `None` for any other path.
+///
+/// URLs are refused, because normalizing one would hide the credentials in it from redaction.
 pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     if path.as_str().contains("://") {
         return None;
@@ -540,14 +556,16 @@ pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     (!plain.as_str().is_empty()).then_some(plain)
 }
 
-/// Returns whether git tracks nothing below a directory of this name, because it is that of a repo's own files on some file
-/// system: those of macOS and Windows ignore the case, Windows also what stands behind a colon, dots and spaces at the
-/// end, and has a short name for it; macOS ignores some characters that cannot be seen.
+/// Returns whether git refuses to track a directory of this name, because some file system equates
+/// it with `.git`.
+///
+/// macOS and Windows ignore case. Windows also ignores text after a colon, and dots and spaces at
+/// the end, and has a short name (`git~1`). macOS ignores some invisible characters.
 fn is_git_directory(name: &str) -> bool {
     let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
     let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
-    // Windows takes a backslash for a slash.
+    // Windows treats a backslash as a slash.
     let mut parts = name.split('\\').map(|part| {
         part.split(':')
             .next()

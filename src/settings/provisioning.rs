@@ -1,4 +1,5 @@
-//! `provisioning` in the settings: how Provisionings are understood, and how their clusters are installed.
+//! Settings under `provisioning`: interpretation of Provisionings, and installation of their
+//! clusters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +8,19 @@ use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The installer's image, if the settings name none: that of Akraino's Binary Provisioning Agent.
+/// Default installer image: that of Akraino's Binary Provisioning Agent.
 pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
 
-/// What the settings say of Provisionings.
+/// Settings for Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Provisioning {
-    /// Which devices have what a Provisioning asks of a machine.
+    /// Device models that satisfy the requirements of Provisionings.
     pub devices: Devices,
-    /// The form of the inventory that the installer is given.
+    /// The format of the installer's inventory.
     pub inventory: InventoryFormat,
-    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
-    /// publishes: it is built on the machines themselves.
+    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent,
+    /// which is not published: it is built on the machines themselves.
     #[serde(deserialize_with = "text")]
     #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
     pub image: String,
@@ -36,15 +37,17 @@ impl Default for Provisioning {
     }
 }
 
-/// What [`is_image`] takes, for schemas.
+/// [`is_image`] as a regular expression, for schemas.
 const IMAGE_PATTERN: &str = concat!(
     r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
     r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
     r"(:[A-Za-z0-9_][-.A-Za-z0-9_]{0,127})?(@[A-Za-z][-+._A-Za-z0-9]*:[0-9A-Fa-f]{32,})?$"
 );
 
-/// Whether a text may be the name of a container image, as container runtimes read it: a registry, a path, a tag and a
-/// digest, of which the path must be there. No scheme and no login: the nodes have theirs.
+/// Returns whether a text is a container image reference: an optional registry, a path, an optional
+/// tag and an optional digest.
+///
+/// Schemes and credentials are refused; nodes have their own credentials.
 pub(super) fn is_image(text: &str) -> bool {
     let (name, digest) = text
         .split_once('@')
@@ -85,8 +88,8 @@ pub(super) fn is_image(text: &str) -> bool {
     is_path && is_part(last) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }
 
-/// Whether a text may be a registry: a host, and its port if it has another one than that of HTTPS. An IPv6 address
-/// stands in brackets.
+/// Returns whether a text is a registry: a host with an optional port. IPv6 addresses are in
+/// brackets.
 fn is_registry(text: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
@@ -110,12 +113,12 @@ fn is_small(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
-/// Whether a text has a first and a last character that both are of a kind.
+/// Returns whether the first and the last character satisfy `is`.
 fn has_ends(text: &str, is: impl Fn(char) -> bool) -> bool {
     text.starts_with(&is) && text.ends_with(&is)
 }
 
-/// Reads what is written as a text: YAML's parser would make one of a number and of null, too.
+/// Deserializes a string only. YAML's parser would convert numbers and null.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     struct Text;
 
@@ -123,7 +126,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
         type Value = String;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a text")
+            f.write_str("a string")
         }
 
         fn visit_str<E>(self, text: &str) -> Result<String, E> {
@@ -134,19 +137,19 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     deserializer.deserialize_any(Text)
 }
 
-/// The forms of an ansible inventory.
+/// The format of an Ansible inventory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InventoryFormat {
-    /// `hosts.ini`, as Akraino's Binary Provisioning Agent wrote it and its installer reads it.
+    /// `hosts.ini`, as Akraino's Binary Provisioning Agent writes it and its installer reads it.
     #[default]
     Ini,
-    /// `hosts.yaml`, as kubespray has it today.
+    /// `hosts.yaml`, as current kubespray has it.
     Yaml,
 }
 
-/// Models of devices, as inspection writes those of network cards (`0x8086 0x1572`), beside the ones that sipgen knows.
-/// The labels `bpa.akraino.org/sriov` and `bpa.akraino.org/qat` of a host, `true` or `false`, count before them.
+/// Additional device models, in the format of inspection data (`0x8086 0x1572`). The host labels
+/// `bpa.akraino.org/sriov` and `bpa.akraino.org/qat`, `true` or `false`, take precedence.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Devices {
@@ -156,7 +159,7 @@ pub struct Devices {
     pub qat: Vec<Model>,
 }
 
-/// A model of a PCI device: the numbers of its vendor and of the product.
+/// A PCI device model: vendor ID and device ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend(
@@ -164,25 +167,23 @@ pub struct Devices {
     "examples" = ["0x8086 0x1572"]
 ))]
 pub struct Model {
-    /// The vendor's.
+    /// PCI vendor ID.
     pub vendor: u16,
-    /// The product's.
+    /// PCI device ID.
     pub product: u16,
 }
 
-/// Why a text is no model.
+/// The error for a text that is not a device model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no model of a device: write vendor and product as inspection does, such as `0x8086 0x1572`"
-)]
-pub struct NoModel(String);
+#[error("invalid device model `{0}`: write vendor and device ID, such as `0x8086 0x1572`")]
+pub struct InvalidModel(String);
 
 impl FromStr for Model {
-    type Err = NoModel;
+    type Err = InvalidModel;
 
-    /// Reads two numbers of four hexadecimal digits, with or without `0x`, with a blank between them or a colon, as
-    /// `lspci -n` has it.
-    fn from_str(text: &str) -> Result<Self, NoModel> {
+    /// Parses two numbers of four hexadecimal digits, with or without `0x`, separated by a space,
+    /// or by a colon as in `lspci -n`.
+    fn from_str(text: &str) -> Result<Self, InvalidModel> {
         let number = |part: &str| {
             let digits = part
                 .strip_prefix("0x")
@@ -202,15 +203,15 @@ impl FromStr for Model {
                 vendor: *vendor,
                 product: *product,
             }),
-            _ => Err(NoModel(text.chars().take(40).collect())),
+            _ => Err(InvalidModel(text.chars().take(40).collect())),
         }
     }
 }
 
 impl TryFrom<String> for Model {
-    type Error = NoModel;
+    type Error = InvalidModel;
 
-    fn try_from(text: String) -> Result<Self, NoModel> {
+    fn try_from(text: String) -> Result<Self, InvalidModel> {
         text.parse()
     }
 }
@@ -225,10 +226,10 @@ const INTEL: u16 = 0x8086;
 const MELLANOX: u16 = 0x15b3;
 const BROADCOM: u16 = 0x14e4;
 
-/// Devices of one vendor that are alike, by the number of the product.
+/// Device IDs of a vendor's product family.
 type Family = (u16, &'static [u16]);
 
-/// Network cards that are known to have SR-IOV.
+/// Network cards with SR-IOV.
 const SRIOV: [Family; 10] = [
     // 82576 and I350
     (INTEL, &[0x10c9, 0x1521, 0x1522, 0x1523, 0x1524]),
@@ -256,7 +257,7 @@ const SRIOV: [Family; 10] = [
     ),
     // ConnectX-3 and its Pro
     (MELLANOX, &[0x1003, 0x1007]),
-    // ConnectX-4, -5, -6 and -7 with their kinds
+    // ConnectX-4, -5, -6 and -7 with their variants
     (
         MELLANOX,
         &[
@@ -269,23 +270,23 @@ const SRIOV: [Family; 10] = [
     (BROADCOM, &[0x16d7, 0x16d8, 0x1750, 0x1751]),
 ];
 
-/// Devices that are known to have QuickAssist.
+/// Devices with QuickAssist.
 const QAT: [Family; 3] = [
     // Atom C2000 and C3000, Xeon D-1500
     (INTEL, &[0x1f18, 0x19e2, 0x18ee, 0x6f54]),
     // DH895xCC, C620 and the cards 8960 and 8970
     (INTEL, &[0x0435, 0x37c8]),
-    // Those in Xeons since Sapphire Rapids: 4xxx, 401xx, 402xx, 420xx
+    // Integrated in Xeons since Sapphire Rapids: 4xxx, 401xx, 402xx, 420xx
     (INTEL, &[0x4940, 0x4942, 0x4944, 0x4946]),
 ];
 
 impl Devices {
-    /// Whether a device has SR-IOV.
+    /// Returns whether a device model has SR-IOV.
     pub fn have_sriov(&self, model: Model) -> bool {
         is_known(model, &SRIOV) || self.sriov.contains(&model)
     }
 
-    /// Whether a device has QuickAssist.
+    /// Returns whether a device model has QuickAssist.
     pub fn have_qat(&self, model: Model) -> bool {
         is_known(model, &QAT) || self.qat.contains(&model)
     }

@@ -1,4 +1,5 @@
-//! The settings `snapshot:` and `secrets:`: the scope of `sipgen snapshot`, and the rules for Secrets in git.
+//! Settings under `snapshot` and `secrets`: the scope of `sipgen snapshot`, and the rules for
+//! Secrets in git.
 
 use camino::Utf8PathBuf;
 use schemars::JsonSchema;
@@ -7,26 +8,26 @@ use serde::{Deserialize, Serialize};
 use super::directory;
 use crate::api::names::Namespace;
 
-/// Where `sipgen snapshot` writes, and which hosts it takes.
+/// Scope and directory of `sipgen snapshot`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SnapshotSettings {
-    /// The directory of the snapshot's files, relative to the repo's root.
+    /// The directory of snapshot files, relative to the repo's root.
     #[serde(default = "default_directory")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
     pub directory: Utf8PathBuf,
-    /// The context of the kubeconfig that has the base cluster; without it, the current one. With one in each site,
-    /// `sipgen snapshot` takes them all.
+    /// The kubeconfig context of the base cluster; by default the current one. If every site has a
+    /// context, `sipgen snapshot` takes snapshots of all sites.
     #[serde(default)]
     pub context: Option<String>,
-    /// The namespaces whose hosts are taken; all where none is named.
+    /// The namespaces whose hosts are included; by default all.
     #[serde(default)]
     pub namespaces: Vec<Namespace>,
-    /// A label selector of the hosts that are taken, as kubectl takes it.
+    /// A label selector for the hosts to include, in kubectl's syntax.
     #[serde(default)]
     pub selector: Option<String>,
-    /// The label of hosts that names their file, such as that of the rack; without it a file has the hosts of a
-    /// namespace.
+    /// The host label that names the snapshot file, such as the rack; by default there is a file
+    /// per namespace.
     #[serde(default)]
     pub split_by: Option<String>,
 }
@@ -47,22 +48,22 @@ impl Default for SnapshotSettings {
     }
 }
 
-/// The rules for Secrets in the repo's inputs.
+/// Rules for Secrets in the inputs.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Secrets {
-    /// The severity of a Secret's value that is neither encrypted nor network data.
+    /// Severity of a Secret's value that is neither encrypted nor network data.
     #[serde(default)]
     pub plaintext: Plaintext,
 }
 
-/// The severity of a secret value in plain text.
+/// Severity of a secret value in plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Plaintext {
-    /// It is an error, and nothing is generated.
+    /// An error: nothing is generated.
     #[default]
     Error,
-    /// It is a warning.
+    /// A warning.
     Warning,
 }

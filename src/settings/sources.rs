@@ -1,4 +1,4 @@
-//! `sources:` of the settings: where in a repo the inputs are.
+//! `sources` in the settings: the files of a repo that are inputs.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -7,54 +7,56 @@ use serde::Deserialize;
 use super::{Settings, inside};
 use crate::api::names::Namespace;
 
-/// A place of inputs: either `paths` or a `kustomization`.
+/// A source of inputs: either `paths` or a `kustomization`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
-    /// Globs of files and directories, relative to the repo's root; `*` stays within a directory, `**` does not. One
-    /// that begins with `!` takes files out again, whichever place it has in the list.
+    /// Globs of files and directories, relative to the repo's root; `*` stays within a directory,
+    /// `**` does not. A glob that begins with `!` excludes files, regardless of its position in the
+    /// list.
     #[serde(default)]
     pub paths: Option<Vec<String>>,
-    /// A directory with a kustomization, relative to the repo's root, that the real kustomize builds.
+    /// A directory with a kustomization, relative to the repo's root, that sipgen builds with
+    /// kustomize.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub kustomization: Option<Utf8PathBuf>,
-    /// The namespace of objects that neither say one nor get one from a kustomization.
+    /// The namespace of objects that neither set one nor get one from a kustomization.
     #[serde(default)]
     pub namespace: Option<Namespace>,
-    /// Whether kustomize may inflate Helm charts, for which Helm may use the network.
+    /// Allow kustomize to inflate Helm charts; Helm may use the network for that.
     #[serde(default)]
     pub helm: bool,
-    /// How many seconds kustomize may take.
+    /// Timeout of kustomize in seconds.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 3600))]
     pub timeout_seconds: u64,
-    /// The directory of the site that it is of, from the repo's root.
+    /// Directory of the site, relative to the repo's root.
     #[serde(skip)]
     directory: Utf8PathBuf,
 }
 
-/// What is done with what is encrypted with SOPS.
+/// Handling of data encrypted with SOPS.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sops {
-    /// Whether the `sops` of the machine decrypts network data that a host needs.
+    /// Decrypt network data that hosts need with the local `sops` program.
     #[serde(default)]
     pub decrypt: bool,
 }
 
-/// How many seconds kustomize may take where nothing is said.
+/// Default timeout of kustomize in seconds.
 const TIMEOUT: u64 = 120;
 
 fn default_timeout() -> u64 {
     TIMEOUT
 }
 
-/// What is wrong with a source: its field, what it is, and what to do.
+/// An invalid source: its field, the problem, and the help.
 pub(super) type Wrong = (&'static str, String, &'static str);
 
 impl Source {
-    /// The globs of its `paths`, if it has some.
+    /// Returns the compiled globs of `paths`.
     pub(crate) fn globs(&self) -> Option<Globs> {
         let globs = self
             .paths
@@ -66,7 +68,7 @@ impl Source {
         })
     }
 
-    /// Makes it one of a site in a directory.
+    /// Makes it a source of the site in a directory.
     pub(super) fn place_in(&mut self, directory: &Utf8Path) {
         self.directory = directory.to_owned();
         self.kustomization = self.kustomization.as_ref().map(|own| {
@@ -86,7 +88,7 @@ impl Source {
         }
     }
 
-    /// Returns whether a directory of which nothing is known may have one of its inputs.
+    /// Returns whether an unread directory may have one of its inputs.
     fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
         let overlaps =
             |other: &Utf8Path| other.starts_with(directory) || directory.starts_with(other);
@@ -106,7 +108,7 @@ impl Source {
             && (including.is_empty() || including.iter().any(may_take))
     }
 
-    /// Brings a source into its plainest form, and says what is wrong with it.
+    /// Normalizes the source and validates it.
     pub(super) fn check(&mut self) -> Result<(), Wrong> {
         match (&self.paths, &mut self.kustomization) {
             (Some(_), Some(_)) => {
@@ -121,18 +123,14 @@ impl Source {
             (Some(paths), None) => match paths.iter().find(|path| glob(path).is_none()) {
                 Some(path) => {
                     let help = "write it relative to the repo's root, as in `sites/**/*.yaml`";
-                    Err((
-                        "paths",
-                        format!("has the glob `{path}`, which is none"),
-                        help,
-                    ))
+                    Err(("paths", format!("has the invalid glob `{path}`"), help))
                 }
                 None => Ok(()),
             },
             (None, Some(directory)) => {
                 let wrong = |directory: &Utf8Path| {
                     let message = format!(
-                        "has `kustomization: {directory}`, which is no directory inside the repo"
+                        "has `kustomization: {directory}`, which is not a directory inside the repo"
                     );
                     (
                         "kustomization",
@@ -145,8 +143,12 @@ impl Source {
                     1..=3600 => Ok(()),
                     seconds => {
                         let message =
-                            format!("has `timeoutSeconds: {seconds}`, which is not from 1 to 3600");
-                        Err(("timeoutSeconds", message, "write a number of seconds"))
+                            format!("has `timeoutSeconds: {seconds}`, but it must be 1 to 3600");
+                        Err((
+                            "timeoutSeconds",
+                            message,
+                            "write a number of seconds from 1 to 3600",
+                        ))
                     }
                 }
             }
@@ -155,7 +157,7 @@ impl Source {
 }
 
 impl Settings {
-    /// Returns whether a directory of which nothing is known may have an input, as far as `sources` say.
+    /// Returns whether `sources` allow inputs in a directory that was not read.
     pub(crate) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
         self.sources.is_empty()
             || self
@@ -165,15 +167,17 @@ impl Settings {
     }
 }
 
-/// The globs of a source: relative to the site's directory, or to the repo's root.
+/// The globs of a source, relative to the site's directory or to the repo's root.
 pub(crate) struct Globs {
     pub(crate) globs: Vec<Glob>,
     directory: Utf8PathBuf,
 }
 
 impl Globs {
-    /// Returns whether a file is among those that they name. Without one that includes, all are; outside of the site's
-    /// directory, all that its builds reach.
+    /// Returns whether a file is selected.
+    ///
+    /// Without including globs, every file is. Files outside the site's directory are selected
+    /// unless excluded, because its builds reach them.
     pub(crate) fn take(&self, file: &Utf8Path) -> bool {
         let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
             self.globs.iter().partition(|glob| glob.excludes);
@@ -183,7 +187,8 @@ impl Globs {
         is_in && !excluding.iter().any(|glob| self.matches(glob, file))
     }
 
-    /// Returns whether one of them matches a file, by its path from the site's directory or from the repo's root.
+    /// Returns whether a glob matches a file, relative to the site's directory or to the repo's
+    /// root.
     pub(crate) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
         glob.matches(file)
             || file
@@ -192,7 +197,7 @@ impl Globs {
     }
 }
 
-/// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
+/// Returns the change to `sources` that excludes files, to paste into `sipgen.yaml`.
 pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let globs: Vec<String> = files
@@ -207,7 +212,7 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     let them = if files.len() == 1 { "it" } else { "them" };
     if settings.sources.is_empty() {
         return format!(
-            "to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]",
+            "to exclude {them}, write in {}:\nsources: [{{paths: [{}]}}]",
             super::FILE,
             globs.join(", ")
         );
@@ -221,13 +226,13 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     let lines =
         taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
     format!(
-        "to leave {them} out, write in `sources` of {}:{}",
+        "to exclude {them}, write in `sources` of {}:{}",
         super::FILE,
         lines.collect::<String>()
     )
 }
 
-/// A directory of the repo in its plainest form; empty for the root.
+/// Normalizes a directory of the repo. The root is the empty path.
 fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
     let is_root = directory
         .components()
@@ -239,15 +244,15 @@ fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
     }
 }
 
-/// What a glob of a source matches.
+/// A compiled glob of a source.
 pub(crate) struct Glob {
     matcher: globset::GlobMatcher,
-    /// Whether it takes files out.
+    /// Set if it begins with `!`.
     pub(crate) excludes: bool,
 }
 
 impl Glob {
-    /// Returns the directories at its beginning that have no wildcard.
+    /// Returns its leading directories without wildcards.
     fn plain_beginning(&self) -> Utf8PathBuf {
         let pattern = self.matcher.glob().glob();
         pattern
@@ -256,14 +261,14 @@ impl Glob {
             .collect()
     }
 
-    /// Whether it matches a file, or a directory around it.
+    /// Returns whether it matches a file or one of its parent directories.
     pub(super) fn matches(&self, file: &Utf8Path) -> bool {
         let mut around = file.ancestors().filter(|path| !path.as_str().is_empty());
         around.any(|path| self.matcher.is_match(path))
     }
 }
 
-/// Reads a glob of a source.
+/// Compiles a glob of a source.
 pub(super) fn glob(text: &str) -> Option<Glob> {
     let (excludes, pattern) = text
         .strip_prefix('!')

@@ -16,9 +16,9 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
-use crate::decode::misspelled_kinds::near_miss;
+use crate::decode::misspelled_kinds::misspelled_kind;
 use crate::decode::suspected_templates::Template;
-use crate::decode::yaml_ambiguity::{self, Doubt};
+use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::decode::{unreadable, unreadable_annotation};
 use crate::delivery::AgentObject;
 use crate::finding::{Code, Finding, Origin};
@@ -32,7 +32,7 @@ use crate::request::provisioning::of_label;
 pub(super) enum Object {
     Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
-    Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
+    Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
@@ -156,7 +156,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
-                let doubts = yaml_ambiguity::doubts(document, &mut host);
+                let doubts = yaml_ambiguity::ambiguities(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
@@ -219,7 +219,7 @@ fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
 /// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a
 /// cluster. Its apiVersion is read where nobody has read it yet.
 fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
-    let (kind, finding) = near_miss(document, api_version)?;
+    let (kind, finding) = misspelled_kind(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
         let unreadable = if kind == host::KIND {

@@ -25,7 +25,7 @@ use crate::api::service::{self, Service};
 use crate::api::sipcluster;
 use crate::decode::misspelled_kinds;
 use crate::decode::suspected_templates::Template;
-use crate::decode::yaml_ambiguity::{self, Doubt};
+use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::delivery::{AgentObject, followed};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::HostDocument;
@@ -352,7 +352,7 @@ struct ByKind {
 
 type ReadCluster = (Origin, &'static str, Metadata, Spec, Vec<Finding>);
 type ReadSoftware = (Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>);
-type ReadHost = (Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>);
+type ReadHost = (Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>);
 
 impl ByKind {
     fn of(objects: impl Iterator<Item = Object>) -> Self {

@@ -1,10 +1,10 @@
-//! The sites of a repo: one for each base cluster, each with a directory of its own.
+//! The sites of a repo: one per base cluster, each in its own directory.
 //!
-//! * `reach`: which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
-//! * `shared_machines`: machines that are hosts of two sites.
+//! - `reach`: the files that a site reads
+//! - `shared_machines`: machines that are hosts of two sites
 //!
-//! A site is no more than a part of the repo's files, with paths from the repo's root. Whatever reads and writes a repo
-//! that is one site, reads and writes a site of many.
+//! A site is a subset of the repo's files, with paths from the repo's root. Code that handles a
+//! repo with one site therefore handles each of several sites unchanged.
 
 mod reach;
 mod shared_machines;
@@ -27,45 +27,47 @@ pub(crate) use shared_machines::shared as shared_machines;
 /// A site of a repo.
 #[derive(Debug, Clone)]
 pub struct Location {
-    /// The name: that of its directory, or the whole directory where two have the same; empty for a repo that is one
-    /// site.
+    /// Name of its directory, or the whole path if two sites share a name. Empty for a repo with a
+    /// single site.
     pub name: String,
-    /// The directory, from the repo's root.
+    /// Directory relative to the repo's root.
     pub directory: Utf8PathBuf,
-    /// The files that it reads.
+    /// Files that the site reads.
     pub files: Files,
 }
 
 /// The sites of a repo.
 #[derive(Debug)]
 pub struct Sites {
-    /// All files of the repo.
+    /// The files of the whole repo.
     pub repo: Files,
-    /// The sites, by their names.
+    /// Sites sorted by name.
     pub all: Vec<Location>,
-    /// The findings about them as a whole.
+    /// Findings about the sites as a whole.
     pub findings: Vec<Finding>,
-    /// The sites that were not chosen.
+    /// Sites that were not selected.
     pub others: Vec<Location>,
-    /// Set where the repo has sites in directories, be it only one.
+    /// Set if the repo has sites in directories, even if only one.
     pub are_listed: bool,
-    /// Set where one of them was chosen.
+    /// Set if one site was selected.
     is_chosen: bool,
 }
 
 impl Sites {
-    /// Finds the sites of a repo: those that `sites` in the settings at its root names; where the root has no settings
-    /// and no output, the directories that have some; else the repo itself.
+    /// Finds the sites of a repo.
+    ///
+    /// Sites are the directories in `sites` of the root's settings. If the root has neither
+    /// settings nor output, they are the directories with settings. Otherwise the repo is one site.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// Fails if a file or directory cannot be read.
     pub fn find(repo: Files) -> Result<Self, ReadError> {
         let entries = Settings::listed_sites(&repo);
         let (directories, mut findings) = if !entries.is_empty() {
-            listed(&repo, &entries)?
+            expanded(&repo, &entries)?
         } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
-            (settled(&repo)?, Vec::new())
+            (directories_with_settings(&repo)?, Vec::new())
         } else {
             (BTreeSet::new(), Vec::new())
         };
@@ -86,7 +88,7 @@ impl Sites {
         }
         let read = Repo::read(&repo)?;
         let mut parts = Vec::new();
-        for (directory, name) in named(&directories) {
+        for (directory, name) in with_names(&directories) {
             let inner = directories
                 .iter()
                 .filter(|other| **other != directory && other.starts_with(&directory));
@@ -106,6 +108,8 @@ impl Sites {
                 settings,
             ));
         }
+        // Directories that belong to one site. Agents of other sites that apply a directory around
+        // them do not add their files.
         let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
             .iter()
             .map(|(_, part, of)| {
@@ -144,7 +148,7 @@ impl Sites {
         }
         findings.extend(same_applications(&all));
         findings.extend(overlapping(&all));
-        // What is of no site can be muted only where no site is.
+        // Findings of no particular site are suppressed by the root's settings.
         let shared = Settings::load(&repo).unwrap_or_default();
         findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
@@ -158,7 +162,7 @@ impl Sites {
         })
     }
 
-    /// The site with a name or a directory, alone.
+    /// Selects the site with a name or a directory.
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
         let known = self
@@ -184,18 +188,20 @@ impl Sites {
         })
     }
 
-    /// The only site, if the repo is one or one was chosen: it is shown as a repo is that has no other.
+    /// Returns the only site, if the repo is one or one was selected. It is shown like a repo with
+    /// a single site.
     pub fn single(&self) -> Option<&Location> {
         self.all
             .first()
             .filter(|_| self.is_chosen || !self.are_listed)
     }
 
-    /// A site of another state of the repo, whether that lists it or not.
+    /// Returns the files of the same site in another revision of the repo, even if that revision
+    /// does not list it.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// Fails if a file or directory cannot be read.
     pub fn counterpart(&self, site: &Location) -> Result<Files, ReadError> {
         if !site.directory.as_str().is_empty()
             && !self
@@ -223,20 +229,20 @@ impl Sites {
     }
 }
 
-/// There is no site of a name; the others are the names of those that there are.
+/// The error for an unknown site, with the names of the known ones.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no site `{0}`; {known}", known = known(.1))]
+#[error("unknown site `{0}`; {known}", known = known(.1))]
 pub struct NoSuchSite(String, Vec<String>);
 
 fn known(names: &[String]) -> String {
     match names {
-        [] => "the repo is one site: `sites` in sipgen.yaml lists several".to_owned(),
+        [] => "the repo is one site; list several under `sites` in sipgen.yaml".to_owned(),
         names => format!("the repo has {}", names.join(", ")),
     }
 }
 
-/// The directories that a list of directories and globs names, without those behind `!`.
-fn listed(
+/// Expands a list of directories and globs, without the ones excluded by `!`.
+fn expanded(
     repo: &Files,
     entries: &[String],
 ) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
@@ -273,8 +279,8 @@ fn listed(
                 .collect()
         };
         if matching.is_empty() {
-            let message = format!("`{entry}` in `sites` matches no directory that has manifests");
-            let help = "correct it, or remove it once the base cluster is gone; git keeps no empty directories";
+            let message = format!("`{entry}` in `sites` matches no directory with manifests");
+            let help = "fix the path, or remove it if the base cluster is gone; git does not keep empty directories";
             findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
         }
         if excludes {
@@ -287,7 +293,7 @@ fn listed(
     Ok((found, findings))
 }
 
-/// The directories with files that can hold resources; hidden ones are never sites.
+/// Returns the directories with files that can hold resources. Hidden directories are never sites.
 fn directories(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let (files, _) = repo.files_and_closed(&Settings::default().output)?;
     let above = files.iter().flat_map(|file| file.ancestors().skip(1));
@@ -301,8 +307,8 @@ fn is_hidden(path: &Utf8Path) -> bool {
     path.components().any(|part| part.as_str().starts_with('.'))
 }
 
-/// The directories with settings of their own in a repo without settings and output at its root.
-fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+/// Returns the directories with settings, if the repo's root has neither settings nor output.
+fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
     let settled = files
@@ -316,6 +322,7 @@ fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     if settled.is_empty() {
         return Ok(settled);
     }
+    // Only marked files make an output directory: a directory of that name may be the user's own.
     for file in repo
         .files_below(&output)?
         .iter()
@@ -328,8 +335,8 @@ fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     Ok(settled)
 }
 
-/// The directories with the names of their sites, in the order of these.
-fn named(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
+/// Returns the directories with unique site names, sorted by name.
+fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
     for directory in directories {
@@ -349,7 +356,8 @@ fn named(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
     named
 }
 
-/// Sites of one Argo CD whose Applications would have the same names: one site would apply what is of the other.
+/// Reports sites of one Argo CD whose Applications have equal names: one site would apply the
+/// other's output.
 fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let with_argocd = || {
@@ -361,7 +369,8 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
         let own = &settings.argocd;
         let clashes = |other: &Settings| {
             let other = &other.argocd;
-            // Each base cluster may have an Argo CD of its own, which applies to the cluster that it runs in.
+            // Each base cluster may run its own Argo CD, which applies to the cluster that it runs
+            // in.
             let is_same_argocd =
                 !(own.destination.is_in_cluster() && other.destination.is_in_cluster());
             own.name.as_str() == other.name.as_str()
@@ -370,7 +379,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
         };
         if let Some((other, _)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
             let message = format!(
-                "the sites {} and {} have Applications of the same names in one Argo CD: `argocd.name` is `{}` for both",
+                "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
                 other.name,
                 site.name,
                 own.name.as_str()
@@ -397,7 +406,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     findings
 }
 
-/// Sites of which one would write into what the other writes or reads as its own.
+/// Reports sites that would write into a directory of another site.
 fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (site, own) in sites {
@@ -417,7 +426,7 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
                 continue;
             };
             let message = format!(
-                "the output directory {} of the site {} has {directory} of the site {} in it",
+                "the output directory `{}` of the site `{}` contains `{directory}` of the site `{}`",
                 own.output, site.name, other.name
             );
             findings.push(

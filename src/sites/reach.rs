@@ -1,4 +1,5 @@
-//! Which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
+//! The files that a site reads: those in its directory, and those that its builds and agents reach
+//! elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,27 +19,26 @@ use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentio
 use crate::settings::Settings;
 use crate::text::counted;
 
-/// References among a repo's files.
+/// The references between a repo's files.
 pub(super) struct Repo<'a> {
     files: &'a Files,
-    /// All files that can hold resources, in their order.
+    /// Files that can hold resources, sorted.
     all: Vec<Utf8PathBuf>,
-    /// The directories whose files are not known, with the reason.
+    /// Directories that could not be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
-    /// The paths that each kustomization names.
+    /// Paths that each kustomization lists.
     named: HashMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
-    /// The agents' objects by file.
+    /// Agents' objects by file.
     agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
-    /// Those that decide what others mean.
+    /// Agents' objects that affect the meaning of others.
     context: Vec<AgentObject>,
-    /// The requests of the repo.
     requests: Vec<(&'static str, Origin)>,
-    /// The generated files with hosts.
+    /// Generated files with hosts.
     generated: Vec<Utf8PathBuf>,
 }
 
-/// A fact that one file or document states.
-enum Said {
+/// A fact from one file or document.
+enum Fact {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
     Request(&'static str, Origin),
@@ -50,26 +50,26 @@ fn is_kustomization(file: &Utf8Path) -> bool {
         .is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
-fn interpret(document: &Document<'_>) -> Option<Said> {
+fn interpret(document: &Document<'_>) -> Option<Fact> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         return document
             .parse()
             .ok()
-            .map(|kustomization| Said::Kustomization(origin, kustomization));
+            .map(|kustomization| Fact::Kustomization(origin, kustomization));
     }
     let request = match document.kind()? {
         sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
         provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
         _ => {
-            return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object)));
+            return AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object)));
         }
     };
-    (!document.looks_like_template()).then_some(Said::Request(request, origin))
+    (!document.looks_like_template()).then_some(Fact::Request(request, origin))
 }
 
 impl<'a> Repo<'a> {
-    /// Reads what decides reach.
+    /// Reads the references of all files.
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
@@ -82,7 +82,7 @@ impl<'a> Repo<'a> {
         ]);
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
-                let says = hosts(content).then(|| Said::Generated(file.to_owned()));
+                let says = hosts(content).then(|| Fact::Generated(file.to_owned()));
                 return FirstLook { says, read: false };
             }
             FirstLook::from(is_kustomization(file) || matters(content))
@@ -99,7 +99,7 @@ impl<'a> Repo<'a> {
         };
         for said in files.scan(&all, look, |document| interpret(&document))? {
             match said {
-                Said::Kustomization(origin, kustomization) => {
+                Fact::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
                     let named = kustomize::named(directory, &kustomization);
                     repo.named
@@ -107,7 +107,7 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .extend(named);
                 }
-                Said::Agent(origin, object) => {
+                Fact::Agent(origin, object) => {
                     repo.context
                         .extend(object.is_context().then(|| (*object).clone()));
                     repo.agents
@@ -115,8 +115,8 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .push(*object);
                 }
-                Said::Request(kind, origin) => repo.requests.push((kind, origin)),
-                Said::Generated(file) => repo.generated.push(file),
+                Fact::Request(kind, origin) => repo.requests.push((kind, origin)),
+                Fact::Generated(file) => repo.generated.push(file),
             }
         }
         repo.all = all;
@@ -125,12 +125,16 @@ impl<'a> Repo<'a> {
         Ok(repo)
     }
 
-    /// Fills a site's part: the files of its directory, what kustomizations and agents reach from there, and the objects
-    /// elsewhere that may tell an agent to apply something of the site. `others` are the directories of other sites.
+    /// Completes a site's part of the repo.
+    ///
+    /// It gets the files of its directory, and the files that kustomizations and agents reach from
+    /// there. Objects elsewhere that may tell an agent to apply something of the site are added.
+    /// `others` are the directories of other sites.
     pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
         let mut pending: Vec<&Utf8PathBuf> =
             self.all.iter().filter(|file| part.owns(file)).collect();
         while let Some(file) = pending.pop() {
+            // Generated files are never inputs, so nothing is reached through them.
             if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
                 continue;
             }
@@ -182,7 +186,7 @@ impl<'a> Repo<'a> {
         part
     }
 
-    /// The directories that objects of a file tell agents to apply.
+    /// Returns the directories that a file's objects tell agents to apply.
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
         let own = objects.iter().filter(|object| !object.is_context());
         followed(
@@ -202,14 +206,16 @@ impl<'a> Repo<'a> {
         self.all.get(at)
     }
 
-    /// The file at a path, or the kustomization of the directory there.
+    /// Returns the file at a path, or the kustomization of the directory there.
     fn at(&self, path: &Utf8Path) -> Vec<&Utf8PathBuf> {
         let own = std::iter::once(path.to_owned()).chain(kustomizations(path));
         own.filter_map(|path| self.known(&path)).collect()
     }
 
-    /// The files that an agent applies from a directory: its kustomization, or all that the agent takes of what lies
-    /// there. Unless the directory is another site's, nothing of other sites is among them.
+    /// Returns the files that an agent applies from a directory: its kustomization, or every
+    /// manifest that the agent selects.
+    ///
+    /// Files of other sites are excluded, unless the directory itself is inside another site.
     fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory)
@@ -234,7 +240,8 @@ impl<'a> Repo<'a> {
         below.filter(takes).collect()
     }
 
-    /// Reports kustomizations of a site that list generated files of another one: those have the labels of its clusters.
+    /// Reports kustomizations of a site that list the generated files of another site, which have
+    /// the labels of its clusters.
     pub(super) fn listed_output(
         &self,
         site: &Location,
@@ -251,17 +258,17 @@ impl<'a> Repo<'a> {
         listed.sort();
         let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
             let message = format!(
-                "{file}, which the site {} builds, lists {path}, the output of another site",
+                "`{file}`, which the site `{}` builds, lists `{path}`, the output of another site",
                 site.name
             );
             Finding::new(Code::MisplacedOutput, message)
                 .at(Place::File(Arc::from(file.as_path())))
-                .help("list what the other site is generated from: its output has the labels of its own clusters")
+                .help("list the other site's inputs instead; its output has the labels of its own clusters")
         };
         listed.into_iter().map(finding).collect()
     }
 
-    /// Reports what no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
+    /// Reports requests and generated hosts that no site reads.
     pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
             sites.iter().any(|site| site.files.reads(file))
@@ -274,10 +281,10 @@ impl<'a> Repo<'a> {
             .map(|(kind, origin)| {
                 Finding::new(
                     Code::OutsideOfSites,
-                    format!("the {kind} in {} is of no site, and is not read", origin.file),
+                    format!("the {kind} in `{}` belongs to no site and is not read", origin.file),
                 )
                 .at(origin.name())
-                .help("move it into the directory of a site, or list it in a kustomization that a site builds")
+                .help("move it into a site's directory, or list it in a kustomization that a site builds")
             })
             .collect();
         let lost: Vec<&Utf8PathBuf> = self
@@ -287,20 +294,20 @@ impl<'a> Repo<'a> {
             .collect();
         if let Some(first) = lost.first() {
             let message = format!(
-                "{} of sipgen's own files with hosts lie outside of every site",
+                "found {} with generated hosts outside of every site",
                 counted(lost.len(), "file")
             );
             findings
                 .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
-                "they say who has which host: move them into the output directory of their site with `git mv`; if they \
-                 are copies, delete them",
+                "move them into their site's output directory with `git mv`, because they record host assignments; \
+                 delete copies",
             ));
         }
         findings
     }
 }
 
-/// The files that may be the kustomization of a directory.
+/// Returns the possible kustomization files of a directory.
 fn kustomizations(directory: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
     FILE_NAMES.into_iter().map(|name| directory.join(name))
 }

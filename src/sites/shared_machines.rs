@@ -1,4 +1,4 @@
-//! Machines that are hosts of two sites: two base clusters would power them on and off.
+//! Machines that are hosts of two sites. Both base clusters would power them on and off.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::site::Site;
 use crate::text::counted;
 use crate::text::credentials::masked_value;
 
-/// How many places a finding shows.
+/// Maximum number of places in a finding.
 const SHOWN: usize = 5;
 
-/// A value by which machines are told apart.
+/// A value that identifies a machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity {
     Bmc(String),
@@ -22,7 +22,7 @@ enum Identity {
 }
 
 impl Identity {
-    /// Returns what identifies a host's machine, each with its place.
+    /// Returns the identities of a host's machine with their places.
     fn of(host: &Host) -> impl Iterator<Item = (Self, Place)> {
         let address = host.bmc.as_ref().map(|bmc| api::without_user(&bmc.address));
         let address = address.filter(|address| !address.is_empty() && !address.contains(VARIABLE));
@@ -49,7 +49,7 @@ impl Identity {
     }
 }
 
-/// Returns the warnings about such machines, one for each pair of sites, with the indices of the two.
+/// Returns one warning per pair of sites that share machines, with the indices of both sites.
 pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)> {
     let mut known: BTreeMap<Identity, BTreeMap<usize, (&Host, Place)>> = BTreeMap::new();
     for (index, (_, site)) in sites.iter().enumerate() {
@@ -81,7 +81,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
         for (at, (one, first)) in of_sites.iter().enumerate() {
             for (other, second) in &of_sites[at + 1..] {
                 let pair = pairs.entry([*one, *other]).or_default();
-                // A machine with both the address and the MAC of another is one machine.
+                // A host that shares both address and MAC address is one machine.
                 if !pair
                     .iter()
                     .any(|[a, b]| a.host.key == first.host.key && b.host.key == second.host.key)
@@ -98,7 +98,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
     pairs.into_iter().map(report).collect()
 }
 
-/// A host of one of two sites, with the value that both have.
+/// A host of one of two sites, with the identity that they share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     host: &'a Host,
@@ -121,12 +121,12 @@ fn finding([one, other]: [&str; 2], machines: &[[Shared<'_>; 2]]) -> Finding {
         ),
     };
     let finding = Finding::new(Code::SharedMachine, message).help(format!(
-        "take the hosts out of what `{one}` or `{other}` builds, or correct the addresses; Metal3 of either base cluster \
-         powers the machines off"
+        "remove the hosts from `{one}` or `{other}`, or fix the addresses; Metal3 of either base cluster may \
+         power the machines off"
     ));
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let places = machines.iter().take(SHOWN).flatten();
-    // A base that both sites build has one place.
+    // A base that both sites build has a single place.
     let places = places.filter(|shared| seen.insert(format!("{:?}", shared.place)));
     places.fold(finding, |finding, shared| {
         finding.see(

@@ -1,7 +1,7 @@
-//! The rights that reading a snapshot takes, as RBAC objects.
+//! RBAC objects with the permissions for taking a snapshot.
 //!
-//! Secrets are got by name and never listed. A rule without names allows to get every Secret of which somebody knows
-//! the name, so the names are written down where a snapshot knows them.
+//! Secrets are read by name and never listed. A rule without `resourceNames` allows `get` on every
+//! Secret whose name is known, so names are listed if a snapshot has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,22 @@ use crate::api::host;
 use crate::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 use crate::render::document_of;
 
-/// The name of the roles.
+/// Name of the roles.
 const NAME: &str = "sipgen-snapshot";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The account that takes snapshots, and the scope of its rights.
+/// The account that takes snapshots, and its permissions.
 #[derive(Debug, Clone)]
 pub struct Access<'a> {
-    /// The account that takes snapshots: its namespace and name.
+    /// ServiceAccount that takes snapshots: namespace and name.
     pub account: (&'a Namespace, &'a ObjectName),
-    /// The namespaces that are read; empty for all.
+    /// Namespaces to read; empty for all.
     pub namespaces: &'a [Namespace],
-    /// The last snapshot, where only the Secrets that it names are to be read.
+    /// Last snapshot, to allow only the Secrets that it names.
     pub names: Option<&'a Snapshot>,
 }
 
-/// Writes the RBAC objects that allow to take a snapshot, and nothing else.
+/// Renders the RBAC objects that allow taking a snapshot and nothing else.
 pub fn rbac(access: &Access<'_>) -> String {
     let (namespace, name) = access.account;
     let account = json!({
@@ -66,6 +66,7 @@ pub fn rbac(access: &Access<'_>) -> String {
         None => rules
             .values_mut()
             .for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
+        // Named Secrets may be in namespaces other than those of the hosts.
         Some(secrets) => {
             for (namespace, names) in secrets {
                 rules
@@ -86,18 +87,18 @@ pub fn rbac(access: &Access<'_>) -> String {
 fn comment(access: &Access<'_>) -> String {
     let what = match access.names {
         Some(_) => {
-            "# `get` is limited to the Secrets that the hosts of the last snapshot name. A new host names others: print\n\
-             # and apply this again, or use `sipgen snapshot --rbac --any-secret`.\n"
+            "# `get` is limited to the Secrets that hosts of the last snapshot name. After adding hosts with other Secrets,\n\
+             # print and apply this again, or use `sipgen snapshot --rbac --any-secret`.\n"
         }
         None => {
-            "# Which Secrets hosts name is not known beforehand, so `get` is for any Secret whose name is known; none can\n\
-             # be listed. `sipgen snapshot --rbac` in a repo with a snapshot limits it to those that hosts name.\n"
+            "# The Secrets that hosts name are not known in advance, so `get` is allowed on any Secret, but not `list`.\n\
+             # `sipgen snapshot --rbac` in a repo with a snapshot limits `get` to the Secrets that hosts name.\n"
         }
     };
-    format!("# The rights of `sipgen snapshot`: it reads, and changes nothing.\n{what}")
+    format!("# Permissions of `sipgen snapshot`, which is read-only.\n{what}")
 }
 
-/// The Secrets that are read, by namespace; nothing where any may be.
+/// Returns the names of the Secrets to read, by namespace; `None` if any Secret may be read.
 fn by_namespace(access: &Access<'_>) -> Option<BTreeMap<Namespace, Vec<String>>> {
     let mut names: BTreeMap<Namespace, BTreeSet<String>> = BTreeMap::new();
     let snapshot = access.names?;
@@ -126,7 +127,7 @@ fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value 
     rule
 }
 
-/// A role with its binding: of a namespace, or of the whole cluster.
+/// Renders a role and its binding, for a namespace or cluster-wide.
 fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> String {
     let kind = if namespace.is_some() {
         "Role"

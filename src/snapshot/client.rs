@@ -1,8 +1,8 @@
-//! Reads a cluster for a snapshot. Every request is a GET.
+//! Reads a cluster for a snapshot. All requests are GETs.
 //!
-//! Lists are read in pages and restarted when the API server has forgotten where a page begins. A request is tried again
-//! when the server is busy, fails or does not answer; anything else that is not an answer ends the run, so that no
-//! refusal is ever taken for an empty list.
+//! Lists are read in pages and restarted if the server's continue token expires. Requests are
+//! retried if the server is busy, fails or does not answer. Any other failure ends the run, so that
+//! a refusal is never taken for an empty list.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,75 +22,75 @@ use crate::api::host;
 use crate::api::names::{Namespace, SecretKey};
 use crate::text::visible::visible;
 
-/// How many objects a page has.
+/// Objects per page.
 const PAGE: u32 = 500;
-/// How many Secrets are asked for at once.
+/// Concurrent requests for Secrets.
 const AT_ONCE: usize = 8;
-/// How often a request is tried, and how long the first pause is; each further one is twice as long.
+/// Maximum number of attempts, and the first pause between them; the pause doubles each time.
 const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause that a server may ask for.
+/// Upper limit for a pause that the server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often a list is read from its beginning.
+/// Maximum number of times that a list is started.
 const RESTARTS: u32 = 5;
-/// How long a connection may take.
+/// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How a cluster is reached.
+/// The connection to a cluster.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    /// The kubeconfig; by default `KUBECONFIG`, `~/.kube/config`, or the account of the pod that this runs in.
+    /// Kubeconfig; by default `KUBECONFIG`, `~/.kube/config` or the service account of this pod.
     pub kubeconfig: Option<Utf8PathBuf>,
-    /// The context of the kubeconfig; by default its current one.
+    /// Context of the kubeconfig; by default the current one.
     pub context: Option<String>,
-    /// How long a request may take.
+    /// Timeout of a request.
     pub timeout: Duration,
 }
 
-/// The hosts of a cluster that a snapshot has.
+/// The hosts to include in a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// The namespaces that are read; empty for all.
+    /// Namespaces to read; empty for all.
     pub namespaces: Vec<Namespace>,
-    /// A label selector as kubectl takes it.
+    /// Label selector in kubectl's syntax.
     pub selector: Option<String>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many hosts are read, of so many as far as the server knows.
+    /// Number of hosts read, and the total if the server reports it.
     Hosts(u64, Option<u64>),
-    /// So many HardwareData are read, of so many.
+    /// Number of HardwareData read, and the total if the server reports it.
     Hardware(u64, Option<u64>),
-    /// So many Secrets are read, of so many.
+    /// Number of Secrets read, and the total.
     Secrets(u64, u64),
 }
 
-/// A snapshot that was read, and what is worth knowing about it.
+/// A snapshot with notes for the user.
 #[derive(Debug)]
 pub struct Read {
     /// The snapshot.
     pub snapshot: Snapshot,
-    /// Notes on missing data that is not an error, as whole sentences.
+    /// Sentences about missing data that is not an error.
     pub notes: Vec<String>,
 }
 
 /// The reason why a cluster could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// There is no way to the cluster.
+    /// The connection failed.
     #[error("cannot connect to a cluster: {0}")]
     NoConnection(String),
-    /// The API server refuses.
-    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the rights that it takes")]
+    /// The API server denied access.
+    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the required permissions")]
     Refused {
         /// The failed action, as in `list the BareMetalHosts`.
         what: String,
         /// The server's message.
         reason: String,
     },
-    /// The cluster has no such kind.
+    /// The cluster does not have the kind.
     #[error(
         "cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?"
     )]
@@ -98,7 +98,7 @@ pub enum ClientError {
         /// The failed action, as in `list the BareMetalHosts`.
         what: String,
     },
-    /// A request failed, however often it was tried.
+    /// All attempts of a request failed.
     #[error("cannot {what}: {reason}")]
     Failed {
         /// The failed action, as in `list the BareMetalHosts`.
@@ -112,7 +112,7 @@ pub enum ClientError {
 ///
 /// # Errors
 ///
-/// When the cluster cannot be reached, refuses a request, or keeps failing.
+/// Fails if the cluster cannot be reached, denies a request, or keeps failing.
 pub fn read(
     connection: &Connection,
     scope: &Scope,
@@ -143,13 +143,14 @@ async fn connect(connection: &Connection) -> Result<Client, ClientError> {
                 .await
                 .map_err(no_connection)
         }
+        // `infer` ignores the context.
         None if options.context.is_some() => Config::from_kubeconfig(&options)
             .await
             .map_err(no_connection),
         None => Config::infer().await.map_err(no_connection),
     };
     let mut config = config?;
-    // Requests are tried again here, which knows more reasons.
+    // `Server::answer` retries requests, for more reasons than kube does.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     Client::try_from(config).map_err(no_connection)
@@ -159,7 +160,8 @@ fn no_connection(error: impl std::error::Error) -> ClientError {
     ClientError::NoConnection(in_words(&error))
 }
 
-/// An error with its causes, on one line. Only the innermost one says why a connection failed.
+/// Formats an error with its causes on one line. Only the innermost cause explains a failed
+/// connection.
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -198,11 +200,11 @@ struct PageMetadata {
     remaining_item_count: Option<u64>,
 }
 
-/// The reason why a request was not answered; it decides whether the request is repeated.
+/// The reason why a request failed. It determines whether the request is retried.
 enum Failure {
-    /// Repeated after a pause, if need be the one that the server asks for.
+    /// Retried after a pause, which the server may set.
     Passing(String, Option<Duration>),
-    /// The list must be read again from its beginning.
+    /// The list must be restarted.
     Expired,
     NotFound,
     Refused(String),
@@ -246,7 +248,8 @@ impl Server {
             let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
                 progress(Step::Hardware(read + done, all.map(|all| read + all)));
             });
-            // Releases before 2023 have none, and show the hardware in the status of hosts.
+            // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
+            // status.
             let Some(hardware) = hardware.await? else {
                 is_known = false;
                 continue;
@@ -256,7 +259,7 @@ impl Server {
         }
         if !is_known {
             notes.push(
-                "the cluster has no HardwareData: hardware is taken from the status of hosts"
+                "the cluster has no HardwareData, so hardware is read from the status of hosts"
                     .to_owned(),
             );
         }
@@ -265,7 +268,7 @@ impl Server {
         Ok(Read { snapshot, notes })
     }
 
-    /// Gets the Secrets that hosts name, and returns what is wrong with those with network data.
+    /// Reads the Secrets that hosts name. Returns the problems with network data.
     async fn secrets(
         &self,
         snapshot: &mut Snapshot,
@@ -309,7 +312,7 @@ impl Server {
                 Some(Some(secret)) => {
                     if let Some(problem) = snapshot.add_network_data(key.clone(), &secret) {
                         notes.insert(format!(
-                            "the Secret `{key}` {problem}, so its network data is left out"
+                            "the Secret `{key}` {problem}, so the snapshot lacks its network data"
                         ));
                     }
                 }
@@ -318,7 +321,7 @@ impl Server {
         Ok(notes.into_iter().collect())
     }
 
-    /// Gets a Secret, with its values or without. Nothing where there is none.
+    /// Reads a Secret, with or without its values. Returns `None` if it does not exist.
     async fn secret(
         &self,
         key: &SecretKey,
@@ -337,8 +340,10 @@ impl Server {
         Ok(found.map(|_| None))
     }
 
-    /// Reads all objects of a kind, each reduced at once: whole, thousands of them would take gigabytes. Nothing where
-    /// the server does not know the kind.
+    /// Lists all objects of a kind, each reduced as soon as it is read: thousands of whole objects
+    /// would take gigabytes of memory.
+    ///
+    /// Returns `None` if the server does not know the kind.
     async fn list<T>(
         &self,
         (plural, kind): (&str, &str),
@@ -378,7 +383,7 @@ impl Server {
         Err(ClientError::Failed { what, reason })
     }
 
-    /// Sends a request until it is answered. Nothing where the object does not exist.
+    /// Sends a request until it is answered. Returns `None` if the object does not exist.
     async fn ask<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -425,7 +430,7 @@ impl Failure {
     fn of(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
-                // A proxy may answer with a page.
+                // A proxy may answer with an HTML page.
                 let said = if status.message.is_empty() {
                     &status.reason
                 } else {
@@ -438,12 +443,11 @@ impl Failure {
                     .map(|details| details.retry_after_seconds)
                     .filter(|after| *after > 0);
                 match status.code {
-                    401 => Self::Final(format!(
-                        "the API server does not accept the credentials: {said}"
-                    )),
+                    401 => Self::Final(format!("the API server rejected the credentials: {said}")),
                     403 => Self::Refused(said),
                     404 => Self::NotFound,
                     410 => Self::Expired,
+                    // Too many requests, or a server error that may pass.
                     code @ (429 | 500..=599) => {
                         let after = after.map(|after| Duration::from_secs(after.into()));
                         Self::Passing(format!("the API server answers {code}: {said}"), after)
@@ -451,9 +455,10 @@ impl Failure {
                     code => Self::Final(format!("the API server answers {code}: {said}")),
                 }
             }
-            // A truncated answer is invalid JSON, too. The parser's message quotes the answer, so it is not shown.
+            // A truncated answer is also invalid JSON. The parser's message quotes the answer, so
+            // it is not shown.
             kube::Error::SerdeError(_) => {
-                Self::Passing("the answer is not what the API documents".to_owned(), None)
+                Self::Passing("the answer does not match the API".to_owned(), None)
             }
             kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
             kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),

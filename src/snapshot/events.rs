@@ -1,4 +1,4 @@
-//! Differences between two snapshots, as events in words.
+//! Differences between two snapshots, described as events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::{Secret, Snapshot, secrets_of, text_at};
 use crate::api::names::{HostKey, SecretKey};
 
-/// One thing that happened to a host between two snapshots. The display is one line.
+/// A change of a host between two snapshots. It is displayed on one line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// The host.
     pub host: HostKey,
-    /// The rest of a sentence that begins with the host.
+    /// Predicate of a sentence whose subject is the host.
     pub what: String,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Names what happened between two snapshots, by host.
+/// Returns the events between two snapshots, sorted by host.
 pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
     let hosts: BTreeSet<&HostKey> = before.hosts.keys().chain(after.hosts.keys()).collect();
     let mut events = Vec::new();
@@ -50,7 +50,7 @@ pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
     events
 }
 
-/// How a host is: its error, or its provisioning state.
+/// The provisioning state and error of a host.
 #[derive(PartialEq)]
 struct Condition<'a> {
     state: &'a str,
@@ -87,7 +87,7 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
         (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
         && before != after
     {
-        said.push("was deleted and made anew".to_owned());
+        said.push("was deleted and recreated".to_owned());
     }
     let is_deleted = |host: &Value| host.pointer("/metadata/deletionTimestamp").is_some();
     match (is_deleted(old), is_deleted(new)) {
@@ -182,14 +182,14 @@ fn of_managers(old: &Value, new: &Value) -> Vec<String> {
         (None, Some(_)) => Some(format!("has the new field manager `{name}`")),
         (Some(_), None) => Some(format!("has lost the field manager `{name}`")),
         (before, after) if before != after => {
-            Some(format!("has other fields of the manager `{name}`"))
+            Some(format!("has changed fields of the field manager `{name}`"))
         }
         _ => None,
     };
     names.iter().filter_map(say).collect()
 }
 
-/// The fields of the spec that have no words of their own.
+/// Fields of the spec without a specific event.
 const FIELDS: [&str; 12] = [
     "bmc/address",
     "bmc/credentialsName",
@@ -215,7 +215,7 @@ fn of_fields(old: &Value, new: &Value) -> Vec<String> {
         let (old, new) = (value(old, field), value(new, field));
         (old != new).then(|| {
             format!(
-                "has another spec.{}: {new}, was {old}",
+                "has changed spec.{}: {new}, was {old}",
                 field.replace('/', ".")
             )
         })
@@ -225,9 +225,9 @@ fn of_fields(old: &Value, new: &Value) -> Vec<String> {
 
 fn of_hardware(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
     match (old, new) {
-        (None, Some(_)) => Some("has hardware details now".to_owned()),
-        (Some(_), None) => Some("has no hardware details any more".to_owned()),
-        (Some(old), Some(new)) if old != new => Some("has other hardware".to_owned()),
+        (None, Some(_)) => Some("now has hardware details".to_owned()),
+        (Some(_), None) => Some("no longer has hardware details".to_owned()),
+        (Some(old), Some(new)) if old != new => Some("has changed hardware".to_owned()),
         _ => None,
     }
 }
@@ -241,10 +241,10 @@ fn of_secrets(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot))
     };
     let (old, new) = (named(old), named(new));
     let say = |(secret, before): (&SecretKey, &Option<Secret>)| match (before, new.get(secret)?) {
-        (None, Some(_)) => Some(format!("has its Secret `{secret}` now")),
+        (None, Some(_)) => Some(format!("now has its Secret `{secret}`")),
         (Some(_), None) => Some(format!("has lost its Secret `{secret}`")),
         (Some(before), Some(after)) if before != after => {
-            Some(format!("has other network data in the Secret `{secret}`"))
+            Some(format!("has changed network data in the Secret `{secret}`"))
         }
         _ => None,
     };
@@ -291,7 +291,7 @@ mod tests {
                 "host `a/y` is now consumed by `Metal3Machine a/m`",
                 "host `a/y` has the new label `new: `",
                 "host `a/y` has the label `rack: r8`, no longer `r7`",
-                "host `a/y` has another spec.online: `true`, was unset",
+                "host `a/y` has changed spec.online: `true`, was unset",
                 "host `a/z` is new, `available`",
             ]
         );

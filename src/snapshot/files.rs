@@ -1,7 +1,7 @@
-//! Snapshots as files: one for each namespace, or for each value of a label such as the rack.
+//! Snapshot files: one per namespace, or per value of a label such as the rack.
 //!
-//! The same snapshot gives the same bytes. Documents are in the order of their hosts, so that two snapshots differ in
-//! the lines of the hosts that differ.
+//! Equal snapshots give equal bytes. Documents are sorted by host, so two snapshots differ only in
+//! the lines of changed hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::load::{Files, ReadError, objects};
 use crate::output::compare::{Change, Changes, is_leftover};
 use crate::render::document_of;
 
-/// The name of the file with hosts that do not have the label by which files are split.
+/// Name of the file for hosts without the label that splits files.
 const WITHOUT_LABEL: &str = "without-label";
 
-/// The reason why a snapshot cannot be written where it should.
+/// The reason why a snapshot cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
     /// A file or directory cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Somebody else's file has a name that a file of the snapshot needs.
+    /// A foreign file at the path of a snapshot file.
     #[error(
-        "{0} is in the way: it is no file that `sipgen snapshot` wrote; move or delete it, or choose another directory by --to"
+        "`{0}` was not written by `sipgen snapshot`; move or delete it, or choose another directory with --to"
     )]
     Foreign(Utf8PathBuf),
 }
 
-/// Compares a snapshot with the files below a directory. Files that lack the mark of a snapshot stay.
+/// Compares a snapshot with the files below a directory. Files without the snapshot's marker stay.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or somebody else's file is in the way.
+/// Fails if a file cannot be read, or if a foreign file is at the path of a snapshot file.
 pub fn changes(
     repo: &Files,
     directory: &Utf8Path,
@@ -63,6 +63,7 @@ pub fn changes(
             continue;
         }
         let content = repo.read(&path)?;
+        // A machine crash may leave snapshot files empty.
         let is_ours = layout::is_snapshot(&content) || content.is_empty();
         let before = layout::text_of(&content);
         match wanted {
@@ -98,11 +99,11 @@ pub fn changes(
     Ok((changes, tree))
 }
 
-/// Reads the snapshot that the files below a directory hold. Nothing, where there is none.
+/// Reads the snapshot below a directory. Returns `None` if there is none.
 ///
 /// # Errors
 ///
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>, ReadError> {
     let mut snapshot = None;
     for file in repo.files_below(directory)? {
@@ -122,7 +123,7 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
     Ok(snapshot)
 }
 
-/// Adds a document of a snapshot's file.
+/// Adds a document of a snapshot file.
 fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
     let Some((namespace, name)) = key_of(&object) else {
         return;
@@ -148,7 +149,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
     }
 }
 
-/// Writes a snapshot down, by path relative to its directory.
+/// Renders the snapshot files by path relative to the snapshot's directory.
 fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, String> {
     let mut texts: BTreeMap<Utf8PathBuf, String> = BTreeMap::new();
     let mut written: BTreeSet<SecretKey> = BTreeSet::new();
@@ -172,7 +173,7 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, S
     texts
 }
 
-/// Names the file of a host. Some file systems ignore the case, so the name has none.
+/// Returns the file of a host. Names are lowercase, because some file systems ignore case.
 fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
     let name = match split_by {
         None => key.namespace.to_string(),
@@ -209,7 +210,7 @@ mod tests {
 
     const DUMP: &str = "inventory/dump.yaml";
 
-    /// The files of a fixture with live hosts, by path.
+    /// Returns the files of a fixture with live hosts, by path.
     fn fixture() -> BTreeMap<Utf8PathBuf, Vec<u8>> {
         let root = Utf8Path::new("fixtures/observed");
         let files = Files::on_disk(root);
@@ -219,7 +220,7 @@ mod tests {
             .collect()
     }
 
-    /// The snapshot of what the fixture shows of a cluster.
+    /// Returns the snapshot of the fixture's live objects.
     fn taken() -> Snapshot {
         let text = String::from_utf8(fixture()[Utf8Path::new(DUMP)].clone()).unwrap();
         let mut snapshot = Snapshot::default();
@@ -286,7 +287,7 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(read.hosts, snapshot.hosts);
-        // Only those that hosts name are written.
+        // Only Secrets that hosts name are written.
         assert!(
             read.secrets
                 .iter()

@@ -1,8 +1,8 @@
-//! Reduces live objects to what is read of them.
+//! Reduction of live objects to the fields that sipgen reads.
 //!
-//! Fields are picked one by one, so a field that is not listed here never reaches a snapshot. Texts that people or
-//! controllers write freely, such as error messages, are left out: they change between two snapshots of the same state
-//! and may hold credentials.
+//! Fields are allowlisted, so a new field of Metal3 never reaches a snapshot unnoticed. Free texts
+//! such as error messages are left out: they change between snapshots of the same state, and may
+//! contain credentials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::api::host::{
 use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 
-/// Annotations of which the value decides.
+/// Annotations whose value matters.
 const WITH_VALUE: [&str; 6] = [
     GIVEN_BACK,
     GIVEN_BACK_BY,
@@ -29,18 +29,18 @@ const WITH_VALUE: [&str; 6] = [
     SYNC_OPTIONS,
     TRACKING_ID,
 ];
-/// Annotations that decide by being there.
+/// Annotations whose presence matters.
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
-/// The content of an annotation that is there and left out.
+/// Replacement for an annotation's omitted value.
 const LEFT_OUT: &str = "{}";
-/// The value of a field that decides by being there.
+/// Replacement for a field's omitted value.
 const HIDDEN: &str = "left-out";
-/// The deletion time of every host that is being deleted: when it began decides nothing.
+/// Deletion time of every host that is being deleted. The real time does not matter.
 const DELETION: &str = "1970-01-01T00:00:00Z";
-/// The error type of a host that has an error message and no type.
+/// Error type of a host with an error message but no type.
 const UNTYPED_ERROR: &str = "error";
 
-/// Reduces a live BareMetalHost. Nothing, where its name or namespace is none.
+/// Reduces a live BareMetalHost. Returns `None` if its name or namespace is invalid.
 pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
     let (key, mut metadata) = metadata(live)?;
     let from = Fields(live.get("metadata")?);
@@ -61,7 +61,7 @@ pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
         "annotations",
         annotations.map(kept_annotations).unwrap_or_default(),
     );
-    // An empty list says that nobody is known to apply the host; without one, nothing is known.
+    // An empty list means that no field manager is known. A missing one means nothing.
     if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
         metadata.insert("managedFields".to_owned(), managers(entries).into());
     }
@@ -97,7 +97,7 @@ pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
     Some((key, kept))
 }
 
-/// Reduces a live HardwareData. Nothing, where it has no hardware that can be read.
+/// Reduces a live HardwareData. Returns `None` if its hardware cannot be read.
 pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
     let (key, metadata) = metadata(live)?;
     let hardware = hardware(live.pointer("/spec/hardware")?)?;
@@ -107,8 +107,9 @@ pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
     Some((key, kept))
 }
 
-/// Reduces the network data of a live Secret, or says why there is none. No other value is looked at, and of this one
-/// nothing is kept but addresses, network ids and the MAC addresses they are on.
+/// Reduces the network data of a live Secret, or returns the problem.
+///
+/// No other value is read. Only addresses, network ids and MAC addresses are kept.
 pub(super) fn network_data(live: &Value) -> Result<Value, String> {
     let values = live.get("data");
     let value = SECRET_KEYS
@@ -119,13 +120,13 @@ pub(super) fn network_data(live: &Value) -> Result<Value, String> {
         .decode(value)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or("is not base64 of a text")?;
+    let text = text.ok_or("is not base64-encoded text")?;
     NetworkData::parse(&text)
         .map(|data| data.essentials())
         .map_err(|malformed| malformed.to_string())
 }
 
-/// An object from which fields are picked.
+/// An object to pick fields from.
 struct Fields<'a>(&'a Value);
 
 impl Fields<'_> {
@@ -133,7 +134,7 @@ impl Fields<'_> {
         self.0.get(field)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// The texts of an object among some names.
+    /// Picks the non-empty texts among some fields of an object.
     fn texts(&self, field: &str, names: &[&str]) -> Map<String, Value> {
         let Some(object) = self.0.get(field) else {
             return Map::new();
@@ -143,7 +144,7 @@ impl Fields<'_> {
     }
 }
 
-/// Adds an object that is not empty.
+/// Adds an object if it is not empty.
 fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) {
     if !value.is_empty() {
         object.insert(field.to_owned(), value.into());
@@ -159,7 +160,7 @@ fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
     Some((key, metadata))
 }
 
-/// Keeps every label, as a selector or a topology key may name any.
+/// Keeps every valid label, because selectors and topology keys may name any.
 fn labels(live: Option<&Value>) -> Map<String, Value> {
     let labels = live.and_then(Value::as_object).into_iter().flatten();
     let is_label = |key: &str, value: &Value| {
@@ -187,7 +188,8 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
         kept.insert(name.to_owned(), "".into());
     }
-    // An empty one is what keeps kubectl's code from taking fields away, so the two are told apart.
+    // An empty annotation keeps kubectl from removing fields, so it is distinguished from a full
+    // one.
     if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
         kept.insert(
             LAST_APPLIED.to_owned(),
@@ -197,8 +199,11 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     kept
 }
 
-/// Keeps who applies the spec, and who has set assignment labels or the annotation of client-side apply. Whoever sets a
-/// part of the spec without applying it, as Cluster API and Metal3 do, takes nothing away, and comes and goes.
+/// Keeps field managers that apply the spec, and those of assignment labels and of the client-side
+/// apply annotation.
+///
+/// Managers that only update parts of the spec, such as Cluster API and Metal3, never remove fields
+/// by applying, and they come and go.
 fn managers(entries: &[Value]) -> Vec<Value> {
     let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for entry in entries {
@@ -222,6 +227,7 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        // Agents may update instead of applying, but still own the spec.
         let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
@@ -270,7 +276,7 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
         "networkData",
         live.texts("networkData", &["name", "namespace"]),
     );
-    // Any reference counts, an empty one as well.
+    // Any reference counts, even an empty one.
     let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
     spec.extend(
         live.0
@@ -289,7 +295,7 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
         let is_set = text_at(live.0, &format!("/{field}/{part}")).is_some();
         spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
     }
-    // The definition requires it of every spec.
+    // The CRD requires it in every spec.
     spec.extend(
         live.0
             .get("online")
@@ -299,14 +305,15 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
     spec
 }
 
-/// A BMC's address without user, query and fragment.
+/// Strips user, query and fragment from a BMC address.
 fn bare(address: &str) -> String {
     let address = without_user(address);
     let end = address.find(['?', '#']).unwrap_or(address.len());
     address[..end].to_owned()
 }
 
-/// Keeps the state and the type of an error. The other values of `operationalStatus` decide nothing, and come and go.
+/// Keeps the provisioning state and the error type. Other values of `operationalStatus` do not
+/// matter, and they change often.
 fn status(live: &Fields<'_>) -> Map<String, Value> {
     let mut status = Map::new();
     put(
@@ -325,7 +332,7 @@ fn status(live: &Fields<'_>) -> Map<String, Value> {
     status
 }
 
-/// Keeps the parts of a host's hardware by which Provisionings choose.
+/// Keeps the hardware facts that Provisionings select by.
 fn hardware(live: &Value) -> Option<Map<String, Value>> {
     let Hardware {
         cpu,
@@ -376,10 +383,10 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
 mod tests {
     use super::*;
 
-    /// The text that no field of a snapshot may have.
+    /// A text that must not appear in a snapshot.
     const CANARY: &str = "c4nary";
 
-    /// A live host, as an API server of a Metal3 cluster shows it.
+    /// Returns a live host as the API server of a Metal3 cluster returns it.
     fn live() -> Value {
         json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -541,7 +548,7 @@ mod tests {
                          {"id": "dhcp", "link": "eno1"}]}"#;
         let data = NetworkData::parse(text).unwrap();
         let again = NetworkData::parse(&data.essentials().to_string()).unwrap();
-        // Without an address, the card of a network decides nothing.
+        // A network's card does not matter without an address.
         assert_eq!(again, data);
         assert_eq!(again.of_cards().count(), 3);
     }

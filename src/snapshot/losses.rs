@@ -1,4 +1,5 @@
-//! Snapshots that lose so many hosts that an error is likelier: a wrong context, or rights that are no more.
+//! Detection of snapshots that lose suspiciously many hosts, for instance because of a wrong
+//! context or missing permissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +7,13 @@ use super::Snapshot;
 use crate::api::names::{HostKey, Namespace};
 use crate::text::counted;
 
-/// A snapshot may lose this part of its hosts, one in so many.
+/// Tolerated loss: one host in this many.
 const ONE_IN: usize = 10;
-/// So few hosts may go from a site of any size.
+/// Tolerated number of lost hosts on sites of any size.
 const ALWAYS: usize = 2;
 
-/// Returns in words what a snapshot loses of the one before, if that is too much to be taken unseen: more than a tenth of
-/// the hosts, all hosts of a namespace, or all hardware.
+/// Describes the losses of a snapshot, if they need confirmation: more than a tenth of the hosts,
+/// all hosts of a namespace, or all hardware.
 pub fn lost(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let gone: Vec<&HostKey> = before
         .hosts

@@ -1,11 +1,12 @@
 //! Snapshots of live hosts, as files of the repo that planning reads.
 //!
-//! * `keep`: reduces a live object to the fields that planning, validation and the safety rules read.
-//! * `files`: writes a snapshot as files, and reads it back.
-//! * `events`: names what differs between two snapshots.
-//! * `losses`: finds snapshots that lose so many hosts that an error is likelier.
-//! * `access`: the rights that reading takes, as RBAC objects.
-//! * `client`: reads a cluster. All other modules are pure.
+//! - `keep`: reduces a live object to the fields that planning, validation and the safety rules
+//!   read
+//! - `files`: writes a snapshot as files, and reads it back
+//! - `events`: differences between two snapshots
+//! - `losses`: snapshots that lose suspiciously many hosts
+//! - `access`: RBAC objects with the permissions for taking a snapshot
+//! - `client`: reads a cluster; all other modules are pure
 
 mod access;
 pub mod client;
@@ -25,37 +26,38 @@ pub use events::{Event, events};
 pub use files::{changes, read_back};
 pub use losses::lost;
 
-/// The hosts of a cluster at one time, with what belongs to them.
+/// The hosts of a cluster at one time, with their hardware and Secrets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
-    /// Each BareMetalHost, reduced.
+    /// BareMetalHosts, reduced.
     pub hosts: BTreeMap<HostKey, Value>,
-    /// The HardwareData of these hosts, reduced.
+    /// HardwareData of these hosts, reduced.
     pub hardware: BTreeMap<HostKey, Value>,
-    /// The Secrets that these hosts name and that exist.
+    /// Existing Secrets that these hosts name.
     pub secrets: BTreeMap<SecretKey, Secret>,
 }
 
 /// A Secret that a host names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Secret {
-    /// Its value was not read.
+    /// A Secret whose values were not read.
     Exists,
-    /// Its network data, reduced.
+    /// A Secret with network data, reduced.
     NetworkData(Value),
 }
 
 /// The Secrets that a reduced host names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedSecrets {
-    /// The Secrets with network data, which are read.
+    /// Secrets with network data, which are read.
     pub network_data: BTreeSet<SecretKey>,
-    /// The Secret with the BMC's credentials; only its existence is checked.
+    /// Secret with BMC credentials. Only its existence is checked.
     pub credentials: Option<SecretKey>,
 }
 
 impl Snapshot {
-    /// Adds a live Secret with network data. Returns why it has none that can be read.
+    /// Adds a live Secret with network data. Returns the problem if its network data cannot be
+    /// read.
     pub fn add_network_data(&mut self, key: SecretKey, live: &Value) -> Option<String> {
         let (secret, problem) = match keep::network_data(live) {
             Ok(data) => (Secret::NetworkData(data), None),
@@ -65,12 +67,12 @@ impl Snapshot {
         problem
     }
 
-    /// Notes that a Secret exists, unless its network data is known.
+    /// Records that a Secret exists, unless its network data is known.
     pub fn add_credentials(&mut self, key: SecretKey) {
         self.secrets.entry(key).or_insert(Secret::Exists);
     }
 
-    /// Drops what belongs to no host, and hardware that stands in two places.
+    /// Drops hardware without a host, and the status hardware of hosts with HardwareData.
     pub fn finish(&mut self) {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));
         for (key, host) in &mut self.hosts {
@@ -91,7 +93,7 @@ fn text_at<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
         .filter(|text| !text.is_empty())
 }
 
-/// Returns the namespace and the name of an object, if both are valid.
+/// Returns the namespace and name of an object, if both are valid.
 fn key_of(object: &Value) -> Option<(Namespace, ObjectName)> {
     let text = |field: &str| text_at(object, &format!("/metadata/{field}"));
     Some((
@@ -100,7 +102,7 @@ fn key_of(object: &Value) -> Option<(Namespace, ObjectName)> {
     ))
 }
 
-/// Returns the Secrets that a reduced host names, in the namespaces in which planning looks for them.
+/// Returns the Secrets that a reduced host names, in the namespaces where planning looks for them.
 pub fn secrets_of(key: &HostKey, host: &Value) -> NamedSecrets {
     let text = |pointer: &str| text_at(host, pointer);
     let own = |name: &str| {

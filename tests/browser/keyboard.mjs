@@ -30,7 +30,7 @@ await inBrowser(async (page) => {
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(outline, "solid", "the focus is seen");
   await press("Escape");
-  assert.match(await page.textContent("#details"), /Choose a host/);
+  assert.match(await page.textContent("#details"), /Select a host/);
 
   // Hosts that are filtered out are passed over.
   await page.selectOption("#cluster", "tenant-a/edge");

@@ -18,7 +18,7 @@ await inBrowser(async (page) => {
   await page.click("#map .host:not(.off)");
   const details = await page.textContent("#details");
   assert.match(details, /body-2 \(worker\) of lab\/press/);
-  assert.match(details, /Asked for by aProvisioning.*Machinebody-2.*Roleworker/);
+  assert.match(details, /Request kindProvisioning.*Machinebody-2.*Roleworker/);
   await page.click("#filters [type=reset]");
 
   await page.selectOption("#kind", "SIPCluster");

@@ -181,11 +181,7 @@ fn wired_and_remembered() -> Repo {
     repo.replace(patches, "r1u10", "r2u10");
     repo.replace(patches, "r1u12", "r2u12");
     let run = repo.generate(&[]).expect(0);
-    assert!(
-        run.stderr.contains("0 added, 0 given back"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("0 added, 0 released"), "{}", run.stderr);
     assert_only_remembered(&repo, "infrastructure");
     repo
 }
@@ -221,14 +217,14 @@ fn hosts_stay_when_the_form_changes_from_component_to_overlay_and_back() {
     repo.replace(MACHINES, line, "");
     repo.replace(SETTINGS, "form: component", "form: overlay");
     let to_overlay = repo.generate(&[]).expect(0).stderr;
-    assert!(to_overlay.contains("0 added, 0 given back"), "{to_overlay}");
+    assert!(to_overlay.contains("0 added, 0 released"), "{to_overlay}");
     assert_only_remembered(&repo, "overlays/hosts/declared/infrastructure");
 
     repo.replace(SETTINGS, "form: overlay", "form: component");
     repo.write(MACHINES, &(repo.read(MACHINES) + line));
     let back = repo.generate(&[]).expect(0).stderr;
 
-    assert!(back.contains("0 added, 0 given back"), "{back}");
+    assert!(back.contains("0 added, 0 released"), "{back}");
     assert_only_remembered(&repo, "infrastructure");
 }
 
@@ -247,11 +243,7 @@ fn hosts_stay_when_another_kustomization_includes_the_component() {
 
     let run = repo.generate(&[]).expect(0);
 
-    assert!(
-        run.stderr.contains("0 added, 0 given back"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("0 added, 0 released"), "{}", run.stderr);
     assert_only_remembered(&repo, "infrastructure");
 }
 
@@ -263,11 +255,7 @@ fn hosts_stay_when_a_namespace_below_the_component_changes_without_changing_thei
 
     let run = repo.generate(&[]).expect(0);
 
-    assert!(
-        run.stderr.contains("0 added, 0 given back"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("0 added, 0 released"), "{}", run.stderr);
     assert_only_remembered(&repo, "infrastructure");
 }
 
@@ -344,7 +332,7 @@ fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
             "tenant-a/edge is left as it is, and its patch for metal/r2u10 would not find it any more",
         ],
     );
-    assert!(run.stderr.contains("no file was changed"), "{}", run.stderr);
+    assert!(run.stderr.contains("no files written"), "{}", run.stderr);
 }
 
 /// Three kustomizations, one in the other, and two hosts in the innermost, one with a namespace of its own; each level

@@ -134,7 +134,7 @@ fn init_prepares_a_repo_of_several_base_clusters() {
     let repo = monorepo("");
     let said = sipgen(&repo, &["init"]).expect(0).stderr;
 
-    assert_says(&said, &["2 sites, in each of which Flux was bootstrapped"]);
+    assert_says(&said, &["2 sites, each with its own Flux bootstrap"]);
     assert_says(
         &repo.read("sipgen.yaml"),
         &[
@@ -167,10 +167,7 @@ fn init_prepares_a_repo_of_several_base_clusters() {
         );
     }
     let said = sipgen(&repo, &["init"]).expect(0).stderr;
-    assert_says(
-        &said,
-        &["whether the repo is several sites is for you to say"],
-    );
+    assert_says(&said, &["it may have several sites"]);
     assert_says(
         &repo.read("sipgen.yaml"),
         &["# sites:\n#   - \"clusters/production\"\n#   - \"clusters/staging\"\n"],

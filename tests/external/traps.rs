@@ -53,7 +53,7 @@ fn labels_that_others_read_otherwise_are_named_at_their_place() {
         &[
             "warning[SIP0320]: the label f of host metal/a1 is `yes` without quotes: kubectl reads a boolean",
             "--> inventory/hosts.yaml:8:8",
-            "help: write it in quotes: a: \"008\"",
+            "help: quote the value: a: \"008\"",
         ],
     );
     assert_eq!(

@@ -159,13 +159,13 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
         (
             "gitops: flux\nflux: {interval: 10 minutes}\n",
             &[
-                "flux.interval: `10 minutes` is no duration",
+                "flux.interval: invalid duration `10 minutes`",
                 "--> sipgen.yaml:2:",
             ],
         ),
         (
             "gitops: flux\nflux: {timeout: 0s}\n",
-            &["flux.timeout: `0s` is no time at all"],
+            &["flux.timeout: `0s` must be greater than 0"],
         ),
         (
             "flux: {intervall: 1m}\n",
@@ -193,16 +193,19 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
         ),
         (
             "flux: {name: a.b}\n",
-            &["flux.name: `a.b` is no name of at most 20 lowercase letters, digits and dashes"],
+            &["flux.name: `a.b` is not a name of at most 20 lowercase letters, digits and dashes"],
         ),
         (
             "argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n",
-            &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is no name of at most 20"],
+            &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is not a name of at most 20"],
         ),
         ("flux: {name: ''}\n", &["flux.name: `` is no name"]),
         (
             "gitops: argocd\n",
-            &["`gitops: argocd` needs `argocd.repoURL`", "--> sipgen.yaml"],
+            &[
+                "`gitops: argocd` requires `argocd.repoURL`",
+                "--> sipgen.yaml",
+            ],
         ),
         (
             "argocd: {repoURL: \"https://u:not-a-secret@a.example/b\"}\n",
@@ -214,7 +217,7 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
         ),
         (
             "argocd: {targetRevision: a b}\n",
-            &["argocd.targetRevision: the text is empty, or has blanks"],
+            &["argocd.targetRevision: the text is empty, or has whitespace"],
         ),
         (
             "hosts: {form: patch}\n",

@@ -113,7 +113,7 @@ fn a_host_that_a_cluster_has_is_an_error() {
        |         ------
       help: one object must render the host: have its manifest in this repo, in a kustomization, and nowhere else; or take the host out of the snapshot, and it is let go
 
-    1 error in vino/one: no file was changed
+    1 error in vino/one: no files written
     "#);
     repo.want("vino/one", 0);
     assert_says(&repo.refused(), &[BY_INVENTORY]);

@@ -39,7 +39,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
        |                       ^
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -71,7 +71,7 @@ fn a_password_in_a_url_is_refused_and_not_shown() {
     assert!(!message.contains("hunter2"), "{message}");
     assert_says(
         &message,
-        &["a password in a URL does not belong into git", "edge.yaml:"],
+        &["a URL with a password must not be in git", "edge.yaml:"],
     );
 }
 
@@ -130,7 +130,7 @@ fn a_private_key_anywhere_is_refused_and_not_shown() {
     let message = refusal(EDGE, "rootCAData: $LDAP_CA", key);
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(&message, &["a private key does not belong into git"]);
+    assert_says(&message, &["a private key must not be in git"]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_setting_that_dex_would_drop() {
        |               ^^^^^^^^^^
       help: did you mean `usernamePrompt`? Dex drops silently what it does not know
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -198,7 +198,7 @@ fn a_field_that_a_connector_does_not_have() {
     let said = repo.generate(&[]).expect(0).stderr;
     assert_says(
         &said,
-        &["warning[SIP0103]: a SIPCluster has no field `conf` here: it is ignored"],
+        &["warning[SIP0103]: a SIPCluster has the unknown field `conf`: it is ignored"],
     );
 }
 

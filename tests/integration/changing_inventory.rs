@@ -81,7 +81,7 @@ fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
         |                         ------------
       help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and take it out of the snapshot, too
 
-    1 error in metal/lab: no file was changed
+    1 error in metal/lab: no files written
     "#);
     repo.generate(&["--keep-going"]).expect(1);
     assert!(repo.on_disk("overlays") == before);

@@ -315,9 +315,9 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
         .expect(1);
     insta::assert_snapshot!(run.stderr, @"
     tenant/two adds metal/host-2
-    1 cluster: 1 host assigned, 1 added, 0 given back
+    1 cluster: 1 host assigned, 1 added, 0 released
     1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
+    1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     5 files would be written: 4 created, 1 changed, 0 deleted
       changed  overlays/hosts/declared/inventory/kustomization.yaml
       created  overlays/hosts/declared/inventory/tenant.two.yaml
@@ -330,10 +330,10 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
     let run = repo.generate(&["--check", "--repo", "."]).expect(1);
     insta::assert_snapshot!(run.stderr, @"
     danger: cluster tenant/one is deleted, with its 1 host
-    danger: 1 host goes from tenant/one to tenant/two: metal/host-1
+    danger: 1 host moves from tenant/one to tenant/two: metal/host-1
     tenant/one is deleted; hands over metal/host-1
     tenant/two takes over metal/host-1
-    1 cluster: 1 host assigned, 1 added, 1 given back
+    1 cluster: 1 host assigned, 1 added, 1 released
     9 files would be written: 4 created, 1 changed, 4 deleted
       changed  overlays/hosts/declared/inventory/kustomization.yaml
       deleted  overlays/hosts/declared/inventory/tenant.one.yaml
@@ -370,5 +370,8 @@ fn a_diff_and_a_report_do_not_share_stdout() {
         .generate(&["--check", "--diff", "--format", "sarif"])
         .expect(2);
 
-    assert_says(&run.stderr, &["--diff and --format both print on stdout"]);
+    assert_says(
+        &run.stderr,
+        &["conflicting --diff and --format: both print to stdout"],
+    );
 }

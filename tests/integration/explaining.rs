@@ -64,20 +64,20 @@ fn a_host_is_told_whose_it_is_and_why_not_the_others() {
     host metal3/a3u6: ControlPlane of tenant-a/core (stays)
       is declared by a manifest of this repo
       is in the state `available`
-      why others do not have it
+      not assigned to
         tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-a/edge ControlPlane  is assigned to tenant-a/core
         tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
         tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
-      hardware, as its status says
-        boots from  00:00:5e:00:53:0b
+      hardware, from its status
+        boot MAC    00:00:5e:00:53:0b
         CPU         64  x86_64  Example CPU 9354
         memory      256 GiB
-        NIC         eno1  00:00:5e:00:53:0b  198.51.100.11  0x8086 0x158b  25 Gbit/s  boots
+        NIC         eno1  00:00:5e:00:53:0b  198.51.100.11  0x8086 0x158b  25 Gbit/s  PXE
         disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
-        made by     Example  ES-2000  ES2K00011
-        called      a3u6
+        system      Example  ES-2000  ES2K00011
+        hostname    a3u6
     ");
 }
 
@@ -86,25 +86,25 @@ fn a_host_that_nobody_has_is_told_why() {
     let repo = Repo::generated("multi-cluster");
 
     insta::assert_snapshot!(explain(&repo, &["metal3/a3u8"]).expect(0).stdout, @"
-    host metal3/a3u8: nobody's
+    host metal3/a3u8: unassigned
       is declared by a manifest of this repo
       is in the state `available`
       is consumed by Metal3Machine metal3/mgmt-controlplane-7k2vd
-      why others do not have it
+      not assigned to
         tenant-a/core ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
         tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-a/edge ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
         tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
         tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
-      hardware, as its status says
-        boots from  00:00:5e:00:53:0c
+      hardware, from its status
+        boot MAC    00:00:5e:00:53:0c
         CPU         64  x86_64  Example CPU 9354
         memory      256 GiB
-        NIC         eno1  00:00:5e:00:53:0c  198.51.100.12  0x8086 0x158b  25 Gbit/s  boots
+        NIC         eno1  00:00:5e:00:53:0c  198.51.100.12  0x8086 0x158b  25 Gbit/s  PXE
         disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
-        made by     Example  ES-2000  ES2K00012
-        called      a3u8
+        system      Example  ES-2000  ES2K00012
+        hostname    a3u8
     ");
 }
 
@@ -214,7 +214,7 @@ fn an_unknown_code_is_refused_with_those_near_it() {
             &[
                 "there is no code",
                 "near it are SIP0",
-                "`sipgen explain --list` has all of them",
+                "`sipgen explain --list` lists all codes",
             ],
         );
     }
@@ -247,6 +247,6 @@ fn a_namespace_that_looks_like_a_code_is_a_namespace() {
 
     assert_says(
         &run.stderr,
-        &["the repo has neither a SIPCluster nor a BareMetalHost sip0001/edge"],
+        &["no SIPCluster or BareMetalHost `sip0001/edge` in the repo"],
     );
 }

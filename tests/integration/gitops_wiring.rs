@@ -130,7 +130,7 @@ fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
        |         ------
       help: Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd inventory && kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of inventory
 
-    1 error: no file was changed
+    1 error: no files written
     ");
     for object in [
         application("{repoURL: x, path: inventory}"),

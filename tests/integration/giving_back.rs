@@ -266,7 +266,7 @@ mod observed {
           help: another tool set them: remove them, then take a new snapshot
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
 
-        1 cluster: 1 host assigned, 0 added, 0 given back
+        1 cluster: 1 host assigned, 0 added, 0 released
         1 file written: 0 created, 1 changed, 0 deleted
         ");
     }
@@ -283,7 +283,7 @@ mod observed {
         assert_says(
             &message,
             &[
-                "its host is neither a cluster's nor given back",
+                "its host is neither assigned nor released",
                 &format!("--> {RELEASED}/hosts.yaml:5:"),
             ],
         );
@@ -450,7 +450,7 @@ mod deleted {
 
         let message = repo.refused();
 
-        assert_says(&message, &["there is no SIPCluster"]);
+        assert_says(&message, &["no SIPCluster"]);
         assert_says(&message, &["--allow-empty"]);
     }
 }

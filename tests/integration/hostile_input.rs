@@ -429,7 +429,7 @@ fn documents_without_number() {
             "the BareMetalHost has no name",
             "--> hosts.yaml:2",
             "--> snapshot/list.yaml:3",
-            "more of these",
+            "more findings",
         ],
     );
 }

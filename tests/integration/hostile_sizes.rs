@@ -52,7 +52,7 @@ fn labels_that_others_read_otherwise() {
 
         let run = validate_within(&repo, 700);
 
-        assert_says(&run.stdout, &["SIP0320", "more of these"]);
+        assert_says(&run.stdout, &["SIP0320", "more findings"]);
     }
 }
 

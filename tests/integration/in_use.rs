@@ -148,7 +148,7 @@ fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_la
         assert_says(
             &run.stderr,
             &[
-                "danger: metal/one gives back 1 host that is in use: metal/host-3",
+                "danger: metal/one releases 1 host in use: metal/host-3",
                 "SIP0505",
             ],
         );
@@ -201,7 +201,7 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
 fn a_host_that_cluster_api_could_not_claim_is_reported() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant/one", 1);
-    let elsewhere = "1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there";
+    let elsewhere = "1 host added from another namespace: Cluster API claims it only for Machines in that namespace";
     assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[elsewhere]);
     assert_says(&repo.generate(&[]).expect(0).stderr, &[elsewhere]);
 

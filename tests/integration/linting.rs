@@ -197,10 +197,10 @@ fn a_network_that_no_worker_has_is_told_at_every_service_that_uses_it() {
     let balancer = value(&repo, EDGE, "loadBalancerWorker", "nodeInterfaceId");
     let jump_host = value(&repo, EDGE, "jumpHost", "nodeInterfaceId");
     let parts = [
-        "no host that Worker of tenant-a/edge may take has the network `oam-ipv4`",
+        "no host available to Worker of `tenant-a/edge` has the network `oam-ipv4`",
         &format!("--> {balancer}"),
         &format!("--> {jump_host}"),
-        "they have `storage`: name the id of one of them",
+        "they have `storage`: set one of these ids",
     ];
     assert_says(&said, &parts);
 }
@@ -224,8 +224,8 @@ fn a_network_with_dhcp_is_not_taken_for_a_missing_one() {
     assert_says(
         &said,
         &[
-            "may take has an address in the network `oam-ipv4`",
-            "networks with DHCP",
+            "has an address in the network `oam-ipv4`",
+            "DHCP networks lack",
         ],
     );
 }
@@ -291,7 +291,8 @@ fn a_missing_secret_is_told_at_its_name_with_the_one_that_was_meant() {
 
     assert_eq!(codes(&said), ["SIP0340", "SIP0341"], "{said}");
     let place = spot(&repo, RACK_C, "networkData:", "lab-c1-networkdata");
-    let meant = "no host names the Secret tenant-a/lab-c1-network-data: did you mean that, for host tenant-a/lab-c1?";
+    let meant =
+        "did you mean the unused Secret `tenant-a/lab-c1-network-data` for host `tenant-a/lab-c1`?";
     assert_says(&said, &[&format!("--> {place}"), meant]);
 }
 
@@ -411,7 +412,7 @@ fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
         spot(&repo, "tenant-b-render.yaml", "Worker:", "count"),
     );
     let parts = [
-        "2 node sets want 5 hosts together",
+        "2 node sets request 5 hosts together",
         "match 4",
         &format!("--> {web}"),
         &format!("--> {render}"),
@@ -436,7 +437,7 @@ fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
     assert_says(
         &said,
         &[
-            "wants 5 hosts, and can never have more than 3",
+            "requests 5 hosts, but can get 3 at most",
             &format!("--> {place}"),
         ],
     );
@@ -451,7 +452,7 @@ fn a_directory_of_templates_that_is_there_and_empty() {
     let said = validated(&repo, 0);
 
     assert_eq!(codes(&said), ["SIP0710"], "{said}");
-    assert_says(&said, &["templates has no file", "--> sipgen.yaml:3:12"]);
+    assert_says(&said, &["`templates` has no files", "--> sipgen.yaml:3:12"]);
 }
 
 #[test]

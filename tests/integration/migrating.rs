@@ -211,7 +211,7 @@ fn files_without_older_clusters_are_not_touched() {
     let said = migrate(&repo, &[]).expect(0);
 
     assert!(repo.on_disk("") == before, "files have changed");
-    assert_says(&said.stderr, &["no SIPCluster is of an older generation"]);
+    assert_says(&said.stderr, &["no legacy SIPCluster found"]);
 
     let repo = Repo::of_fixture("generation-2020-11");
     let before = repo.on_disk("");

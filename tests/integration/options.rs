@@ -209,7 +209,7 @@ mod keep_going {
 
         let message = repo.refused();
 
-        assert_says(&message, &["error in tenant/one: no file was changed"]);
+        assert_says(&message, &["error in tenant/one: no files written"]);
     }
 
     #[test]
@@ -221,7 +221,10 @@ mod keep_going {
 
         let run = repo.generate(&["--keep-going"]).expect(1);
 
-        assert_says(&run.stderr, &["error in tenant/one: left as it was"]);
+        assert_says(
+            &run.stderr,
+            &["error in tenant/one: affected clusters left unchanged"],
+        );
         assert_eq!(
             repo.on_disk(PATCHES)["tenant.one.yaml"],
             before["tenant.one.yaml"]
@@ -362,7 +365,7 @@ mod only {
 
         let run = repo.generate(&["--only", "tenant/tow"]).expect(2);
 
-        insta::assert_snapshot!(run.stderr, @"error: there is no cluster tenant/tow; the repo has tenant/one, tenant/two");
+        insta::assert_snapshot!(run.stderr, @"error: unknown cluster `tenant/tow`; the repo has tenant/one, tenant/two");
     }
 
     #[test]
@@ -394,7 +397,7 @@ mod allow_empty {
 
         assert_says(
             &message,
-            &["error[SIP0003]: there is no SIPCluster", "--allow-empty"],
+            &["error[SIP0003]: no SIPCluster", "--allow-empty"],
         );
     }
 
@@ -411,7 +414,7 @@ mod allow_empty {
         assert_says(
             &run.stderr,
             &[
-                "warning[SIP0004]: there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in /",
+                "warning[SIP0004]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in /",
             ],
         );
         assert!(
@@ -419,7 +422,7 @@ mod allow_empty {
                 .generate(&["--check", "--allow-empty"])
                 .expect(0)
                 .stderr
-                .contains("there is no SIPCluster")
+                .contains("no SIPCluster")
         );
     }
 
@@ -433,7 +436,7 @@ mod allow_empty {
         assert_says(
             &run.stderr,
             &[
-                "warning[SIP0004]: there is no SIPCluster",
+                "warning[SIP0004]: no SIPCluster",
                 "check the directory and .gitignore",
             ],
         );
@@ -464,7 +467,7 @@ mod repo_directory {
         let run =
             crate::support::run(repo.sipgen(&["generate"]).current_dir(outside.path())).expect(2);
 
-        assert_says(&run.stderr, &["name a directory by --repo"]);
+        assert_says(&run.stderr, &["name a directory with --repo"]);
     }
 
     #[test]
@@ -490,7 +493,7 @@ mod repo_directory {
 
         let run = repo.generate(&["--repo", "no/such"]).expect(2);
 
-        assert_says(&run.stderr, &["--repo no/such is no directory"]);
+        assert_says(&run.stderr, &["--repo `no/such` is not a directory"]);
     }
 
     #[test]

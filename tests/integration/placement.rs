@@ -153,7 +153,7 @@ fn a_shortage_among_rivals_names_them_and_counts() {
             2 other hosts cannot serve it:
                 2 assigned to a cluster already (metal3/h1, metal3/h2)
 
-    1 error in tenant-b/new: no file was changed
+    1 error in tenant-b/new: no files written
     ");
 }
 
@@ -676,7 +676,7 @@ fn a_machine_that_is_renamed_keeps_its_host() {
 
     let said = repo.generate(&[]).expect(0).stderr;
 
-    assert_says(&said, &["0 added, 0 given back"]);
+    assert_says(&said, &["0 added, 0 released"]);
     assert_eq!(labels(), expected);
 }
 
@@ -694,13 +694,13 @@ fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_
     with_workers(&repo, "    - du-9: {cpu: 17, sriov: true}\n");
     assert_says(
         &repo.generate(&["--check"]).expect(1).stderr,
-        &["1 added, 1 given back"],
+        &["1 added, 1 released"],
     );
 
     with_workers(&repo, "    - du-9: {cpu: 16, sriov: true}\n");
     assert_says(
         &repo.generate(&["--check"]).expect(1).stderr,
-        &["0 added, 0 given back"],
+        &["0 added, 0 released"],
     );
     set_state(
         &repo,
@@ -709,7 +709,7 @@ fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_
     );
     assert_says(
         &repo.generate(&["--check"]).expect(1).stderr,
-        &["1 added, 1 given back"],
+        &["1 added, 1 released"],
     );
 }
 
@@ -771,5 +771,5 @@ fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lac
         "{}",
         run.stderr
     );
-    assert_says(&run.stderr, &["0 given back"]);
+    assert_says(&run.stderr, &["0 released"]);
 }

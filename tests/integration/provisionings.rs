@@ -23,7 +23,7 @@ fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
 
     assert_says(
         &validate(&repo, &["--strict"]).expect(0).stderr,
-        &["nothing is wrong"],
+        &["no findings"],
     );
     let depot = [
         "master-1 lab/depot-01",
@@ -140,7 +140,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     repo.replace(PRESS, "        cpu: 64\n", "        cpu: lots\n");
     assert_says(
         &repo.refused(),
-        &["error[SIP0120]: `cpu` has to be a whole number, and here is a text"],
+        &["error[SIP0120]: `cpu` must be a whole number, found a string"],
     );
 
     repo.replace(
@@ -163,7 +163,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
         &[
             "error[SIP0114]",
             "write `kind: Provisioning`",
-            "would be given back",
+            "its cluster's hosts are released",
         ],
     );
 
@@ -238,7 +238,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     );
     assert_says(
         &validate(&site, &["--strict"]).expect(0).stderr,
-        &["nothing is wrong"],
+        &["no findings"],
     );
 }
 
@@ -279,7 +279,7 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
             "",
             "software",
             "{masterSoftware: []}",
-            "the machines of its cluster would lack its packages",
+            "its cluster's machines lack its packages",
         ),
     ] {
         repo.write("clusters/more.yaml", &object(api_version, kind, spec));
@@ -334,7 +334,7 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!clusters/press.yaml"]}]
             otherwise give it another label `cluster` or namespace
     "#);
@@ -351,7 +351,7 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!clusters/lab.depot.yaml"]}]
             otherwise give it another name or namespace
     "#);
@@ -363,26 +363,26 @@ fn mistakes_in_fields_are_told_with_their_places() {
         "  masters:\n    - head: {mac-address: '00:00:5e:00:53:01', CPU: 4, memory: [16Gi]}\n  podsubnet: 10.0.0.0/8\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    error[SIP0345]: a Provisioning has no field `CPU` here
+    error[SIP0345]: a Provisioning has the unknown field `CPU`
       --> clusters/depot.yaml:6:48
        |
      6 | … CPU: …
        |   ^^^
-      help: write `cpu`: the API server would drop `CPU`, and what it asks for would be removed
+      help: write `cpu`; the API server drops `CPU`, and what it configures would be removed
 
-    error[SIP0120]: `memory` has to be a text, and here is a list
+    error[SIP0120]: `memory` must be a string, found a list
       --> clusters/depot.yaml:6:56
        |
      6 | … memory: …
        |   ^^^^^^
-      help: correct it; the API server would refuse it
+      help: fix the value; the API server refuses it
 
-    error[SIP0345]: a Provisioning has no field `podsubnet` here
+    error[SIP0345]: a Provisioning has the unknown field `podsubnet`
       --> clusters/depot.yaml:7:3
        |
      7 |   podsubnet: …
        |   ^^^^^^^^^
-      help: write `PodSubnet`: the API server would drop `podsubnet`, and what it asks for would be removed
+      help: write `PodSubnet`; the API server drops `podsubnet`, and what it configures would be removed
     ");
 }
 
@@ -419,7 +419,7 @@ fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
     let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0811]: `cpu` is a number that counts no CPUs"],
+        &["error[SIP0811]: `cpu` is too large for a number of CPUs"],
     );
 }
 
@@ -585,7 +585,7 @@ fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
         &said,
         &[
             "error[SIP0002]",
-            "provisioning.devices.qat: `QuickAssist` is no model",
+            "provisioning.devices.qat: invalid device model `QuickAssist`",
             "such as `0x8086 0x1572`",
         ],
     );
@@ -614,12 +614,12 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
          - vim: {version: ''}\n    - git: {version: --yes}\n    - [x]\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    error[SIP0120]: an item of `masterSoftware` has to be a text, and here is a list
+    error[SIP0120]: an item of `masterSoftware` must be a string, found a list
       --> clusters/b.yaml:13:7
        |
     13 |     - …
        |       ^
-      help: correct it; the API server would refuse it
+      help: fix the value; the API server refuses it
     ");
     repo.replace(
         "clusters/b.yaml",
@@ -627,12 +627,12 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
         "    - git: {versoin: 1}\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    warning[SIP0103]: a Software has no field `versoin` here: it is ignored
+    warning[SIP0103]: a Software has the unknown field `versoin`: it is ignored
       --> clusters/b.yaml:13:13
        |
     13 | … versoin: …
        |   ^^^^^^^
-      help: did you mean `version`? The API server would drop `versoin`
+      help: did you mean `version`? The API server drops `versoin`
 
     error[SIP0822]: the package jq is asked for in version 1.5 and in 1.50
       --> clusters/b.yaml:6:7
@@ -854,7 +854,7 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
     assert_says(
         &said,
         &[
-            "error[SIP0821]: `version` is a number that is too large for one",
+            "error[SIP0821]: `version` is too large for a number",
             "tools.yaml:6:21",
         ],
     );
@@ -887,8 +887,8 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
     assert_says(
         &said,
         &[
-            "`git` has to be a mapping",
-            "or for any version its name alone, without a colon",
+            "`git` must be a mapping",
+            "for any version, write only its name, without a colon",
         ],
     );
 }

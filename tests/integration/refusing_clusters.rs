@@ -30,9 +30,9 @@ fn a_repo_without_clusters() {
     assert_says(
         &message,
         &[
-            "error[SIP0003]: there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in ",
-            "say so with --allow-empty",
-            "no file was changed",
+            "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in ",
+            "pass --allow-empty",
+            "no files written",
         ],
     );
 }
@@ -51,7 +51,7 @@ fn an_unknown_operator_in_a_selector() {
        |                                               ^^^^^^^^
       help: use In, NotIn, Exists or DoesNotExist
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -105,7 +105,7 @@ fn a_malformed_selector() {
             &message,
             &[
                 "--> sites/lab/clusters/edge.yaml:21:",
-                "1 error in tenant-a/edge: no file was changed",
+                "1 error in tenant-a/edge: no files written",
             ],
         );
     }
@@ -126,7 +126,7 @@ fn a_flat_selector() {
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: a label goes under `matchLabels`: `labelSelector: {matchLabels: {hardware.example.com/flavor: …}}`
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -167,11 +167,11 @@ fn two_clusters_of_one_namespace_and_name() {
        |
      7 |   name: edge
        |         ----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!sites/lab/clusters/more.yaml"]}]
             otherwise give it another name or namespace
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     "#);
 }
 
@@ -187,7 +187,7 @@ fn an_unknown_role() {
        |     ^^^^^^^
       help: call the node set ControlPlane or Worker
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -244,7 +244,7 @@ fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
     assert_says(
         &slip.refused(),
         &[
-            "error[SIP0208]: `count` has no field `actve`, and no `active`",
+            "error[SIP0208]: `count` has the unknown field `actve`, but no `active`",
             "write `count: {active: N, standby: N}`",
         ],
     );
@@ -266,7 +266,7 @@ fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
             &message,
             &[
                 "error[SIP0345]",
-                &format!("a SIPCluster has no field `{wrong}` here"),
+                &format!("a SIPCluster has the unknown field `{wrong}`"),
                 &format!("write `{right}`"),
             ],
         );
@@ -288,7 +288,7 @@ fn a_count_that_is_no_number() {
     for count in ["two", "1.5"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
-        let expected = "`active` has to be a whole number, and here is a ";
+        let expected = "`active` must be a whole number, found a ";
         assert_says(
             &repo.refused(),
             &[
@@ -483,9 +483,9 @@ fn broken_yaml_in_a_file_with_a_cluster() {
        |
      7 |   nodes: }
        |          ^
-      help: correct it; nothing else could read it either
+      help: fix the YAML syntax, or the type of the field
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -569,7 +569,7 @@ fn all_errors_of_a_run_are_reported() {
        |                ^
       help: call the node set ControlPlane or Worker
 
-    4 errors in default/more, tenant-a/edge: no file was changed
+    4 errors in default/more, tenant-a/edge: no files written
     ");
 }
 

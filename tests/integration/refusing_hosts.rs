@@ -46,7 +46,7 @@ fn a_host_declared_twice() {
        |         ------
       help: take one of them out of the kustomization; a manifest and one snapshot of the same host are fine
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -186,7 +186,7 @@ fn a_malformed_address_in_network_data() {
        |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
-    3 errors in tenant-a/edge: no file was changed
+    3 errors in tenant-a/edge: no files written
     ");
 }
 
@@ -270,7 +270,7 @@ fn an_outermost_kustomization_above_the_output_directory() {
        | ^^^^^^^^^
       help: move what it lists into a directory of its own, beside overlays; or set `hosts: {form: component}`, which has no base
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -377,9 +377,9 @@ fn a_cycle_of_kustomizations() {
     assert_says(
         &repo.refused(),
         &[
-            "ring/a/kustomization.yaml has itself among its resources, directly or through others",
+            "`ring/a/kustomization.yaml` lists itself, directly or through other kustomizations",
             "--> ring/a/kustomization.yaml:2:5",
-            "kustomize cannot build a cycle; remove one of the references",
+            "remove one of the references; kustomize cannot build a cycle",
         ],
     );
 }
@@ -397,10 +397,7 @@ fn a_cycle_below_an_outermost_kustomization() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "has itself among its resources",
-            "kustomize cannot build a cycle",
-        ],
+        &["lists itself", "kustomize cannot build a cycle"],
     );
 }
 
@@ -442,7 +439,7 @@ fn labels_that_say_another_cluster_than_the_output() {
        |                                     -----
       help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, take a new snapshot, or correct the labels
 
-    1 error in tenant-a/edge, tenant-a/other: no file was changed
+    1 error in tenant-a/edge, tenant-a/other: no files written
     "#);
 }
 

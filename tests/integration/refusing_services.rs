@@ -39,7 +39,7 @@ fn a_node_port_that_two_services_of_a_cluster_ask_for() {
        |                   -----
       help: NodePorts are unique in the base cluster: choose another one
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -377,7 +377,7 @@ fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
         assert_says(
             &message,
             &[
-                "a private key does not belong into git",
+                "a private key must not be in git",
                 "--> sites/lab/clusters/edge.yaml:",
             ],
         );
@@ -398,7 +398,7 @@ fn a_character_that_cannot_be_seen() {
         assert_says(
             &message,
             &[
-                "has a character that cannot be seen",
+                "has an invisible character",
                 "--> sites/lab/clusters/edge.yaml:49:",
             ],
         );

@@ -19,9 +19,9 @@ fn an_unknown_setting() {
        |
      1 | outptu: deploy
        | ^^^^^^^
-      help: correct the setting, or remove it for its default
+      help: fix the setting, or remove it to use the default
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -41,7 +41,7 @@ fn a_snapshot_has_a_directory_of_its_own() {
     let said = with_settings("snapshot: {splitBy: \"no label\"}\n").refused();
     assert_says(
         &said,
-        &["error[SIP0002]: `snapshot.splitBy: no label` is not the key of a label"],
+        &["error[SIP0002]: `snapshot.splitBy: no label` is not a valid label key"],
     );
 }
 
@@ -134,7 +134,7 @@ fn an_output_directory_behind_a_symbolic_link() {
     assert_says(
         &repo.refused(),
         &[
-            "overlays is a symbolic link",
+            "`overlays` is a symbolic link",
             "--> overlays",
             "move it away or delete it",
         ],
@@ -151,11 +151,11 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0005]: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
+    error[SIP0005]: `overlays/clusters/tenant-a/edge/jumphost/deployment.yaml` is a file without sipgen's first line: sipgen did not write it and does not replace it
       --> overlays/clusters/tenant-a/edge/jumphost/deployment.yaml
       help: move it away or delete it, or set `output` in sipgen.yaml to another directory
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -274,7 +274,7 @@ fn a_template_whose_output_is_no_deployment() {
       --> own/jumphost/deployment.yaml
       help: correct the template; nothing was written
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     "#);
 }
 
@@ -306,16 +306,16 @@ fn a_generated_file_that_was_broken_by_hand() {
        |
     13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
        |                                    ^
-      help: it says who has which host: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed like this
+      help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
     error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
        |
     26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
        |                                    ^
-      help: it says who has which host: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed like this
+      help: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed in this state; it records host assignments
 
-    2 errors: no file was changed
+    2 errors: no files written
     "#);
 }
 
@@ -337,9 +337,7 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
             &[
                 "the generated file cannot be read: its labels are not those of a cluster",
                 &format!("--> {PATCHES}:"),
-                &format!(
-                    "it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"
-                ),
+                &format!("restore it with `git checkout HEAD -- {PATCHES}`"),
             ],
         );
     }
@@ -356,7 +354,7 @@ fn a_generated_file_with_another_name_or_kind() {
         (
             "kind: BareMetalHost",
             "kind: Secret",
-            "it is no BareMetalHost",
+            "it is not a BareMetalHost",
         ),
         ("  name: \"lab-a1\"\n", "", "missing field `name`"),
     ] {

@@ -51,13 +51,13 @@ fn what_is_no_page_of_ours_is_not_replaced() {
     repo.write("empty.html", "");
     symlink("notes.html", repo.path().join("link.html")).unwrap();
     for (file, reason) in [
-        ("notes.html", "is not a page that sipgen made"),
-        ("empty.html", "is not a page that sipgen made"),
-        ("link.html", "is no plain file"),
-        ("sites", "is no plain file"),
-        ("nowhere/site.html", "there is no directory nowhere"),
-        ("sites/", "is no plain file"),
-        ("", "names no file"),
+        ("notes.html", "is not a page written by sipgen"),
+        ("empty.html", "is not a page written by sipgen"),
+        ("link.html", "is not a regular file"),
+        ("sites", "is not a regular file"),
+        ("nowhere/site.html", "no such directory: `nowhere`"),
+        ("sites/", "is not a regular file"),
+        ("", "is not a file name"),
     ] {
         let run = report(&repo, &["--html", file]).expect(2);
 

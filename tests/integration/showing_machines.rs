@@ -168,7 +168,7 @@ fn machines_that_lack_a_host_for_the_same_reasons_are_told_once() {
     );
 
     let explained = said(&repo, &["explain", "metal/big"], 1);
-    let why = "    why there is no host for body-1, body-2, body-3 and 17 more\n";
+    let why = "    no host for body-1, body-2, body-3 and 17 more, because\n";
     assert_says(
         &explained,
         &[
@@ -342,7 +342,7 @@ fn what_no_host_has_is_told_of_a_cluster_that_another_mistake_holds_back() {
     assert_says(
         &held_back,
         &[
-            "none of the site's 9 hosts has what is asked of body-1 (Worker) and 1 more machine of metal/big: 9 CPUs",
+            "none of the site's 9 hosts meets the requirements of body-1 (Worker) and 1 more machine of metal/big: 9 CPUs",
         ],
     );
 }

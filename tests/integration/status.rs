@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sipgen::Options;
 use sipgen::load::Files;
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{Focus, View};
 
@@ -28,9 +28,9 @@ fn json(repo: &Repo) -> Value {
     serde_json::from_str(&shown(repo, &["--format", "json"])).unwrap()
 }
 
-/// A host of a picture.
-fn host_of<'a>(picture: &'a Value, name: &str) -> &'a Value {
-    let hosts = picture["hosts"].as_array().unwrap();
+/// A host of a overview.
+fn host_of<'a>(overview: &'a Value, name: &str) -> &'a Value {
+    let hosts = overview["hosts"].as_array().unwrap();
     hosts
         .iter()
         .find(|host| host["name"] == name)
@@ -116,7 +116,7 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       a4   ~ - ! . - a
       a11  - A . % - .
 
-      A control plane of cluster A   a worker of cluster A   - of another cluster   . free   ! failed
+      A control plane of cluster A   a worker of cluster A   - another cluster   . free   ! failed
       # in use by others   ~ not ready   % being deleted
 
     hosts
@@ -124,7 +124,7 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       a  metal3/a4u16  Worker of tenant-a/edge
       A  metal3/a11u8  ControlPlane of tenant-a/edge
 
-      `sipgen explain NS/NAME` says why
+      run `sipgen explain NS/NAME` for the reasons
     ");
 }
 
@@ -146,7 +146,7 @@ fn a_rack_is_shown_host_by_host() {
       a  metal3/a4u14  Worker of tenant-a/core
       b  metal3/a4u16  Worker of tenant-a/edge
 
-      `sipgen explain NS/NAME` says why
+      run `sipgen explain NS/NAME` for the reasons
     ");
 }
 
@@ -167,7 +167,7 @@ fn a_site_without_racks_is_one_group_of_hosts() {
       matching  assigned  free  selector
              5         2     3  every host  (tenant/batch Worker)
 
-    hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does
+    hosts without racks: no node set has a topologyKey; choose a label with --rack-by
       a+a+. . .
 
       A control plane of cluster A   a worker of cluster A   . free   A+ added
@@ -213,11 +213,7 @@ fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
 
     assert_says(
         &map,
-        &[
-            "gives 1 host back",
-            "< given back",
-            "given back by tenant-b/lab",
-        ],
+        &["releases 1 host", "< released", "released by tenant-b/lab"],
     );
 }
 
@@ -249,10 +245,7 @@ fn a_cluster_that_is_gone_is_shown_until_its_files_are_gone() {
     repo.generate(&[]).expect(0);
     repo.want_no_more("tenant/web");
 
-    assert_says(
-        &shown(&repo, &[]),
-        &["tenant/web", "gone, gives 1 host back"],
-    );
+    assert_says(&shown(&repo, &[]), &["tenant/web", "gone, releases 1 host"]);
     repo.generate(&[]).expect(0);
     assert!(!shown(&repo, &[]).contains("tenant/web"));
 }
@@ -291,15 +284,15 @@ fn somebody_elses_hosts_are_not_free() {
     );
     repo.want("tenant/batch", 1);
 
-    let picture = json(&repo);
+    let overview = json(&repo);
 
-    assert_eq!(host_of(&picture, "host-1")["state"], "inUse");
+    assert_eq!(host_of(&overview, "host-1")["state"], "inUse");
     assert_says(
-        host_of(&picture, "host-1")["whyNotFree"].as_str().unwrap(),
+        host_of(&overview, "host-1")["whyNotFree"].as_str().unwrap(),
         &["elsewhere/other"],
     );
-    assert_eq!(host_of(&picture, "host-2")["assigned"]["role"], "Worker");
-    assert_eq!(picture["spare"][0]["free"], 0);
+    assert_eq!(host_of(&overview, "host-2")["assigned"]["role"], "Worker");
+    assert_eq!(overview["spare"][0]["free"], 0);
 }
 
 #[test]
@@ -319,7 +312,7 @@ fn racks_are_the_topology_domains_or_what_the_user_says() {
     let unknown = status(&repo, &["--rack-by", "shelf"]).expect(2);
     assert_says(
         &unknown.stderr,
-        &["no host has a label shelf", "topology.example.com/rack"],
+        &["no host has the label `shelf`", "topology.example.com/rack"],
     );
 }
 
@@ -390,7 +383,7 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     assert_says(
         &some,
         &[
-            "… and 10 more clusters, which have what they want",
+            "… and 10 more clusters without changes or shortages",
             "… and 60 more racks: ",
             "240 free",
             "--all",
@@ -410,11 +403,11 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
     repo.want("tenant/batch", 30);
     let files = Files::on_disk(repo.path().to_str().unwrap());
     let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
-    let picture = Picture::new(&generated, None).unwrap();
+    let overview = Overview::new(&generated, None).unwrap();
 
     for width in [40, 80, 200] {
         let text = status_text(
-            &picture,
+            &overview,
             &View {
                 focus: Focus::Site,
                 all: false,
@@ -422,7 +415,7 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
             },
         )
         .to_string();
-        let (_, map) = text.split_once("in no racks").unwrap();
+        let (_, map) = text.split_once("hosts without racks").unwrap();
 
         let cells = map
             .lines()
@@ -451,7 +444,7 @@ fn a_name_that_the_site_does_not_have_is_a_usage_error() {
     );
     assert_says(
         &status(&repo, &["--rack", "z9"]).expect(2).stderr,
-        &["there is no rack \"z9\""],
+        &["unknown rack `z9`"],
     );
 }
 

@@ -87,10 +87,7 @@ fn an_unknown_template_is_refused_with_the_one_that_is_meant() {
 
         assert_says(
             &run.stderr,
-            &[
-                "there is no template haproxy.cfg",
-                "loadbalancer/haproxy.cfg",
-            ],
+            &["unknown template `haproxy.cfg`", "loadbalancer/haproxy.cfg"],
         );
     }
 }

@@ -13,7 +13,7 @@ const RACKS: [&str; 3] = [
     "sites/lab/hosts/rack-c.yaml",
 ];
 
-const NO_CHANGES: &str = "1 cluster: 4 hosts assigned, 0 added, 0 given back\nno file changes\n";
+const NO_CHANGES: &str = "1 cluster: 4 hosts assigned, 0 added, 0 released\nno file changes\n";
 
 /// What `change` does to the input changes nothing in the output.
 #[track_caller]

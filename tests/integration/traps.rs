@@ -50,15 +50,15 @@ fn the_hardware_of_a_host_is_that_of_its_hardware_data_first() {
         .stdout;
 
     insta::assert_snapshot!(said.split_once("  hardware").unwrap().1, @"
-    , as its HardwareData says
-        boots from  00:00:5e:00:53:12
+    , from its HardwareData
+        boot MAC    00:00:5e:00:53:12
         CPU         64  x86_64  Example CPU @ 2.10GHz
         memory      128 GiB
-        NIC         eno1  00:00:5e:00:54:49  198.51.100.18  0x8086 0x1572  25 Gbit/s  boots
+        NIC         eno1  00:00:5e:00:54:49  198.51.100.18  0x8086 0x1572  25 Gbit/s  PXE
         NIC         eno2  00:00:5e:00:54:4a  0x8086 0x1572  25 Gbit/s
         disk        /dev/disk/by-path/pci-0000:01:00.0-scsi-0:2:0:0  479 GB  SSD  EXAMPLE  EXAMPLE480
-        made by     Example Inc.  R1  EX123
-        called      localhost.localdomain
+        system      Example Inc.  R1  EX123
+        hostname    localhost.localdomain
     ");
 }
 
@@ -125,7 +125,7 @@ fn hardware_is_found_under_the_namespace_that_a_kustomization_gives() {
 
     assert_says(
         &run.stdout,
-        &["hardware, as its HardwareData says", "CPU         64"],
+        &["hardware, from its HardwareData", "CPU         64"],
     );
 }
 
@@ -210,7 +210,10 @@ fn a_label_that_is_null_is_empty_as_on_the_live_host() {
 
     assert_says(
         &run.stderr,
-        &["warning[SIP0320]", "the API server makes the empty text"],
+        &[
+            "warning[SIP0320]",
+            "the API server stores as an empty string",
+        ],
     );
     assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1"]);
 }
@@ -260,7 +263,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
 
     assert_says(
         &run.stderr,
-        &["warning[SIP0251]: no host that Worker of metal/lab may take has a value of `rack`"],
+        &["warning[SIP0251]: no host available to Worker of `metal/lab` has a value for `rack`"],
     );
     assert_eq!(
         repo.hosts_of("metal", "lab"),

@@ -30,7 +30,7 @@ fn refused_for_lab_c1(repo: &Repo, reason: &str) {
             "error[SIP0501]: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found",
             "--> sites/lab/clusters/edge.yaml:16:7",
             &format!("1 {reason} (tenant-a/lab-c1)"),
-            "1 error in tenant-a/edge: no file was changed",
+            "1 error in tenant-a/edge: no files written",
         ],
     );
 }
@@ -79,7 +79,7 @@ fn a_selector_that_matches_nothing() {
             6 other hosts cannot serve it:
                 6 not matching `hardware.example.com/flavor=gold` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
-    1 error in tenant-a/more: no file was changed
+    1 error in tenant-a/more: no files written
     ");
 }
 
@@ -105,7 +105,7 @@ fn a_label_that_hosts_have_under_another_prefix() {
             6 other hosts cannot serve it:
                 6 not matching `vino.airshipit.org/flavor=control-plane` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
-    1 error in tenant-a/more: no file was changed
+    1 error in tenant-a/more: no files written
     ");
 }
 
@@ -163,7 +163,7 @@ fn too_few_racks() {
                 3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 1 in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -393,7 +393,7 @@ fn hosts_that_another_cluster_of_the_repo_has() {
                 3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 2 assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
 
-    1 error in tenant-a/more: no file was changed
+    1 error in tenant-a/more: no files written
     ");
 }
 
@@ -444,7 +444,7 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
                 1 in an error (metal3/a4u10)
                 1 without a network `oam-ipv4` in the network data (metal3/a3u10)
 
-    1 error in tenant-a/core: no file was changed
+    1 error in tenant-a/core: no files written
     ");
 }
 
@@ -480,7 +480,7 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
        |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
-    2 errors in tenant-a/edge: no file was changed
+    2 errors in tenant-a/edge: no files written
     ");
 }
 
@@ -572,7 +572,7 @@ fn a_warning_names_the_secret_without_the_key() {
         &message,
         &[
             "warning[SIP0341]",
-            "Secrets that do not have it",
+            "Secrets that lack it",
             "(the Secret)",
             "it has `nmstate`",
         ],

@@ -16,7 +16,7 @@ fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
 
     assert_eq!(
         (run.stdout.as_str(), run.stderr.as_str()),
-        ("", "nothing is wrong\n")
+        ("", "no findings\n")
     );
     assert!(repo.on_disk("") == before);
 }
@@ -43,7 +43,7 @@ fn findings_show_the_lines_to_mend() {
        |             ^
       help: paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`
     ");
-    insta::assert_snapshot!(run.stderr, @"2 errors; `sipgen explain SIP0209` says more");
+    insta::assert_snapshot!(run.stderr, @"2 errors; run `sipgen explain SIP0209` for details");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn strict_makes_errors_of_warnings() {
     assert_says(&lenient.stdout, &["warning[SIP0308]: "]);
     assert_says(
         &lenient.stderr,
-        &["1 warning; `sipgen explain SIP0308` says more"],
+        &["1 warning; run `sipgen explain SIP0308` for details"],
     );
     assert_says(&strict.stdout, &["error[SIP0308]: "]);
     assert_says(&strict.stderr, &["1 error; "]);
@@ -148,7 +148,7 @@ fn a_warning_is_ignored_where_the_settings_say_so_and_why() {
 
     assert_eq!(
         (run.stdout.as_str(), run.stderr.as_str()),
-        ("", "nothing is wrong (1 warning muted)\n")
+        ("", "no findings (1 warning muted)\n")
     );
     assert_eq!(json(&repo, &[])["muted"], 1);
     assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0308"));
@@ -160,13 +160,13 @@ fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
         (
             "{code: SIP0501, reason: x}",
             &[
-                "SIP0501 is an error, and only warnings can be ignored",
+                "SIP0501 is an error; only warnings can be ignored",
                 "sipgen.yaml:3:12",
             ][..],
         ),
         (
             "{code: SIP0308, reason: \"\"}",
-            &["nothing says why SIP0308 is ignored", "sipgen.yaml:3:29"],
+            &["`reason` for ignoring SIP0308 is empty", "sipgen.yaml:3:29"],
         ),
         (
             "{code: SIP0308}",

@@ -1,4 +1,4 @@
-//! What the generators of a kustomization make.
+//! ConfigMaps and Secrets of a kustomization's generators.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use super::object::{Behavior, Object, scalar_text, text_at};
 use crate::api::kustomization::{Generator, GeneratorOptions, unquoted};
 use crate::finding::{Given, Origin, Place, Step};
 
-/// The length of the lines in which kustomize writes base64.
+/// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
 
-/// What a generator makes.
+/// The kind of a generated object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum GeneratedKind {
     ConfigMap,
     Secret,
 }
 
-/// The options of a generator, joined with those of its kustomization.
+/// A generator's options, merged with `generatorOptions`.
 #[derive(Default)]
 struct Options {
     labels: BTreeMap<String, String>,
@@ -32,10 +32,10 @@ struct Options {
     is_immutable: bool,
 }
 
-/// Makes the object of a generator; `read` reads a file by its path from the kustomization.
+/// Builds a generator's object. `read` reads a file by its path from the kustomization.
 pub(super) fn object(
     origin: &Origin,
-    made: Made,
+    made: GeneratedKind,
     generator: &Generator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Option<Vec<u8>>,
@@ -46,7 +46,7 @@ pub(super) fn object(
         .as_deref()
         .filter(|name| !name.is_empty())
         .ok_or_else(|| refused("has no name"))?;
-    let kind = if made == Made::Secret {
+    let kind = if made == GeneratedKind::Secret {
         "Secret"
     } else {
         "ConfigMap"
@@ -78,7 +78,7 @@ pub(super) fn object(
         (text("kind"), text(kind)),
         (text("metadata"), Value::Mapping(metadata)),
     ]);
-    if made == Made::Secret {
+    if made == GeneratedKind::Secret {
         let of_type = generator
             .secret_type
             .as_deref()
@@ -88,12 +88,12 @@ pub(super) fn object(
     }
     for (key, value) in pairs(generator, read)? {
         let (field, value) = match (made, String::from_utf8(value)) {
-            (Made::Secret, value) => (
+            (GeneratedKind::Secret, value) => (
                 "data",
                 base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)),
             ),
-            (Made::ConfigMap, Ok(value)) => ("data", value),
-            (Made::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
+            (GeneratedKind::ConfigMap, Ok(value)) => ("data", value),
+            (GeneratedKind::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
         };
         let data = object
             .entry(text(field))
@@ -118,7 +118,7 @@ pub(super) fn object(
 }
 
 impl Options {
-    /// The options of a generator, and of all generators of its kustomization where it has none.
+    /// Merges the options of a generator with those of its kustomization.
     fn of(generator: &Generator, global: Option<&GeneratorOptions>) -> Self {
         let mut options = Options::default();
         for given in [global, generator.options.as_ref()].into_iter().flatten() {
@@ -133,7 +133,7 @@ impl Options {
     }
 }
 
-/// The keys of a generator with their values.
+/// Returns the keys and values of a generator.
 fn pairs(
     generator: &Generator,
     read: impl Fn(&str) -> Option<Vec<u8>>,
@@ -163,7 +163,7 @@ fn pairs(
     for literal in generator.literals.iter().flatten() {
         let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = split.ok_or_else(|| {
-            NotBuilt::Refused("a literal of a generator is no `key=text`".to_owned())
+            NotBuilt::Refused("a literal of a generator must have the form `key=value`".to_owned())
         })?;
         pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
@@ -180,7 +180,7 @@ fn pairs(
     Ok(pairs)
 }
 
-/// Text in base64 as kustomize writes it: in lines, where there is more than one.
+/// Encodes base64 as kustomize does: in lines, if there is more than one.
 fn base64(content: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(content);
     if encoded.len() < LINE {
@@ -197,7 +197,7 @@ fn base64(content: &[u8]) -> String {
     lines
 }
 
-/// Lets a generated object take the place of one that is there already, as its behavior says.
+/// Merges a generated object into an existing one, or replaces its data, as the behavior requires.
 pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, place: &Place) {
     let taken = |object: &Mapping, field: &str| -> Mapping {
         let found = if matches!(field, "labels" | "annotations") {
@@ -215,7 +215,7 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
     let joined = |field: &str| -> Mapping {
         let mut joined = taken(&old.value, field);
         joined.extend(taken(&new.value, field));
-        // Whatever they were before, they are texts now.
+        // Values become strings, whatever type they had.
         joined
             .values_mut()
             .for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
@@ -249,8 +249,9 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
         new.value.insert(Value::from(field), Value::Mapping(pairs));
     }
     old.value = new.value;
-    // One that did not get a hash by itself, gets none by what is merged into it.
+    // A merged object keeps its name suffix hash only if both generators ask for one.
     old.needs_hash &= new.needs_hash;
+    // Later messages about these fields point at the generator.
     for field in ["data", "binaryData", "stringData", "type"] {
         let route = vec![Step::from(field)];
         old.note(Given {
@@ -262,7 +263,7 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
     }
 }
 
-/// The hash that an object's name gets behind it.
+/// Returns the hash suffix of an object's name.
 pub(super) fn hash(object: &Object) -> String {
     let json = |value: Option<&Value>| {
         value
@@ -272,7 +273,7 @@ pub(super) fn hash(object: &Object) -> String {
     let kind = object.kind();
     let mut hashed = BTreeMap::from([
         ("kind", serde_json::Value::from(kind.as_str())),
-        // kustomize asks for the field `metadata/name`, which no object has.
+        // kustomize reads a field named `metadata/name`, which no object has.
         ("name", serde_json::Value::from("")),
         ("data", json(object.value.get("data"))),
     ]);
@@ -294,13 +295,14 @@ pub(super) fn hash(object: &Object) -> String {
         hashed.insert("type", serde_json::Value::from(of_type));
     }
     let text = serde_json::to_string(&hashed).unwrap_or_default();
-    // Go writes these in JSON by their numbers.
+    // Go's `encoding/json` escapes these characters.
     let by_number = |c: char| match c {
         '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
         other => other.to_string(),
     };
     let text: String = text.chars().map(by_number).collect();
     let digest = Sha256::digest(text.as_bytes());
+    // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
     let digits: String = digest
         .iter()
         .take(5)

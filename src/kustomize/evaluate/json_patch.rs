@@ -1,11 +1,10 @@
-//! JSON patches (RFC 6902), with the leniencies of the library that kustomize applies them by.
+//! JSON patches (RFC 6902), as lenient as the library that kustomize uses.
 
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
 use crate::finding::Step;
 
-/// One operation.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Operation {
     #[serde(default)]
@@ -18,11 +17,11 @@ pub(super) struct Operation {
     value: Value,
 }
 
-/// Applies an operation; the route is that of what it sets, with whether it replaces another value.
+/// Applies an operation. Returns the route that it sets, and whether it replaces another value.
 ///
 /// # Errors
 ///
-/// Why it does not apply.
+/// Returns why the operation does not apply.
 pub(super) fn apply(
     object: &mut Value,
     operation: &Operation,
@@ -33,7 +32,7 @@ pub(super) fn apply(
         from,
         value,
     } = operation;
-    let missing = |path: &str| format!("the path `{path}` is not there");
+    let missing = |path: &str| format!("missing path `{path}`");
     match op.as_str() {
         "add" => add(object, path, value.clone()).map(Some),
         "remove" => {
@@ -48,7 +47,7 @@ pub(super) fn apply(
         "replace" => {
             let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
             let had = match container {
-                // A key that is not there is added.
+                // Replacing a missing key adds it.
                 Value::Mapping(mapping) => {
                     mapping.insert(Value::from(key), value.clone()).is_some()
                 }
@@ -82,11 +81,11 @@ pub(super) fn apply(
                 Err(format!("the test of `{path}` fails"))
             }
         }
-        other => Err(format!("the operation `{other}` is unknown")),
+        other => Err(format!("unknown operation `{other}`")),
     }
 }
 
-/// The parts of a path, without their escapes.
+/// Returns the unescaped parts of a path.
 fn parts(path: &str) -> Vec<String> {
     path.split('/')
         .skip(1)
@@ -99,7 +98,7 @@ fn route(path: &str) -> Vec<Step> {
     parts(path).into_iter().map(step).collect()
 }
 
-/// The collection that holds the last part of a path, and that part.
+/// Returns the collection at the end of a path, and the path's last part.
 fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
     let mut parts = parts(path);
     let key = parts.pop()?;
@@ -113,7 +112,7 @@ fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)
     (container.is_mapping() || container.is_sequence()).then_some((container, key))
 }
 
-/// An index into a list; those below zero count from its end.
+/// Parses a list index. Negative ones count from the end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: isize = key.parse().ok()?;
     let index = if index < 0 {
@@ -130,7 +129,7 @@ fn element<'a>(list: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     items.get_mut(index)
 }
 
-/// The value under a key: nothing at all under one that is missing in a mapping, as the library has it.
+/// Returns the value of a key. A missing key of a mapping gives null, as in kustomize's library.
 fn get(container: &mut Value, key: &str) -> Option<Value> {
     match container {
         Value::Mapping(mapping) => Some(mapping.get(key).cloned().unwrap_or_default()),
@@ -150,7 +149,7 @@ fn remove(container: &mut Value, key: &str) -> Option<Value> {
 }
 
 fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool), String> {
-    let missing = || format!("the path `{path}` is not there");
+    let missing = || format!("missing path `{path}`");
     let (container, key) = find(object, path).ok_or_else(missing)?;
     let mut route = route(path);
     let had = match container {
@@ -163,7 +162,7 @@ fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool)
             };
             let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
             items.insert(at, value);
-            // Everything behind it has moved: the list is the patch's.
+            // Later items have moved, so the whole list counts as set by the patch.
             route.pop();
             true
         }
@@ -172,7 +171,7 @@ fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool)
     Ok((route, had))
 }
 
-/// The operations of a patch's text, if that is what it is: a list.
+/// Parses the operations of a JSON patch. Returns `None` if the text is not a list.
 pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>> {
     let items = value.as_sequence()?;
     let read = |item: &Value| {
@@ -181,7 +180,7 @@ pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>
     Some(items.iter().map(read).collect())
 }
 
-/// The object as a value, and back.
+/// Applies a change to the object as a value.
 pub(super) fn as_value(
     object: Mapping,
     change: impl FnOnce(&mut Value) -> Result<(), String>,
@@ -190,7 +189,7 @@ pub(super) fn as_value(
     change(&mut value)?;
     match value {
         Value::Mapping(mapping) => Ok(mapping),
-        _ => Err("nothing is left of the object".to_owned()),
+        _ => Err("the patch removes the whole object".to_owned()),
     }
 }
 

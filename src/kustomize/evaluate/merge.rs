@@ -1,27 +1,27 @@
-//! Strategic merge patches, as kustomize applies them to kinds whose schema it does not know: mappings are merged, and
-//! everything else is replaced.
+//! Strategic merge patches for kinds without a schema in kustomize: mappings are merged, other
+//! values are replaced.
 
 use yaml_serde::{Mapping, Value};
 
 use crate::finding::Step;
 
-/// The key of a patch that says what else to do than to merge.
+/// Key that selects a patch strategy other than merging.
 const DIRECTIVE: &str = "$patch";
 
-/// Told of each value that a patch sets, by its route, and whether it replaces another one.
-pub(super) type Noted<'a> = &'a mut dyn FnMut(&[Step], bool);
+/// Callback for each value that a patch sets: its route, and whether it replaces another value.
+pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[Step], bool);
 
-/// Merges a patch into an object; nothing is left of an object that the patch deletes.
+/// Merges a patch into an object. Returns `None` if the patch deletes the object.
 ///
 /// # Errors
 ///
-/// Why kustomize refuses it.
+/// Returns why kustomize refuses the patch.
 pub(super) fn merge(
     object: Mapping,
     patch: &Mapping,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Mapping>, String> {
-    let merged = merge_mapping(object, patch, &mut Vec::new(), noted)?;
+    let merged = merge_mapping(object, patch, &mut Vec::new(), on_set)?;
     Ok(merged.map(|merged| match merged {
         Value::Mapping(mapping) => mapping,
         _ => Mapping::new(),
@@ -32,16 +32,16 @@ fn merge_mapping(
     mut object: Mapping,
     patch: &Mapping,
     route: &mut Vec<Step>,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(None),
         Some("replace") => {
-            noted(route, true);
+            on_set(route, true);
             return added(patch);
         }
         Some("merge") | None => {}
-        Some(other) => return Err(format!("the patch strategy `{other}` is unknown")),
+        Some(other) => return Err(format!("unknown patch strategy `{other}`")),
     }
     for (key, new) in patch {
         let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
@@ -49,7 +49,7 @@ fn merge_mapping(
         };
         route.push(Step::from(name));
         let old = object.get_mut(name).map(std::mem::take);
-        match merge_value(old, new, route, noted)? {
+        match merge_value(old, new, route, on_set)? {
             Some(value) => {
                 object.insert(key.clone(), value);
             }
@@ -62,30 +62,31 @@ fn merge_mapping(
     Ok(Some(Value::Mapping(object)))
 }
 
-/// The value that a field has after a patch with a value for it.
+/// Returns a field's value after the patch, or `None` if the field is removed.
 fn merge_value(
     old: Option<Value>,
     new: &Value,
     route: &mut Vec<Step>,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match (old, new) {
+        // Null removes the field.
         (_, Value::Null) => {
-            noted(route, true);
+            on_set(route, true);
             Ok(None)
         }
         (None | Some(Value::Null), Value::Mapping(new)) => {
-            noted(route, false);
+            on_set(route, false);
             added(new)
         }
         (None | Some(Value::Null), new) => {
-            noted(route, false);
+            on_set(route, false);
             Ok(Some(new.clone()))
         }
-        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, noted),
+        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, on_set),
         (Some(old), new) if shape(&old) == shape(new) => {
             if old != *new {
-                noted(route, true);
+                on_set(route, true);
             }
             Ok(Some(new.clone()))
         }
@@ -104,12 +105,12 @@ fn merge_value(
     }
 }
 
-/// A mapping of a patch as it is where there is nothing to merge it with: without directives, and without null.
+/// Returns a patch mapping that has no counterpart to merge with: without directives and nulls.
 fn added(patch: &Mapping) -> Result<Option<Value>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(None),
         Some("merge" | "replace") | None => {}
-        Some(other) => return Err(format!("the patch strategy `{other}` is unknown")),
+        Some(other) => return Err(format!("unknown patch strategy `{other}`")),
     }
     let mut mapping = Mapping::new();
     for (key, value) in patch {
@@ -126,7 +127,7 @@ fn added(patch: &Mapping) -> Result<Option<Value>, String> {
     Ok(Some(Value::Mapping(mapping)))
 }
 
-/// What may not be merged with anything else.
+/// Returns the shape of a value. Values of different shapes cannot be merged.
 fn shape(value: &Value) -> &'static str {
     match value {
         Value::Mapping(_) => "a mapping",

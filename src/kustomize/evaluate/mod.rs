@@ -1,15 +1,15 @@
-//! What builds make of the objects of their files: the values that an agent applies.
+//! Evaluation of builds in memory: the objects that an agent applies.
 //!
-//! kustomize itself takes minutes for the hosts of a fleet. This does the same in memory, for builds whose
-//! kustomizations change more than namespaces, and only for what those reach. The steps and their order are those of
-//! kustomize 5.8, whose builds the tests hold this against.
+//! kustomize takes minutes for the hosts of a fleet. This evaluates only the files below
+//! kustomizations that change more than namespaces. Steps and their order are those of kustomize
+//! 5.8, and tests compare the results with it.
 //!
-//! * `object`: an object on its way, and its ids.
-//! * `patches`: which objects a patch is for, and its application; `merge` and `json_patch` are the two forms,
-//!   `selector` their targets.
-//! * `replacement`: values that are copied from object to object.
-//! * `generated`: what generators make.
-//! * `variables`: those that Flux replaces in the end.
+//! - `object`: an object during a build, and its ids
+//! - `patches`: patches; `merge` and `json_patch` apply the two forms, `selector` matches their
+//!   targets
+//! - `replacement`: values copied from object to object
+//! - `generated`: generated ConfigMaps and Secrets
+//! - `variables`: Flux's post-build substitution
 
 mod generated;
 mod json_patch;
@@ -31,45 +31,45 @@ use super::{Builds, Node, Reach, join};
 use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
 use crate::load::{Document, Files, objects};
-use generated::Made;
+use generated::GeneratedKind;
 use object::{Behavior, Object};
 use replacement::Replacement;
 pub(crate) use variables::Variables;
 
-/// How deep kustomizations may lie in each other, and how many objects a build may have on its way, before it is taken
-/// for one that nobody builds.
-const DEEPEST: usize = 100;
-const MOST_STEPS: usize = 2_000_000;
+/// Limits on nested kustomizations and on objects handled per build. A build beyond them is left to
+/// kustomize.
+const MAX_DEPTH: usize = 100;
+const MAX_STEPS: usize = 2_000_000;
 
-/// What builds make of some files.
+/// The result of evaluating builds.
 #[derive(Debug, Default)]
 pub(crate) struct Evaluated {
-    /// The documents as builds deliver them, by file in the order in which they stand there.
+    /// Documents as builds deliver them, per file in file order.
     pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<AsDelivered>>,
-    /// The documents that were read for that, delivered or not, each with the roots whose builds were evaluated.
+    /// Documents that were read, delivered or not, each with the roots that were evaluated.
     pub(crate) read: HashMap<Origin, Vec<usize>>,
-    /// The roots whose builds are not known.
+    /// Roots whose builds could not be evaluated.
     pub(crate) unknown: HashSet<usize>,
-    /// The Secrets that builds give other names.
+    /// Secrets that builds rename.
     pub(crate) renamed: Vec<Renaming>,
-    /// What kustomize would refuse, and what is left to it.
+    /// Builds that kustomize would refuse, and builds that are left to kustomize.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// A Secret that a build gives another name.
+/// A Secret that a build renames.
 #[derive(Debug)]
 pub(crate) struct Renaming {
-    /// The root whose build it is.
+    /// Root of the build.
     pub(crate) root: usize,
-    /// Its name in its file, or where it is generated.
+    /// Name in its file or generator.
     pub(crate) from: String,
-    /// Its name in the end.
+    /// Name in the build.
     pub(crate) to: String,
-    /// Where the name comes from.
+    /// Place that sets the new name.
     pub(crate) place: Place,
 }
 
-/// A document as builds deliver it.
+/// A document as a build delivers it.
 #[derive(Debug)]
 pub(crate) struct AsDelivered {
     origin: Origin,
@@ -77,34 +77,34 @@ pub(crate) struct AsDelivered {
     text: Arc<str>,
 }
 
-/// The files that an evaluation is for.
+/// The files to evaluate.
 pub(crate) struct Wanted<'a> {
-    /// The files with objects that concern us.
+    /// Files with objects that sipgen reads.
     pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
-    /// Those of them for which a build that cannot be evaluated is an error.
+    /// Files among them for which a failed evaluation is an error.
     pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
-    /// The directory of our own components, which are not among the builds.
+    /// Output directory. Its components are not part of the evaluated builds.
     pub(crate) output: &'a Utf8Path,
-    /// The variables that Flux replaces in the builds of directories.
+    /// Flux's substitution variables, by the directory that Flux builds.
     pub(crate) variables: &'a BTreeMap<Utf8PathBuf, Variables>,
 }
 
-/// Why there is no build in memory.
+/// The reason why a build has no result in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotBuilt {
-    /// kustomize fails, too.
-    #[error("kustomize refuses it: {0}")]
+    /// kustomize fails as well.
+    #[error("`kustomize build` fails: {0}")]
     Refused(String),
-    /// Only kustomize can do it.
-    #[error("it is left to kustomize: {0}")]
+    /// Only kustomize can build it.
+    #[error("only kustomize can build it: {0}")]
     Beyond(String),
 }
 
-/// A problem with the place that it is about.
+/// A failed build, with the place of the cause.
 struct Failure {
     problem: NotBuilt,
     place: Box<Place>,
-    /// Whether another finding says it already.
+    /// Set if another finding reports it already.
     is_known: bool,
 }
 
@@ -133,7 +133,7 @@ impl Renaming {
 }
 
 impl AsDelivered {
-    /// The document, to be read like any other.
+    /// Returns the document, to be decoded like any other.
     pub(crate) fn document(&self) -> Document<'_> {
         let text = self.text.get(self.origin.range()).unwrap_or_default();
         Document::of_value(
@@ -145,7 +145,7 @@ impl AsDelivered {
 }
 
 impl Kustomization {
-    /// Whether it does more to objects than to give them a namespace.
+    /// Returns whether it changes objects by more than a namespace.
     fn changes_objects(&self) -> bool {
         let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let is_map =
@@ -169,7 +169,7 @@ impl Kustomization {
 }
 
 impl Builds {
-    /// Works out what builds make of the wanted files, where they do more than to give a namespace.
+    /// Evaluates the builds of the wanted files that change more than namespaces.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &Wanted<'_>) -> Evaluated {
         let touched = self.touched(wanted);
         let concerned: HashSet<&Utf8PathBuf> = touched
@@ -197,12 +197,13 @@ impl Builds {
             })
             .copied()
             .collect();
-        let read = |file: &&Utf8PathBuf| Some(((*file).clone(), Read::new(repo, file)?));
-        let read: HashMap<Utf8PathBuf, Read> = files.par_iter().filter_map(read).collect();
+        let read = |file: &&Utf8PathBuf| Some(((*file).clone(), ParsedFile::new(repo, file)?));
+        // Files are parsed once, even if several roots build them.
+        let read: HashMap<Utf8PathBuf, ParsedFile> = files.par_iter().filter_map(read).collect();
         let mut evaluated = Evaluated::default();
         let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
         for root in roots {
-            let mut run = Run {
+            let mut run = Evaluation {
                 builds: self,
                 repo,
                 wanted,
@@ -243,6 +244,7 @@ impl Builds {
                 if !wanted.files.contains(&object.origin.file) {
                     continue;
                 }
+                // Roots that deliver equal objects share one document.
                 let others = objects.entry(object.origin.clone()).or_default();
                 match others
                     .iter_mut()
@@ -291,15 +293,15 @@ impl Builds {
                     text,
                 });
         }
-        evaluated.findings = distinct(evaluated.findings);
+        evaluated.findings = deduplicated(evaluated.findings);
         evaluated
     }
 
-    /// What a build of a root has, in no particular order: the objects that `kustomize build` would print.
+    /// Returns the objects that `kustomize build` of a root would print, in no particular order.
     ///
     /// # Errors
     ///
-    /// Why kustomize would fail, or why only kustomize knows.
+    /// Returns why kustomize would fail, or why only kustomize can build it.
     pub fn built(&self, repo: &Files, root: usize) -> Result<Vec<Value>, NotBuilt> {
         let is_of_root = |reaches: &[Reach]| reaches.iter().any(|reach| reach.root == root);
         let files: HashSet<&Utf8PathBuf> = self
@@ -310,7 +312,7 @@ impl Builds {
             .collect();
         let read = files
             .iter()
-            .filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?)))
+            .filter_map(|file| Some(((*file).clone(), ParsedFile::new(repo, file)?)))
             .collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
         let none = BTreeMap::new();
@@ -320,7 +322,7 @@ impl Builds {
             output: Utf8Path::new("overlays"),
             variables: &none,
         };
-        let mut run = Run {
+        let mut run = Evaluation {
             builds: self,
             repo,
             wanted: &wanted,
@@ -338,7 +340,7 @@ impl Builds {
             .collect())
     }
 
-    /// Finds the files on which a kustomization acts by more than a namespace.
+    /// Returns the files that a kustomization changes by more than a namespace.
     fn touched(&self, wanted: &Wanted<'_>) -> Touched<'_> {
         let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
         for (directory, node) in &self.nodes {
@@ -346,7 +348,8 @@ impl Builds {
                 listing.entry(listed).or_default().push(directory);
             }
         }
-        // What lists a component is changed by it; so is what lists a directory that is no component by remote ones.
+        // A component changes the kustomizations that list it. A path outside the repo may be a
+        // remote component.
         let changes = |(directory, node): &(&Utf8PathBuf, &Node)| {
             let is_foreign = |path: &String| {
                 let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
@@ -414,29 +417,29 @@ impl Builds {
         (!is_known).then(|| match problem {
             NotBuilt::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
-                    format!("see what `kustomize build {directory}` says; nothing of it is applied until it builds"),
+                    format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
                 )
             }
             NotBuilt::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
-                format!("only kustomize knows what the hosts and requests of {} become: {why}", root.file),
+                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
             )
             .at(*place)
             .help(format!(
-                "let sipgen run kustomize for it, by an entry `- kustomization: {directory}` among `sources`"
+                "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
             )),
         })
     }
 }
 
-/// The files on which kustomizations act, and those of each root.
+/// The files that kustomizations change, in total and per root.
 struct Touched<'a> {
     files: HashSet<&'a Utf8PathBuf>,
     below: HashMap<&'a Utf8Path, Vec<&'a Utf8PathBuf>>,
 }
 
-/// Each finding once: roots that share a kustomization fail by the same one.
-fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
+/// Removes duplicates: roots that share a kustomization fail for the same reason.
+fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
         if !kept
@@ -450,14 +453,14 @@ fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// A file with its objects.
-struct Read {
+struct ParsedFile {
     text: Arc<str>,
     documents: Vec<(Origin, Mapping)>,
-    /// Whether there may be more in it than those.
+    /// Set if the file has content that could not be parsed into objects.
     is_partial: bool,
 }
 
-impl Read {
+impl ParsedFile {
     fn new(repo: &Files, file: &Utf8Path) -> Option<Self> {
         let text: Arc<str> = Arc::from(repo.text(file)?);
         let mut documents = Vec::new();
@@ -471,7 +474,7 @@ impl Read {
                 _ => is_partial = true,
             }
         }
-        Some(Read {
+        Some(ParsedFile {
             text,
             documents,
             is_partial,
@@ -480,29 +483,30 @@ impl Read {
 }
 
 /// The evaluation of one build.
-struct Run<'a> {
+struct Evaluation<'a> {
     builds: &'a Builds,
     repo: &'a Files,
     wanted: &'a Wanted<'a>,
     touched: &'a HashSet<&'a Utf8PathBuf>,
-    read: &'a HashMap<Utf8PathBuf, Read>,
+    read: &'a HashMap<Utf8PathBuf, ParsedFile>,
     steps: usize,
-    /// The directories around the one that is built.
+    /// Directories on the path to the one that is being built.
     inside: Vec<Utf8PathBuf>,
 }
 
-/// The objects of a build so far.
+/// The accumulated objects of a build.
 #[derive(Default)]
 struct Objects {
     list: Vec<Object>,
-    /// Whether there are more that are not known here.
+    /// Set if the real build has more objects, which are unknown here.
     are_partial: bool,
 }
 
-impl Run<'_> {
-    /// What a build of a directory has in the end.
+impl Evaluation<'_> {
+    /// Builds a directory and returns its final objects.
     fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
         let mut objects = self.accumulate(directory, Objects::default())?.list;
+        // Hash suffixes come last, because patches and replacements may change the hashed data.
         for object in objects.iter_mut().filter(|object| object.needs_hash) {
             let name = format!("{}-{}", object.name(), generated::hash(object));
             object.keep_id();
@@ -514,6 +518,7 @@ impl Run<'_> {
                 .iter_mut()
                 .for_each(|object| variables.replace_in(object));
         }
+        // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
             let local = object.text(&[
                 "metadata",
@@ -525,7 +530,8 @@ impl Run<'_> {
         Ok(objects)
     }
 
-    /// Adds what a kustomization has to what there is by then, which is something for a component only, and changes it.
+    /// Adds a kustomization's objects to the accumulated ones, and transforms them. Only a
+    /// component starts with a non-empty accumulation.
     fn accumulate(
         &mut self,
         directory: &Utf8PathBuf,
@@ -535,10 +541,11 @@ impl Run<'_> {
             return Ok(objects);
         };
         self.inside.push(directory.clone());
-        if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
+        // A cycle is reported by `Builds::new`.
+        if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
+        {
             let place = Place::File(node.file.clone());
-            let problem =
-                NotBuilt::Beyond("its kustomizations lie too deep in each other".to_owned());
+            let problem = NotBuilt::Beyond("its kustomizations are nested too deeply".to_owned());
             return Err(Failure {
                 is_known: true,
                 ..Failure::at(&place)(problem)
@@ -563,25 +570,25 @@ impl Run<'_> {
             };
             if let Some(resource) = self.builds.nodes.get(path) {
                 if resource.is_component() {
-                    let why = format!("{path} is a component, and is listed among the resources");
+                    let why = format!("`{path}` is a component, but is listed in `resources`");
                     return Err(Failure::at(&place())(NotBuilt::Refused(why)));
                 }
                 let more = self.accumulate(path, Objects::default())?;
                 self.append(&mut objects, more);
             } else if self.touched.contains(path) {
-                let more = self.of_file(path);
+                let more = self.objects_in_file(path);
                 self.append(&mut objects, more);
             } else {
                 objects.are_partial |= path.starts_with(self.wanted.output);
             }
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 return Err(Failure::at(&place())(NotBuilt::Beyond(
                     "it has too many objects".to_owned(),
                 )));
             }
         }
-        // Once for all: a list of thousands of files would be quadratic.
-        self.distinct(&objects)?;
+        // Checked once for the whole list, because a check per file would be quadratic.
+        self.check_unique(&objects)?;
         self.generate(node, directory, &mut objects)?;
         for entry in kustomization.components.iter().flatten() {
             let Some(path) =
@@ -593,10 +600,10 @@ impl Run<'_> {
                     objects.note_level(directory);
                 } else {
                     let place = node.origin.at(["components"]);
-                    self.leave(
+                    self.leave_to_kustomize(
                         &objects,
                         &place,
-                        format!("the component {entry} is not in the repo"),
+                        format!("the component `{entry}` is not in the repo"),
                     )?;
                     objects.are_partial = true;
                 }
@@ -610,8 +617,7 @@ impl Run<'_> {
         Ok(objects)
     }
 
-    /// The objects of a file.
-    fn of_file(&self, file: &Utf8PathBuf) -> Objects {
+    fn objects_in_file(&self, file: &Utf8PathBuf) -> Objects {
         let Some(read) = self.read.get(file) else {
             return Objects {
                 list: Vec::new(),
@@ -629,23 +635,22 @@ impl Run<'_> {
         }
     }
 
-    /// Adds objects to others.
     fn append(&mut self, objects: &mut Objects, more: Objects) {
         self.steps += more.list.len() + 1;
         objects.are_partial |= more.are_partial;
         objects.list.extend(more.list);
     }
 
-    /// Refuses a build that has an object twice.
-    fn distinct(&self, objects: &Objects) -> Result<(), Failure> {
+    /// Refuses duplicate ids.
+    fn check_unique(&self, objects: &Objects) -> Result<(), Failure> {
         let mut seen = HashSet::with_capacity(objects.list.len());
         for object in &objects.list {
             let id = object.id();
             let shown = id.shown();
             if !seen.insert(id) {
-                let problem = NotBuilt::Refused(format!("it has the {shown} twice"));
+                let problem = NotBuilt::Refused(format!("duplicate {shown}"));
                 let failure = Failure::at(&object.origin.start())(problem);
-                // Two hosts or requests of one name are a finding of their own.
+                // Duplicate hosts and requests have a finding of their own.
                 return Err(Failure {
                     is_known: self.wanted.vital.contains(&object.origin.file),
                     ..failure
@@ -655,8 +660,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Leaves to kustomize what is done here to objects that matter.
-    fn leave(&self, objects: &Objects, place: &Place, why: String) -> Result<(), Failure> {
+    /// Leaves the build to kustomize if it has objects that matter here.
+    fn leave_to_kustomize(
+        &self,
+        objects: &Objects,
+        place: &Place,
+        why: String,
+    ) -> Result<(), Failure> {
         let matters = objects
             .list
             .iter()
@@ -668,7 +678,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds what the generators of a kustomization make.
+    /// Adds the objects of a kustomization's generators.
     fn generate(
         &mut self,
         node: &Node,
@@ -679,12 +689,12 @@ impl Run<'_> {
         let lists = [
             (
                 "configMapGenerator",
-                Made::ConfigMap,
+                GeneratedKind::ConfigMap,
                 &kustomization.config_map_generator,
             ),
             (
                 "secretGenerator",
-                Made::Secret,
+                GeneratedKind::Secret,
                 &kustomization.secret_generator,
             ),
         ];
@@ -696,7 +706,7 @@ impl Run<'_> {
                 let object = generated::object(&node.origin, made, generator, global, read);
                 let new = match object {
                     Ok(new) => new,
-                    // Without its files, nothing is known of it but that it is there.
+                    // Without its files, only the object's existence is known.
                     Err(NotBuilt::Beyond(_)) => {
                         objects.are_partial = true;
                         continue;
@@ -714,13 +724,14 @@ impl Run<'_> {
                     (Some(old), None, Behavior::Merge | Behavior::Replace) => {
                         generated::absorb(old, new, behavior, &place);
                     }
+                    // The object may be among the unknown ones.
                     (None, ..) if objects.are_partial => {}
                     (None, ..) => {
-                        let why = format!("there is no {} to {behavior}", id.shown());
+                        let why = format!("the {} to {behavior} is missing", id.shown());
                         return Err(Failure::at(&place)(NotBuilt::Refused(why)));
                     }
                     (Some(_), ..) => {
-                        let why = format!("the {} is there already", id.shown());
+                        let why = format!("the {} exists already", id.shown());
                         return Err(Failure::at(&place)(NotBuilt::Refused(why)));
                     }
                 }
@@ -729,7 +740,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Changes the objects as a kustomization says, in the order in which kustomize does.
+    /// Transforms the objects in kustomize's order.
     fn transform(
         &self,
         node: &Node,
@@ -742,10 +753,10 @@ impl Run<'_> {
             .as_ref()
             .is_some_and(|openapi| openapi.contains_key("path"))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["openapi"]),
-                "merges patches by a schema of its own".to_owned(),
+                "`openapi` sets a custom schema for merge patches".to_owned(),
             )?;
         }
         if let Some(path) = kustomization
@@ -754,16 +765,17 @@ impl Run<'_> {
             .flatten()
             .find(|path| !self.names_references(directory, path))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["configurations"]),
-                format!("{path} says which fields are changed"),
+                format!("`{path}` configures which fields transformers change"),
             )?;
         }
+        // The order of kustomize's built-in transformers.
         self.apply_merge_patches(node, directory, objects)?;
         self.apply_patches(node, directory, objects)?;
         set_namespace(node, objects);
-        self.distinct(objects)?;
+        self.check_unique(objects)?;
         set_affixes(node, objects);
         self.set_labels(node, objects)?;
         let annotations = kustomization.common_annotations.iter().flatten();
@@ -777,13 +789,14 @@ impl Run<'_> {
         self.apply_json_patches(node, directory, objects)?;
         self.replace(node, directory, objects)?;
         if has(&kustomization.transformers) {
-            let why = format!("the `transformers` of {} may change anything", node.file);
-            self.leave(objects, &node.origin.at(["transformers"]), why)?;
+            let why = format!("the `transformers` of `{}` may change anything", node.file);
+            self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
         }
-        self.distinct(objects)
+        self.check_unique(objects)
     }
 
-    /// Whether a file of `configurations` says no more than which fields refer to names, images and replicas.
+    /// Returns whether a file of `configurations` only lists fields with name references, images or
+    /// replicas.
     fn names_references(&self, directory: &Utf8Path, path: &str) -> bool {
         let text = join(directory, path).and_then(|path| self.repo.text(&path));
         let fields = text.and_then(|text| yaml_serde::from_str::<Mapping>(&text).ok());
@@ -809,7 +822,7 @@ impl Run<'_> {
             vec![Step::from("commonLabels")],
             kustomization.common_labels.as_ref(),
         );
-        // Selectors get them, too, where that is asked for: those of kinds that nobody reads here.
+        // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
         for (route, pairs) in lists.chain([common]) {
             for (name, value) in pairs
                 .into_iter()
@@ -831,10 +844,10 @@ impl Run<'_> {
             .flatten()
             .any(|labels| has(&labels.fields))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["labels"]),
-                "its labels are set in more fields".to_owned(),
+                "its labels have custom `fields`".to_owned(),
             )?;
         }
         Ok(())
@@ -858,7 +871,7 @@ impl Run<'_> {
                     Some(replacement @ Value::Mapping(_)) => vec![replacement],
                     _ => {
                         return Err(failed(NotBuilt::Refused(format!(
-                            "{path} has no replacements"
+                            "`{path}` has no replacements"
                         ))));
                     }
                 };
@@ -890,7 +903,7 @@ impl Run<'_> {
     }
 }
 
-/// Gives all objects that can be in one the namespace.
+/// Sets the namespace of all namespaced objects.
 fn set_namespace(node: &Node, objects: &mut Objects) {
     let Some(namespace) = node
         .kustomization
@@ -912,7 +925,7 @@ fn set_namespace(node: &Node, objects: &mut Objects) {
     }
 }
 
-/// Gives all names a prefix and a suffix.
+/// Adds the name prefix and suffix to all names.
 fn set_affixes(node: &Node, objects: &mut Objects) {
     let own = &node.kustomization;
     let affixes = [
@@ -931,6 +944,7 @@ fn set_affixes(node: &Node, objects: &mut Objects) {
                 "CustomResourceDefinition" | "Namespace"
             ) || first.kind == "APIService"
                 && first.group == "apiregistration.k8s.io";
+            // kustomize exempts these kinds from prefixes and suffixes.
             if keeps_name {
                 continue;
             }
@@ -955,7 +969,7 @@ impl Objects {
 }
 
 impl Kustomization {
-    /// Whether its build has objects that nobody knows without running programs.
+    /// Returns whether its build has objects that only external programs produce.
     fn is_partly_unknown(&self) -> bool {
         has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
     }

@@ -1,4 +1,4 @@
-//! One object on its way through a build, and what kustomize tells it from others by.
+//! An object during a build, and the ids by which kustomize distinguishes objects.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -8,27 +8,28 @@ use yaml_serde::{Mapping, Value};
 
 use crate::finding::{Given, Level, Origin, Place, Step};
 
-/// An object of a build, with what has become of it so far.
+/// An object of a build in its current state.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    /// The document that it began as; a kustomization, for one that a generator made.
+    /// Its source document, or the kustomization whose generator made it.
     pub(super) origin: Origin,
     pub(super) value: Mapping,
-    /// Its ids before each change of name or namespace, the oldest first.
+    /// Its ids before each change of name or namespace, oldest first.
     previous: Vec<Id>,
-    /// The changes that still show, in their order.
+    /// The changes that are still visible, in order.
     pub(super) changes: Vec<Given>,
-    /// Its name and namespace where each kustomization's components run, from the innermost outwards.
+    /// Its name and namespace where each kustomization's components run, innermost first.
     pub(super) levels: Vec<Level>,
-    /// What a generator says about it, if one made it.
+    /// Behavior of the generator that made it.
     pub(super) generated: Option<Behavior>,
-    /// Whether its name gets a hash of its content behind it.
+    /// Set if its name gets a content hash as suffix.
     pub(super) needs_hash: bool,
-    /// The scalars that have no type yet: the next merge patch makes texts of them, whatever it is about.
+    /// Scalars without a type yet. The next merge patch turns them into strings, whatever it
+    /// changes.
     pub(super) untyped: Vec<Vec<Step>>,
 }
 
-/// How a generated object goes together with one of that name that is there already.
+/// A generator's behavior towards an existing object of the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behavior {
     Create,
@@ -36,22 +37,23 @@ pub(super) enum Behavior {
     Replace,
 }
 
-/// What kustomize tells objects apart by. Two namespaces are equal if they have the same effect.
+/// The id by which kustomize distinguishes objects. Namespaces are compared by effect: empty equals
+/// `default`.
 #[derive(Debug, Clone, Eq)]
 pub(super) struct Id {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
     pub(super) name: String,
-    /// The namespace as it is written.
+    /// Namespace as written.
     pub(super) namespace: String,
     is_cluster_scoped: bool,
 }
 
-/// The namespace of what can be in none.
+/// Effective namespace of cluster-scoped objects.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
-/// The kinds that kustomize 5.8 knows to be in no namespace, with their groups; in any version of those.
+/// Cluster-scoped kinds of kustomize 5.8 with their groups, for any version.
 const CLUSTER_SCOPED: [(&str, &str); 28] = [
     (
         "admissionregistration.k8s.io",
@@ -115,7 +117,7 @@ impl Id {
         }
     }
 
-    /// The namespace that counts.
+    /// Returns the namespace that is compared.
     pub(super) fn effective_namespace(&self) -> &str {
         match self.namespace.as_str() {
             _ if self.is_cluster_scoped => NO_NAMESPACE,
@@ -128,7 +130,7 @@ impl Id {
         self.is_cluster_scoped
     }
 
-    /// The object as messages name it.
+    /// Formats the object for messages.
     pub(super) fn shown(&self) -> String {
         match self.namespace.as_str() {
             "" => format!("{} {}", self.kind, self.name),
@@ -173,7 +175,7 @@ impl Object {
         }
     }
 
-    /// The text at a route of keys, or nothing.
+    /// Returns the text at a route of keys, or an empty one.
     pub(super) fn text(&self, route: &[&str]) -> String {
         text_at(&self.value, route).unwrap_or_default()
     }
@@ -186,7 +188,6 @@ impl Object {
         self.text(&["metadata", "name"])
     }
 
-    /// The id that it has now.
     pub(super) fn id(&self) -> Id {
         let namespace = self.text(&["metadata", "namespace"]);
         Id::new(
@@ -197,12 +198,12 @@ impl Object {
         )
     }
 
-    /// The id that it had first.
+    /// Returns the id before any change.
     pub(super) fn original_id(&self) -> Id {
         self.previous.first().cloned().unwrap_or_else(|| self.id())
     }
 
-    /// All ids that it has had and has; those of before in the group and version of now.
+    /// Returns all previous and current ids. Previous ones get the current group and version.
     pub(super) fn ids(&self) -> Vec<Id> {
         let now = self.id();
         let before = self.previous.iter().map(|id| Id {
@@ -213,11 +214,11 @@ impl Object {
         before.chain([now.clone()]).collect()
     }
 
-    /// Notes the id that it has, before that changes.
+    /// Records the current id before it changes.
     pub(super) fn keep_id(&mut self) {
         let id = self.id();
         let namespace = id.effective_namespace().to_owned();
-        // kustomize no longer knows of an earlier id whether its kind is in a namespace.
+        // kustomize forgets of a previous id whether its kind is namespaced.
         self.previous.push(Id {
             namespace,
             is_cluster_scoped: false,
@@ -225,7 +226,7 @@ impl Object {
         });
     }
 
-    /// Sets a text below mappings that are made where they are missing.
+    /// Sets a text at a route, creating missing mappings.
     pub(super) fn set(&mut self, route: &[&str], text: &str, place: &Place) {
         let [above @ .., last] = route else { return };
         let mut mapping = &mut self.value;
@@ -240,6 +241,7 @@ impl Object {
             mapping = next;
         }
         let before = mapping.insert(Value::from(*last), Value::from(text));
+        // An unchanged value keeps its place.
         if before.as_ref().and_then(Value::as_str) == Some(text) {
             return;
         }
@@ -253,7 +255,7 @@ impl Object {
         });
     }
 
-    /// Takes a name or namespace back that a patch may not change.
+    /// Reverts a name or namespace that a patch must not change.
     pub(super) fn restore(&mut self, key: &str, text: &str) {
         if let Some(Value::Mapping(metadata)) = self.value.get_mut("metadata") {
             if text.is_empty() {
@@ -266,18 +268,19 @@ impl Object {
         self.changes.retain(|change| change.route != route);
     }
 
-    /// Notes who gives the value at a route from now on.
+    /// Records the place that sets the value at a route.
     pub(super) fn note(&mut self, mut given: Given) {
         given.replaces |= self
             .changes
             .iter()
             .any(|change| change.route == given.route && change.replaces);
         self.changes
+            // Earlier changes at or below the route are overwritten.
             .retain(|change| !change.route.starts_with(&given.route));
         self.changes.push(given);
     }
 
-    /// Makes texts of the scalars that have no type yet. Patches are not merged into lists.
+    /// Turns untyped scalars into strings. Merge patches never reach into lists.
     pub(super) fn settle_types(&mut self) {
         let mut object = Value::Mapping(std::mem::take(&mut self.value));
         for route in std::mem::take(&mut self.untyped) {
@@ -298,7 +301,7 @@ impl Object {
         }
     }
 
-    /// Makes texts of all annotations, as kustomize does in the end.
+    /// Turns all annotations into strings, as kustomize does at the end of a build.
     pub(super) fn spell_annotations(&mut self) {
         let metadata = self
             .value
@@ -315,14 +318,14 @@ impl Object {
         }
     }
 
-    /// The place that says its name.
+    /// Returns the place that sets its name.
     pub(super) fn origin_of_name(&self) -> Place {
         let route = [Step::from("metadata"), Step::from("name")];
         let given = self.changes.iter().find(|given| given.route == route);
         given.map_or_else(|| self.origin.name(), |given| given.place.clone())
     }
 
-    /// Notes its name and namespace where a kustomization's components run.
+    /// Records its name and namespace where a kustomization's components run.
     pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
         let Id {
             name, namespace, ..
@@ -336,7 +339,7 @@ impl Object {
     }
 }
 
-/// The scalar at a route of keys, as a text.
+/// Returns the scalar at a route of keys as text.
 pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
     let [above @ .., last] = route else {
         return None;
@@ -348,7 +351,7 @@ pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
     scalar_text(mapping.get(*last)?)
 }
 
-/// The text of a scalar, however it is typed.
+/// Returns a scalar of any type as text.
 pub(super) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! The patches of a kustomization, in their three lists.
+//! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,39 +12,38 @@ use super::json_patch::{self, Operation};
 use super::merge::merge;
 use super::object::{Id, Object, scalar_text, text_at};
 use super::selector::{Selector, Target};
-use super::{Failure, NotBuilt, Objects, Run};
+use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
 use crate::load::objects;
 
-/// The text of a patch, parsed.
-enum Text {
+/// A parsed patch.
+enum ParsedPatch {
     Merge(Vec<MergePatch>),
     Json(Vec<Operation>, Place),
 }
 
-/// One document of a merge patch.
+/// A document of a merge patch.
 struct MergePatch {
     patch: Mapping,
     place: Place,
-    /// Whether it stands in a file, where its routes are those of the object.
+    /// Set if it is in a file of its own, where routes equal those of the object.
     is_document: bool,
     may_rename: bool,
     may_change_kind: bool,
 }
 
-/// Where a patch is written.
-struct Written<'a> {
+/// The text of a patch and its place.
+struct PatchSource<'a> {
     text: String,
-    /// The entry of the list.
+    /// Entry in the list of patches.
     place: &'a Place,
-    /// The file, for one that is not inline.
+    /// File of a patch that is not inline.
     file: Option<Arc<Utf8Path>>,
 }
 
-impl Run<'_> {
-    /// Applies `patchesStrategicMerge`.
+impl Evaluation<'_> {
     pub(super) fn apply_merge_patches(
         &self,
         node: &Node,
@@ -62,34 +61,33 @@ impl Run<'_> {
                 .origin
                 .at([Step::from("patchesStrategicMerge"), index.into()]);
             let file = join(directory, entry).filter(|_| !entry.contains('\n'));
-            let written = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
-                Some((text, file)) => Written {
+            let source = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
+                Some((text, file)) => PatchSource {
                     text,
                     place: &place,
                     file: Some(Arc::from(file)),
                 },
-                None => Written {
+                None => PatchSource {
                     text: entry.clone(),
                     place: &place,
                     file: None,
                 },
             };
-            match written
+            match source
                 .parsed(&PatchOptions::default())
                 .map_err(Failure::at(&place))?
             {
-                Text::Merge(patches) => {
+                ParsedPatch::Merge(patches) => {
                     let patches: Vec<MergePatch> =
                         patches.into_iter().map(MergePatch::copied).collect();
                     self.merge_by_id(&patches, &place, objects)?;
                 }
-                Text::Json(..) => return Err(Failure::at(&place)(no_patch())),
+                ParsedPatch::Json(..) => return Err(Failure::at(&place)(no_patch())),
             }
         }
         Ok(())
     }
 
-    /// Applies `patches`.
     pub(super) fn apply_patches(
         &self,
         node: &Node,
@@ -105,7 +103,6 @@ impl Run<'_> {
         )
     }
 
-    /// Applies `patchesJson6902`.
     pub(super) fn apply_json_patches(
         &self,
         node: &Node,
@@ -140,30 +137,28 @@ impl Run<'_> {
             } = entry
             else {
                 return Err(failed(NotBuilt::Refused(
-                    "an entry of `patches` is a mapping".to_owned(),
+                    "an entry of `patches` must be a mapping".to_owned(),
                 )));
             };
             let file = path.as_deref().and_then(|path| join(directory, path));
             let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
-            let written = match (read, patch) {
-                (Some((text, file)), None) => Written {
+            let source = match (read, patch) {
+                (Some((text, file)), None) => PatchSource {
                     text,
                     place: &place,
                     file: Some(Arc::from(file)),
                 },
-                (None, Some(text)) if path.is_none() => Written {
+                (None, Some(text)) if path.is_none() => PatchSource {
                     text: text.clone(),
                     place: &place,
                     file: None,
                 },
                 _ => {
-                    let path = path.as_deref().unwrap_or("without path and patch");
-                    return Err(failed(NotBuilt::Refused(format!(
-                        "there is no patch {path}"
-                    ))));
+                    let path = path.as_deref().unwrap_or("without `path` and `patch`");
+                    return Err(failed(NotBuilt::Refused(format!("missing patch {path}"))));
                 }
             };
-            let parsed = written
+            let parsed = source
                 .parsed(&options.clone().unwrap_or_default())
                 .map_err(&failed)?;
             let selector = target
@@ -173,8 +168,10 @@ impl Run<'_> {
                 .transpose()
                 .map_err(|why| failed(NotBuilt::Beyond(why)))?;
             match (parsed, selector) {
-                (Text::Merge(patches), None) => self.merge_by_id(&patches, &place, objects)?,
-                (Text::Merge(patches), Some(selector)) => {
+                (ParsedPatch::Merge(patches), None) => {
+                    self.merge_by_id(&patches, &place, objects)?
+                }
+                (ParsedPatch::Merge(patches), Some(selector)) => {
                     let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                         let why = "a patch with a target has several documents".to_owned();
                         return Err(failed(NotBuilt::Refused(why)));
@@ -184,12 +181,13 @@ impl Run<'_> {
                     let selected: Vec<usize> = selected.collect();
                     self.merge_into(&patch.copied(), &selected, objects)?;
                 }
-                (Text::Json(operations, from), Some(selector)) => {
+                (ParsedPatch::Json(operations, from), Some(selector)) => {
                     for object in objects
                         .list
                         .iter_mut()
                         .filter(|object| selector.selects(object))
                     {
+                        // `patchesJson6902` does not record the previous id.
                         if list == "patches" {
                             object.keep_id();
                         }
@@ -198,7 +196,7 @@ impl Run<'_> {
                         })?;
                     }
                 }
-                (Text::Json(..), None) => {
+                (ParsedPatch::Json(..), None) => {
                     return Err(failed(NotBuilt::Refused(
                         "a JSON patch has no target".to_owned(),
                     )));
@@ -208,7 +206,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Merges patches into the objects that they name.
+    /// Merges patches into the objects that their ids name.
     fn merge_by_id(
         &self,
         patches: &[MergePatch],
@@ -228,11 +226,11 @@ impl Run<'_> {
                 }
                 None if objects.are_partial => {}
                 None => {
-                    let why = format!("there is no {} for a patch", id.shown());
+                    let why = format!("a patch names the missing {}", id.shown());
                     return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
                 Some(_) => {
-                    let why = format!("a patch is for more than one {}", id.shown());
+                    let why = format!("a patch matches more than one {}", id.shown());
                     return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
             }
@@ -254,25 +252,26 @@ impl Run<'_> {
             match patch.merge_into(object) {
                 Ok(true) => {}
                 Ok(false) => deleted.push(index),
-                // Of kinds whose schema kustomize knows, it may know better.
+                // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(why) if self.wanted.vital.contains(&object.origin.file) => {
                     return Err(Failure::at(&patch.place)(NotBuilt::Refused(why)));
                 }
                 Err(_) => {}
             }
         }
+        // From the back, so that earlier indices stay valid.
         for index in deleted.into_iter().rev() {
             objects.list.remove(index);
         }
         if patch.may_rename || patch.may_change_kind {
-            self.distinct(objects)
+            self.check_unique(objects)
         } else {
             Ok(())
         }
     }
 }
 
-/// The objects by each id that they have or had.
+/// Objects by each current and previous id.
 struct Index(HashMap<Id, Vec<usize>>);
 
 impl Index {
@@ -281,6 +280,7 @@ impl Index {
         for (at, object) in objects.iter().enumerate() {
             for id in object.ids() {
                 let known = index.entry(id).or_default();
+                // An object may have had the same id twice.
                 if known.last() != Some(&at) {
                     known.push(at);
                 }
@@ -294,15 +294,15 @@ fn no_patch() -> NotBuilt {
     NotBuilt::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
 }
 
-impl Written<'_> {
-    fn parsed(&self, options: &PatchOptions) -> Result<Text, NotBuilt> {
+impl PatchSource<'_> {
+    fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, NotBuilt> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
         let values: Option<Vec<Value>> = values
             .map(|document| Value::deserialize(document).ok())
             .collect();
         let values = values.ok_or_else(no_patch)?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
-            // kustomize reads what begins like this as JSON, and anything else as YAML.
+            // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
             if self.text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
             {
@@ -316,7 +316,7 @@ impl Written<'_> {
                 .as_ref()
                 .map_or_else(|| self.place.clone(), in_file);
             return operations
-                .map(|operations| Text::Json(operations, place))
+                .map(|operations| ParsedPatch::Json(operations, place))
                 .map_err(NotBuilt::Refused);
         }
         let documents: Vec<(Value, Option<Origin>)> = match &self.file {
@@ -354,13 +354,13 @@ impl Written<'_> {
         if patches.is_empty() {
             Err(no_patch())
         } else {
-            Ok(Text::Merge(patches))
+            Ok(ParsedPatch::Merge(patches))
         }
     }
 }
 
 impl MergePatch {
-    /// The id of the object that it names.
+    /// Returns the id of the object that it names.
     fn id(&self) -> Id {
         let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
         let (name, namespace) = (
@@ -370,8 +370,10 @@ impl MergePatch {
         Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
     }
 
-    /// The patch as kustomize copies one that it applies by a target or from `patchesStrategicMerge`: labels and
-    /// annotations become texts, and null with them, so that such a patch takes no label away.
+    /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
+    ///
+    /// Labels and annotations become strings, including null, so such a patch cannot remove a
+    /// label.
     fn copied(mut self) -> Self {
         let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
             return self;
@@ -396,7 +398,7 @@ impl MergePatch {
         self
     }
 
-    /// Merges the patch into an object; false, if it deletes it.
+    /// Merges the patch into an object. Returns false if the patch deletes the object.
     fn merge_into(&self, object: &mut Object) -> Result<bool, String> {
         let (name, kind) = (object.name(), object.kind());
         let (namespace, version) = (
@@ -447,7 +449,7 @@ impl MergePatch {
     }
 }
 
-/// Applies the operations of a JSON patch; the error begins with the object.
+/// Applies the operations of a JSON patch. The error starts with the object.
 fn apply_operations(
     object: &mut Object,
     operations: &[Operation],

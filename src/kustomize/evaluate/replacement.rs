@@ -9,7 +9,7 @@ use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
 use crate::finding::{Given, Place, Step};
 
-/// An entry of `replacements:`, or of a file that one names.
+/// An entry of `replacements`, or of a file that an entry names.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Replacement {
@@ -18,7 +18,7 @@ pub(super) struct Replacement {
     #[serde(default)]
     source_value: Option<String>,
     #[serde(default)]
-    targets: Option<Vec<To>>,
+    targets: Option<Vec<ReplacementTarget>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -29,12 +29,12 @@ struct Source {
     #[serde(default)]
     field_path: String,
     #[serde(default)]
-    options: Part,
+    options: FieldOptions,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct To {
+struct ReplacementTarget {
     #[serde(default)]
     select: Option<Target>,
     #[serde(default)]
@@ -42,12 +42,12 @@ struct To {
     #[serde(default)]
     field_paths: Vec<String>,
     #[serde(default)]
-    options: Part,
+    options: FieldOptions,
 }
 
-/// The part of a text that is meant.
+/// Options that restrict a replacement to a part of a text.
 #[derive(Debug, Clone, Default, Deserialize)]
-struct Part {
+struct FieldOptions {
     #[serde(default)]
     delimiter: String,
     #[serde(default)]
@@ -56,11 +56,11 @@ struct Part {
     create: bool,
 }
 
-/// The field that is meant where none is named.
+/// Default of `fieldPath`.
 const NAME: &str = "metadata.name";
 
 impl Replacement {
-    /// Copies its value to all its targets.
+    /// Copies the source value to all targets.
     pub(super) fn apply(&self, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
         let Some(targets) = &self.targets else {
             return Err(NotBuilt::Refused("a replacement has no targets".to_owned()));
@@ -72,19 +72,19 @@ impl Replacement {
         Ok(())
     }
 
-    /// Finds the value, and where it is from.
-    fn value(&self, objects: &[Object]) -> Result<Copied, NotBuilt> {
+    /// Returns the source value and its location.
+    fn value(&self, objects: &[Object]) -> Result<SourceValue, NotBuilt> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
-                return Ok(Copied {
+                return Ok(SourceValue {
                     value: Value::from(value.as_str()),
                     from: None,
                 });
             }
             _ => {
                 return Err(NotBuilt::Refused(
-                    "a replacement needs one source".to_owned(),
+                    "a replacement must have either `source` or `sourceValue`".to_owned(),
                 ));
             }
         };
@@ -92,7 +92,7 @@ impl Replacement {
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
             return Err(NotBuilt::Refused(
-                "the source of a replacement is not one object".to_owned(),
+                "the source of a replacement must match one object".to_owned(),
             ));
         };
         let path = if source.field_path.is_empty() {
@@ -106,15 +106,15 @@ impl Replacement {
             .filter(|value| !is_empty(value))
             .ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
-        Ok(Copied {
+        Ok(SourceValue {
             value: source.options.of(value)?,
             from: is_whole.then_some((index, parts)),
         })
     }
 
-    /// Whether an object is among its targets, as far as their selectors can be read.
+    /// Returns whether an object may be a target. An unreadable selector counts as a match.
     pub(super) fn may_be_for(&self, object: &Object) -> bool {
-        let selects = |to: &To| {
+        let selects = |to: &ReplacementTarget| {
             let selector = to.select.as_ref().map(Selector::new).transpose();
             selector.map_or(true, |selector| {
                 selector.is_some_and(|select| object.ids().iter().any(|id| select.selects_id(id)))
@@ -124,15 +124,15 @@ impl Replacement {
     }
 }
 
-/// The value of a replacement.
-struct Copied {
+/// The source value of a replacement.
+struct SourceValue {
     value: Value,
-    /// The index of the object that has it, and its path there: kustomize hands on what it has become by then, where
-    /// the source is a target, too.
+    /// Index of the source object and the value's path there. kustomize reads the value again for
+    /// each target, because the source may itself be a target.
     from: Option<(usize, Vec<String>)>,
 }
 
-impl Copied {
+impl SourceValue {
     fn now(&self, objects: &[Object]) -> Value {
         let from = self
             .from
@@ -162,8 +162,8 @@ impl Source {
     }
 }
 
-impl Part {
-    /// The part of a value that is meant.
+impl FieldOptions {
+    /// Returns the part of a value that the options select.
     fn of(&self, value: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
             return Ok(value.clone());
@@ -177,7 +177,7 @@ impl Part {
         retyped(value, part)
     }
 
-    /// A value with another in place of the part that is meant.
+    /// Returns `old` with the selected part replaced by `new`.
     fn with(&self, old: &Value, new: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
             return if is_scalar(old) {
@@ -195,6 +195,7 @@ impl Part {
         let new = scalar_text(new).unwrap_or_default();
         let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
         match usize::try_from(self.index) {
+            // A negative index prepends, as in kustomize.
             Err(_) => parts.insert(0, &new),
             Ok(index) => match parts.get_mut(index) {
                 Some(part) => *part = &new,
@@ -205,11 +206,16 @@ impl Part {
     }
 }
 
-impl To {
-    fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
+impl ReplacementTarget {
+    fn apply(
+        &self,
+        value: &SourceValue,
+        objects: &mut [Object],
+        place: &Place,
+    ) -> Result<(), NotBuilt> {
         let Some(select) = &self.select else {
             return Err(NotBuilt::Refused(
-                "a target of a replacement selects nothing".to_owned(),
+                "a target of a replacement has no `select`".to_owned(),
             ));
         };
         let select = Selector::new(select).map_err(NotBuilt::Beyond)?;
@@ -224,6 +230,7 @@ impl To {
         for index in 0..objects.len() {
             let object = &objects[index];
             let ids = object.ids();
+            // kustomize rejects by labels or by id, not by both together.
             let is_rejected = |reject: &Selector| {
                 reject.has_labels() && reject.selects_by_labels(object)
                     || !reject.has_no_id() && ids.iter().any(|id| reject.selects_id(id))
@@ -253,7 +260,7 @@ impl To {
         let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
         let mut whole = Value::Mapping(std::mem::take(&mut object.value));
         let set = |old: &mut Value, route: &[Step], is_new: bool| {
-            // What is made here is typed by its text.
+            // A created field gets the type that its text has in YAML.
             let new = match (is_new, scalar_text(value)) {
                 (true, Some(_)) => {
                     let text = self.options.with(&Value::from(""), value)?;
@@ -301,12 +308,12 @@ impl To {
     }
 }
 
-/// Finds all that a path leads to, and makes what is missing where that is asked for.
+/// Visits all values at a path, and creates missing ones if `create` is set.
 struct Walk<F> {
     create: bool,
-    /// Whether the value to be set is a scalar.
+    /// Set if the value to write is a scalar.
     is_scalar: bool,
-    /// How many places it has found.
+    /// Number of values visited.
     count: usize,
     set: F,
 }
@@ -354,11 +361,13 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
                 result
             }
             Value::Null => Ok(()),
-            // kustomize goes on in what the text of a scalar may mean.
+            // kustomize parses the scalar's text and continues in it.
             Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(NotBuilt::Beyond(
-                "a replacement goes into the text of a scalar".to_owned(),
+                "a replacement's path continues inside a scalar".to_owned(),
             )),
-            _ => Err(NotBuilt::Refused(format!("`{part}` is no field of a list"))),
+            _ => Err(NotBuilt::Refused(format!(
+                "`{part}` is not an index of a list"
+            ))),
         }
     }
 
@@ -400,7 +409,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         Ok(())
     }
 
-    /// The items of a list that `[field=pattern]` is for.
+    /// Visits the list items that match `[field=pattern]`.
     fn entries(
         &mut self,
         value: &mut Value,
@@ -408,7 +417,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         rest: &[String],
         route: &mut Vec<Step>,
     ) -> Result<(), NotBuilt> {
-        let not_read = || NotBuilt::Beyond(format!("the path `[{entry}]` is not read here"));
+        let not_read = || NotBuilt::Beyond(format!("unsupported path `[{entry}]`"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
         let items = list(value, entry)?;
@@ -432,7 +441,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
                 }
             });
         }
-        // Of texts and numbers nothing is below.
+        // An item that is a scalar has no fields, so the rest of the path is ignored.
         let rest = if field.is_empty() { &[] } else { rest };
         meant
             .into_iter()
@@ -444,13 +453,13 @@ fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, NotB
     if value.is_null() {
         *value = Value::Sequence(Vec::new());
     }
-    value.as_sequence_mut().ok_or_else(|| {
-        NotBuilt::Refused(format!("`{part}` is meant for a list, and there is none"))
-    })
+    value
+        .as_sequence_mut()
+        .ok_or_else(|| NotBuilt::Refused(format!("`{part}` requires a list")))
 }
 
 fn no_parts() -> NotBuilt {
-    NotBuilt::Refused("only a scalar can be parted by a delimiter".to_owned())
+    NotBuilt::Refused("`delimiter` requires a scalar".to_owned())
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -466,14 +475,14 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A text as YAML reads it without quotes.
+/// Parses a text as an unquoted YAML scalar.
 pub(super) fn plain(text: &str) -> Value {
     let read = yaml_serde::from_str::<Value>(text).ok();
     read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
         .unwrap_or_else(|| Value::from(text))
 }
 
-/// A text of the type that another value has.
+/// Returns a text with the type of another value.
 fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
     let value = if like.is_string() {
         Value::from(text)
@@ -485,11 +494,11 @@ fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
         | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => Ok(value),
         (Value::Null, _) => Err(NotBuilt::Beyond(
-            "a replacement is for an empty field".to_owned(),
+            "the target field of a replacement is null".to_owned(),
         )),
-        // kustomize notices that when it needs the value, which may be never.
+        // kustomize notices this only when it reads the value, which may be never.
         _ => Err(NotBuilt::Beyond(format!(
-            "`{text}` is of another type than what a replacement puts it in place of"
+            "`{text}` has another type than the value that it replaces"
         ))),
     }
 }
@@ -498,7 +507,7 @@ fn index(part: &str) -> Option<usize> {
     part.parse().ok()
 }
 
-/// The value at the end of a path that may hold indices and `[field=value]`.
+/// Returns the value at a path, which may have indices and `[field=value]`.
 fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let mut value = object.get(first.trim())?;
@@ -526,7 +535,7 @@ fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
     Some(value)
 }
 
-/// Parts a path at its dots: not at those behind a backslash, and not at those in brackets.
+/// Splits a path at its dots, except escaped dots and dots in brackets.
 fn split(path: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let whole = path.strip_prefix('.').unwrap_or(path);
@@ -551,7 +560,7 @@ fn split(path: &str) -> Vec<String> {
                     break;
                 }
             }
-            // Only one of a list keeps its brackets.
+            // Only list conditions keep their brackets.
             if !part.contains('=') {
                 part = part.trim_matches(['[', ']']).to_owned();
             }

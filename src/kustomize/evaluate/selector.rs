@@ -1,4 +1,4 @@
-//! Which objects patches and replacements are for.
+//! Selectors of patches and replacements.
 
 use regex::Regex;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::object::{Id, Object, scalar_text};
 
-/// The target of a patch or replacement as it is written.
+/// The target of a patch or replacement as written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Target {
@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub(super) annotation_selector: String,
 }
 
-/// A target that objects can be held against: by regular expressions that match all of a text.
+/// A compiled target. Its regular expressions are anchored, as in kustomize.
 #[derive(Debug)]
 pub(super) struct Selector {
     group: Pattern,
@@ -36,7 +36,7 @@ pub(super) struct Selector {
     namespace: Pattern,
     labels: Requirements,
     annotations: Requirements,
-    /// Whether it asks for nothing but labels and annotations.
+    /// Set if it selects by labels and annotations only.
     has_no_id: bool,
 }
 
@@ -63,7 +63,7 @@ impl Pattern {
         let regex = Regex::new(&format!("^(?:{pattern})$"));
         regex
             .map(Pattern::Regex)
-            .map_err(|_| format!("the regular expression `{pattern}` is not read here"))
+            .map_err(|_| format!("unsupported regular expression `{pattern}`"))
     }
 
     fn matches(&self, text: &str) -> bool {
@@ -96,7 +96,8 @@ impl Selector {
         })
     }
 
-    /// Whether a patch with this target is for an object: by the id that it had first, or by that of now.
+    /// Returns whether a patch with this target applies to an object, by its original or its
+    /// current id.
     pub(super) fn selects(&self, object: &Object) -> bool {
         let (first, now) = (object.original_id(), object.id());
         let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
@@ -106,12 +107,12 @@ impl Selector {
             && self.selects_by_labels(object)
     }
 
-    /// Whether an id is that of an object that a replacement with this target is for.
+    /// Returns whether a replacement with this target applies to an id.
     pub(super) fn selects_id(&self, id: &Id) -> bool {
         self.is_of_kind(id) && self.name.matches(&id.name) && self.namespace.matches(&id.namespace)
     }
 
-    /// Whether an object has the labels and annotations that are asked for.
+    /// Returns whether an object matches the label and annotation selectors.
     pub(super) fn selects_by_labels(&self, object: &Object) -> bool {
         self.labels.are_met(object, "labels") && self.annotations.are_met(object, "annotations")
     }
@@ -131,27 +132,27 @@ impl Selector {
     }
 }
 
-/// A label selector in the form of a text.
+/// A label selector in text form.
 #[derive(Debug)]
 struct Requirements(Vec<Requirement>);
 
 #[derive(Debug)]
 struct Requirement {
     key: String,
-    is: Is,
+    operator: Operator,
 }
 
 #[derive(Debug)]
-enum Is {
-    There,
-    Missing,
-    OneOf(Vec<String>),
-    NoneOf(Vec<String>),
+enum Operator {
+    Exists,
+    DoesNotExist,
+    In(Vec<String>),
+    NotIn(Vec<String>),
 }
 
 impl Requirements {
     fn new(text: &str) -> Result<Self, String> {
-        // Commas in parentheses part values.
+        // Commas in parentheses separate values, not requirements.
         let mut depth = 0usize;
         let parts = text.split(|c: char| {
             depth = match c {
@@ -163,8 +164,7 @@ impl Requirements {
         });
         let parts = parts.map(str::trim).filter(|part| !part.is_empty());
         let requirements = parts.map(|part| {
-            Requirement::new(part)
-                .ok_or_else(|| format!("the selector `{part}` is not one of labels"))
+            Requirement::new(part).ok_or_else(|| format!("invalid label selector `{part}`"))
         });
         Ok(Requirements(requirements.collect::<Result<_, _>>()?))
     }
@@ -181,11 +181,11 @@ impl Requirements {
         let values = metadata.and_then(Value::as_mapping).unwrap_or(&none);
         self.0.iter().all(|requirement| {
             let value = values.get(requirement.key.as_str()).and_then(scalar_text);
-            match &requirement.is {
-                Is::There => value.is_some(),
-                Is::Missing => value.is_none(),
-                Is::OneOf(of) => value.is_some_and(|value| of.contains(&value)),
-                Is::NoneOf(of) => value.is_none_or(|value| !of.contains(&value)),
+            match &requirement.operator {
+                Operator::Exists => value.is_some(),
+                Operator::DoesNotExist => value.is_none(),
+                Operator::In(of) => value.is_some_and(|value| of.contains(&value)),
+                Operator::NotIn(of) => value.is_none_or(|value| !of.contains(&value)),
             }
         })
     }
@@ -200,31 +200,31 @@ impl Requirement {
                 .map(|value| value.trim().to_owned())
                 .collect();
             let (key, word) = before.trim().rsplit_once(char::is_whitespace)?;
-            let is = match word {
-                "in" => Is::OneOf(values),
-                "notin" => Is::NoneOf(values),
+            let operator = match word {
+                "in" => Operator::In(values),
+                "notin" => Operator::NotIn(values),
                 _ => return None,
             };
-            return Requirement::of_key(key, is);
+            return Requirement::of_key(key, operator);
         }
         if let Some((key, value)) = text.split_once("!=") {
-            return Requirement::of_key(key, Is::NoneOf(vec![value.trim().to_owned()]));
+            return Requirement::of_key(key, Operator::NotIn(vec![value.trim().to_owned()]));
         }
         if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            return Requirement::of_key(key, Is::OneOf(vec![value.trim().to_owned()]));
+            return Requirement::of_key(key, Operator::In(vec![value.trim().to_owned()]));
         }
         match text.strip_prefix('!') {
-            Some(key) => Requirement::of_key(key, Is::Missing),
-            None => Requirement::of_key(text, Is::There),
+            Some(key) => Requirement::of_key(key, Operator::DoesNotExist),
+            None => Requirement::of_key(text, Operator::Exists),
         }
     }
 
-    fn of_key(key: &str, is: Is) -> Option<Self> {
+    fn of_key(key: &str, operator: Operator) -> Option<Self> {
         let key = key.trim();
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         (!key.is_empty() && key.chars().all(is_key)).then(|| Requirement {
             key: key.to_owned(),
-            is,
+            operator,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Variables that Flux replaces in what it has built, where the repo has their values.
+//! Flux's post-build variable substitution, for variables whose values are in the repo.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::object::{Object, text_at};
 use super::replacement::plain;
 use crate::finding::{Given, Place, Step};
 
-/// The variables of a Kustomization of Flux, as far as the repo has them.
+/// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Variables {
-    /// Each value with its place; none of a variable whose value only the cluster knows.
+    /// Values with their places; `None` if only the cluster knows the value.
     pub(crate) values: BTreeMap<String, Option<(String, Place)>>,
-    /// Set if there may be more, in ConfigMaps and Secrets of the cluster.
+    /// Set if ConfigMaps or Secrets of the cluster may define more variables.
     pub(crate) are_partial: bool,
 }
 
-/// The label or annotation by which an object is left as it is, with the value `disabled`.
+/// Label or annotation that disables substitution for an object if its value is `disabled`.
 const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
 impl Variables {
-    /// Replaces the variables in all texts of an object, as far as their values are known.
+    /// Substitutes the known variables in all texts of an object.
     pub(super) fn replace_in(&self, object: &mut Object) {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled")
@@ -43,7 +43,8 @@ impl Variables {
             Value::String(text) if text.contains("${") => {
                 let (replaced, place) = self.replaced(text);
                 let Some(place) = place else { return };
-                // Flux replaces in the text of the whole build, which is read anew.
+                // Flux substitutes in the text of the whole build and parses it again, so a value's
+                // type may change.
                 let is_metadata = route.first() == Some(&Step::from("metadata"));
                 *value = if is_metadata {
                     Value::from(replaced)
@@ -77,7 +78,7 @@ impl Variables {
         }
     }
 
-    /// Returns a text with its variables replaced, and the place of the first one that was.
+    /// Substitutes the variables of a text. Returns the place of the first value that was used.
     fn replaced(&self, text: &str) -> (String, Option<Place>) {
         let (mut out, mut rest, mut place) = (String::new(), text, None);
         while let Some(start) = rest.find("${") {
@@ -90,7 +91,7 @@ impl Variables {
                 &rest[start + length + 1..],
             );
             match (before.strip_suffix('$'), self.value(&variable[2..length])) {
-                // A second dollar sign makes plain text of it.
+                // `$${…}` is an escape for the literal text.
                 (Some(before), _) => out.extend([before, variable]),
                 (None, Some((value, at))) => {
                     out.extend([before, &value]);
@@ -104,7 +105,7 @@ impl Variables {
         (out, place)
     }
 
-    /// Returns the value of what stands in the braces, if it is known.
+    /// Returns the value of an expression in braces, if it is known.
     fn value(&self, variable: &str) -> Option<(String, Option<Place>)> {
         let end = variable
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -123,7 +124,7 @@ impl Variables {
                 };
                 Some((value.to_owned(), Some(place.clone())))
             }
-            // Nothing in the repo says it, and nothing else can.
+            // The variable is defined nowhere, so the default applies.
             (None, Some(default)) if !self.are_partial => {
                 let place = self
                     .values

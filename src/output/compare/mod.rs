@@ -1,6 +1,6 @@
-//! What has to change for the output directory to hold the rendered tree.
+//! Changes that turn the output directory into the rendered tree.
 //!
-//! * `worktree`: what of changes to git's index is still to be done on the disk.
+//! `worktree` maps changes of git's index to the disk.
 
 mod worktree;
 
@@ -18,54 +18,54 @@ use crate::output::state::State;
 
 pub use worktree::in_worktree;
 
-/// How the names of files begin and end that are being written; only a killed run leaves one behind.
+/// Prefix and suffix of temporary files. Only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
 
-/// Returns whether a file is one that a killed run was about to put into its place.
+/// Returns whether a file is a temporary file of a killed run.
 pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
     file.file_name()
         .is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
 }
 
-/// What a file is that is not ours.
+/// Description of a file without the ownership marker.
 const UNMARKED: &str = "a file without sipgen's first line";
 
-/// How many foreign files a warning names.
+/// Maximum number of foreign files in a warning.
 const FOREIGN_SHOWN: usize = 5;
 
-/// What has to change, by path relative to the repo's root. Files that stay as they are, are not in it.
+/// Changes by path relative to the repo's root, without unchanged files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The changed files.
+    /// Changed files.
     pub files: BTreeMap<Utf8PathBuf, Change>,
-    /// What a killed run left behind; to be deleted, and not worth a word.
+    /// Temporary files of a killed run, to be deleted silently.
     pub leftovers: Vec<Utf8PathBuf>,
 }
 
-/// What happens to one file.
+/// The change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// A new file.
     Create {
         /// Its text.
         after: String,
     },
-    /// It gets another text.
+    /// A file with a new text.
     Update {
-        /// The text on the disk.
+        /// Text on the disk.
         before: String,
         /// Its new text.
         after: String,
     },
-    /// It is ours and no longer needed.
+    /// A generated file that is no longer needed.
     Delete {
-        /// The text on the disk.
+        /// Text on the disk.
         before: String,
     },
 }
 
 impl Change {
-    /// The file's texts before and after; none where it is not there.
+    /// Returns the text before and after; `None` where the file does not exist.
     pub fn texts(&self) -> (Option<&str>, Option<&str>) {
         match self {
             Change::Create { after } => (None, Some(after)),
@@ -74,7 +74,7 @@ impl Change {
         }
     }
 
-    /// Whether nothing changes but the comment that says from which file it was made.
+    /// Returns whether only the comment that names the input changes.
     pub fn is_in_mark_only(&self) -> bool {
         match self {
             Change::Update { before, after } => layout::differ_in_mark_only(before, after),
@@ -84,7 +84,7 @@ impl Change {
 }
 
 impl Changes {
-    /// What has to change for an output directory that holds one tree to hold another.
+    /// Returns the changes that turn one tree of an output directory into another.
     pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
         let mut files = BTreeMap::new();
         for (path, before) in before {
@@ -115,23 +115,25 @@ impl Changes {
     }
 }
 
-/// What was found at a path below the output directory.
+/// The result for a path below the output directory.
 enum Found {
     Unchanged,
     Changed(Utf8PathBuf, Change),
-    /// Not ours, and not in our way.
+    /// Not generated, and not at a path of a generated file.
     Foreign(Utf8PathBuf),
-    /// Not ours, where a file of ours is to be.
+    /// Not generated, at the path of a generated file.
     InTheWay(Utf8PathBuf, &'static str),
     Leftover(Utf8PathBuf),
 }
 
-/// Compares the rendered tree with the output directory. The files in `kept` stay whatever they are; of those that
-/// `state` has seen to be what they are to be, none is read again.
+/// Compares the rendered tree with the output directory.
+///
+/// Files in `kept` stay unchanged. Files that are up to date according to `state` are not read
+/// again.
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// Fails if a file or directory cannot be read.
 pub fn compare(
     repo: &Files,
     output: &Utf8Path,
@@ -139,6 +141,7 @@ pub fn compare(
     kept: &BTreeSet<&Utf8PathBuf>,
     state: &State,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
+    // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
@@ -154,7 +157,8 @@ pub fn compare(
     if !clashes.is_empty() {
         return Ok((Changes::default(), clashes));
     }
-    // In a directory without one, Flux applies whatever YAML there is.
+    // Flux applies every YAML file of a directory without a kustomization, so those of kept files
+    // stay.
     let with_kept: BTreeSet<Utf8PathBuf> = kept
         .iter()
         .filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION)))
@@ -167,7 +171,7 @@ pub fn compare(
             Kind::File => None,
             Kind::Directory => Some("a directory"),
             Kind::Link => Some("a symbolic link"),
-            Kind::Other => Some("no plain file"),
+            Kind::Other => Some("not a regular file"),
         };
         if let Some(what) = not_plain {
             let wanted = tree.contains_key(path) || directories.contains(path.as_path());
@@ -178,7 +182,10 @@ pub fn compare(
             });
         }
         if directories.contains(path.as_path()) {
-            return Ok(Found::InTheWay(full, "a file where a directory is to be"));
+            return Ok(Found::InTheWay(
+                full,
+                "a file where a directory is required",
+            ));
         }
         if is_leftover(path) {
             return Ok(Found::Leftover(full));
@@ -189,10 +196,11 @@ pub fn compare(
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
         Ok(match tree.get(path) {
+            // A checkout with `core.autocrlf` does not make files stale.
             Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
                 Found::Unchanged
             }
-            // An empty file is what a crash of the machine may leave of ours.
+            // A machine crash may leave generated files empty.
             Some(after) if ours || content.is_empty() => Found::Changed(
                 full,
                 Change::Update {
@@ -243,7 +251,7 @@ pub fn compare(
     Ok((changes, findings))
 }
 
-/// The first part of the path to the output directory that is there and is no directory.
+/// Returns the first existing part of the path to the output directory that is not a directory.
 fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
     let mut above: Vec<&Utf8Path> = output
         .ancestors()
@@ -254,14 +262,14 @@ fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'sta
         let what = match repo.kind(path)? {
             Kind::Directory => return None,
             Kind::Link => "a symbolic link",
-            Kind::File | Kind::Other => "no directory",
+            Kind::File | Kind::Other => "not a directory",
         };
         Some((path.to_owned(), what))
     })
 }
 
-/// Everything below the output directory that is no directory, and the directories where a file of ours is to be;
-/// relative to it.
+/// Returns everything below the output directory except directories, and directories at the path of
+/// a generated file. Paths are relative to the output directory.
 fn entries(
     repo: &Files,
     output: &Utf8Path,
@@ -279,40 +287,36 @@ fn entries(
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
     Finding::new(
         Code::ForeignFile,
-        format!("{path} is {what}, so it is somebody else's, and sipgen would have to replace it"),
+        format!("`{path}` is {what}: sipgen did not write it and does not replace it"),
     )
     .at(Place::File(Arc::from(path)))
     .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
 }
 
-/// A generated file lies where another one needs a directory.
+/// Reports a generated file at a path where another one requires a directory.
 fn both(path: &Utf8Path) -> Finding {
     Finding::new(
         Code::PathTwice,
         format!("generated files need `{path}` both as a file and as a directory"),
     )
     .at(Place::File(Arc::from(path)))
-    .help("rename the directory of hosts that has the name of a cluster's patches")
+    .help("rename the host directory that has the same name as a cluster's patches")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     if foreign.is_empty() {
         return None;
     }
-    let noun = if foreign.len() == 1 {
-        "file is"
-    } else {
-        "files are"
-    };
+    let noun = if foreign.len() == 1 { "file" } else { "files" };
     let shown = foreign.iter().take(FOREIGN_SHOWN);
     let finding = Finding::new(
         Code::ForeignFiles,
         format!(
-            "{} {noun} in {output} that sipgen did not write",
+            "sipgen did not write {} {noun} in `{output}`",
             foreign.len()
         ),
     )
-    .help("they are left as they are; files of your own are better kept elsewhere");
+    .help("move your own files elsewhere; sipgen leaves them unchanged");
     Some(shown.fold(finding, |finding, path| {
         finding.at(Place::File(Arc::from(path.as_path())))
     }))

@@ -1,4 +1,4 @@
-//! What of the changes to git's index is still to be done in the worktree.
+//! Changes of git's index that are still to be made in the worktree.
 
 use camino::Utf8Path;
 
@@ -7,12 +7,14 @@ use crate::finding::Finding;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
 
-/// The changes of files on the disk that give them what the changes of `staged` files do. Files that are right already are
-/// not written again, files that git's index knows nothing of are left alone, and other people's are in the way.
+/// Returns the changes on the disk that match the changes of `staged` files.
+///
+/// Up-to-date files are not written again. Files unknown to git's index are left alone, and foreign
+/// files at a required path are reported.
 ///
 /// # Errors
 ///
-/// When a file cannot be read.
+/// Fails if a file cannot be read.
 pub fn in_worktree(
     disk: &Files,
     output: &Utf8Path,
@@ -49,7 +51,7 @@ pub fn in_worktree(
                     }
                 }
             }
-            (None, Some(_), Some(_)) => findings.push(in_the_way(path, "no plain file")),
+            (None, Some(_), Some(_)) => findings.push(in_the_way(path, "not a regular file")),
             (None, None, Some(after)) => {
                 changes.files.insert(
                     path.clone(),
@@ -58,7 +60,7 @@ pub fn in_worktree(
                     },
                 );
             }
-            // What is to go, and is not there.
+            // Already absent.
             (_, _, None) => {}
         }
     }

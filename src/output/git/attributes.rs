@@ -1,13 +1,13 @@
-//! What `.gitattributes` says of generated files.
+//! `.gitattributes` for generated files.
 
 use camino::Utf8Path;
 
 use crate::layout;
 
-/// The lines for a `.gitattributes` beside `sipgen.yaml`, for the output directory `output`.
+/// Returns the lines for a `.gitattributes` beside `sipgen.yaml`.
 ///
-/// Reviews on GitHub and GitLab fold services, of which there are many and all follow from the SIPClusters; they never
-/// fold the labels of hosts, which are what is to be reviewed. All of it ends its lines as it was written, so that a
+/// GitHub and GitLab fold services in reviews, because they are many and derived from the requests.
+/// Labels of hosts are never folded, because they need review. Line ends are fixed, so that a
 /// checkout with `core.autocrlf` changes no file.
 pub fn attributes(output: &Utf8Path) -> String {
     let line =
@@ -30,7 +30,7 @@ pub fn attributes(output: &Utf8Path) -> String {
     )
 }
 
-/// A pattern that matches what is below this directory and nothing else. Quoted where a space would end it.
+/// Returns a pattern that matches the files below a directory, quoted if it has whitespace.
 fn pattern(directory: &Utf8Path) -> String {
     let is_special = |c: &char| matches!(c, '*' | '?' | '[' | '\\');
     let escaped = directory

@@ -1,4 +1,4 @@
-//! Which branch can take a commit without anybody's worktree noticing.
+//! Selection of a branch for a commit that leaves every worktree unchanged.
 
 use camino::Utf8Path;
 use git2::{Oid, ReferenceType, Repository};
@@ -7,27 +7,28 @@ use crate::git::GitError;
 use crate::git::program::Program;
 use crate::text::in_shell;
 
-/// A branch that nobody has checked out, and that may not be there yet.
+/// A branch that no worktree has checked out, and that may not exist yet.
 pub struct Branch {
     pub(super) name: String,
     tip: Option<Oid>,
-    /// What its next commit stands on.
+    /// Parent of the next commit.
     pub(super) parent: Option<Oid>,
 }
 
-/// Where a branch is that takes a commit.
+/// The position of a branch relative to HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is not there yet.
+    /// The branch does not exist yet.
     New,
-    /// HEAD has all of it, and more.
+    /// HEAD contains the branch.
     Behind,
-    /// It has all of HEAD.
+    /// The branch contains HEAD.
     Ahead,
 }
 
 impl Branch {
-    /// Finds a branch that takes a commit: one that is new, that `head` has all of, or that has all of `head`.
+    /// Finds the branch for a commit. It must be new, an ancestor of `head`, or a descendant of
+    /// `head`.
     pub(super) fn find(
         repo: &Repository,
         program: &Program,
@@ -35,14 +36,14 @@ impl Branch {
         head: Option<Oid>,
     ) -> Result<Self, GitError> {
         if !git2::Branch::name_is_valid(name)? {
-            return Err(GitError::new(format!("{name:?} is no name for a branch")));
+            return Err(GitError::new(format!("invalid branch name {name:?}")));
         }
         let reference = reference(name);
         expect_not_checked_out(program, name)?;
         let tip = match repo.find_reference(&reference) {
             Ok(found) if found.kind() == Some(ReferenceType::Symbolic) => {
                 return Err(GitError::new(format!(
-                    "branch {name} is a symbolic reference; name the branch that it leads to"
+                    "branch `{name}` is a symbolic reference; use the branch that it points to"
                 )));
             }
             Ok(found) => Some(found.peel_to_commit()?.id()),
@@ -58,8 +59,8 @@ impl Branch {
             (Some(tip), Some(head)) if repo.graph_descendant_of(tip, head)? => Some(tip),
             _ => {
                 return Err(GitError::new(format!(
-                    "branch {name} and HEAD have both gone on since they parted; rebase {name} onto HEAD, or delete it \
-                     by `git branch -D {}`, and it starts anew at HEAD",
+                    "branch `{name}` and HEAD have diverged; rebase `{name}` onto HEAD, or delete it \
+                     with `git branch -D {}` to start again at HEAD",
                     in_shell(name)
                 )));
             }
@@ -71,12 +72,12 @@ impl Branch {
         })
     }
 
-    /// The branch's name.
+    /// Returns the name of the branch.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the branch is, seen from HEAD.
+    /// Returns the branch's position relative to HEAD.
     pub fn standing(&self) -> Standing {
         match self.tip {
             None => Standing::New,
@@ -85,8 +86,8 @@ impl Branch {
         }
     }
 
-    /// Makes sure that the branch has the inputs that `head` has below `place`: files that were made from others would
-    /// undo what its own call for.
+    /// Checks that the branch has the same inputs below `place` as `head`. Files generated from
+    /// other inputs would revert the branch's own changes.
     pub(super) fn expect_inputs_of(
         &self,
         repo: &Repository,
@@ -115,9 +116,9 @@ impl Branch {
         };
         let name = &self.name;
         Err(GitError::new(format!(
-            "branch {name} has changes of its own beside generated files: {} not as in HEAD, {first} first; what is \
-             made from HEAD would undo what they call for: check {name} out by `git switch {}`, and generate there by \
-             `sipgen generate --commit`",
+            "branch `{name}` has changes of its own besides generated files: {} different from HEAD, `{first}` first; files \
+             generated from HEAD would revert them; check it out with `git switch {}`, and run \
+             `sipgen generate --commit` there",
             if paths.len() == 1 {
                 "1 file is".to_owned()
             } else {
@@ -127,9 +128,11 @@ impl Branch {
         )))
     }
 
-    /// Moves the branch to a commit, unless somebody else has moved it meanwhile.
+    /// Moves the branch to a commit, unless it has moved meanwhile.
     pub(super) fn advance(&self, program: &Program, commit: &str) -> Result<(), GitError> {
         expect_not_checked_out(program, &self.name)?;
+        // git refuses the update unless the branch is still here; zero means that it must not
+        // exist.
         let before = self.tip.unwrap_or(Oid::ZERO_SHA1).to_string();
         program.output(
             &[
@@ -146,7 +149,7 @@ impl Branch {
     }
 }
 
-/// Makes sure that no worktree has the branch.
+/// Checks that no worktree has the branch checked out.
 fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError> {
     let worktrees = program.output(&["worktree", "list", "--porcelain"], "")?;
     let checked_out = format!("branch {}", reference(name));
@@ -159,8 +162,8 @@ fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError>
         .find_map(|line| line.strip_prefix("worktree "))
         .unwrap_or_default();
     Err(GitError::new(format!(
-        "branch {name} is checked out in {place}, which would not notice its new commit; name another branch, or commit \
-         there by `sipgen generate --commit`"
+        "branch `{name}` is checked out in `{place}`, whose files would not follow the commit; use another branch, or \
+         run `sipgen generate --commit` there"
     )))
 }
 

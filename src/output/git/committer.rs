@@ -1,4 +1,4 @@
-//! Commits generated files, and nothing else.
+//! Commits of generated files only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,61 +20,62 @@ use crate::layout;
 use crate::load;
 use crate::output::lock::Lock;
 
-/// Names the revision that a commit's files were made from.
+/// Trailer with the revision of the inputs.
 const TRAILER: &str = "Sipgen-Inputs";
 
-/// The end of a message about a branch that somebody else has moved.
-const MOVED: &str = "nothing was committed, and git's index is as it was; run this again";
+/// End of a message about a branch that moved during the run.
+const MOVED: &str = "nothing was committed and git's index is unchanged; run the command again";
 
-/// A repo that can take a commit, as far as can be known beforehand.
+/// A repo that can take a commit, checked in advance.
 pub struct Committer {
     opened: Opened,
     program: Program,
-    /// Where HEAD is: what a commit is made from, and what it must still be on when the branch moves.
+    /// HEAD at the start. The branch is moved only if HEAD is still there.
     at: Position,
-    /// The branch, when it is not the one that is checked out.
+    /// Target branch, if it is not the checked-out one.
     branch: Option<Branch>,
-    /// Keeps other runs from committing; none when nothing but a branch is moved, which git does by itself.
+    /// Lock against other runs that commit. `None` if only a branch is moved, which git does
+    /// atomically.
     _lock: Option<Lock>,
 }
 
-/// What HEAD is.
+/// The position of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Position {
-    /// The commit; none when there is none yet.
+    /// Commit; `None` before the first one.
     commit: Option<Oid>,
-    /// The full name of the branch; none when HEAD is detached.
+    /// Full name of the branch; `None` if HEAD is detached.
     reference: Option<String>,
 }
 
-/// Where the inputs of a run are.
+/// The inputs of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
-    /// The output directories, where none are.
+    /// Output directories, which have no inputs.
     pub outputs: &'a [&'a Utf8Path],
-    /// The repo's own templates.
+    /// Directories of the repo's own templates.
     pub templates: &'a [&'a Utf8Path],
-    /// Whether they were read from the index.
+    /// Set if the inputs were read from the index.
     pub staged: bool,
 }
 
-/// A commit that was made.
+/// A new commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// The commit's abbreviated id.
+    /// Abbreviated commit id.
     pub id: String,
-    /// The branch; none when HEAD is detached.
+    /// Branch; `None` if HEAD is detached.
     pub branch: Option<String>,
 }
 
 impl Committer {
-    /// Finds out whether generated files can be committed in the repo around `root`, to the branch that is checked out
-    /// or to `branch`. Changes nothing.
+    /// Checks that generated files can be committed in the repo around `root`, to the checked-out
+    /// branch or to `branch`. Changes nothing.
     ///
     /// # Errors
     ///
-    /// When the repo is in the middle of a merge or the like, or is a bare one; when a hook of git runs this; when
-    /// nobody is known who commits; when the branch is checked out, or would have to be merged.
+    /// Fails in a bare repo, during a merge or the like, inside a git hook, and without an author
+    /// identity. Fails if `branch` is checked out or has diverged.
     pub fn new(root: &Utf8Path, branch: Option<&str>) -> Result<Self, GitError> {
         let opened = open::expect(root)?;
         let program = Program::new(&opened)?;
@@ -96,7 +97,7 @@ impl Committer {
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             program.output(&["var", who], "").map_err(|_| {
                 GitError::new(
-                    "git does not know who commits; say `git config user.name NAME` and `git config user.email ADDRESS`",
+                    "git has no author identity; run `git config user.name NAME` and `git config user.email ADDRESS`",
                 )
             })?;
         }
@@ -109,16 +110,17 @@ impl Committer {
         })
     }
 
-    /// The branch that a commit would go to; none when it is the one that is checked out.
+    /// Returns the target branch, or `None` for the checked-out one.
     pub fn branch(&self) -> Option<&Branch> {
         self.branch.as_ref()
     }
 
-    /// What a commit would change below output directories for each to have its files, by path relative to it.
+    /// Returns the content of a commit that gives each output directory its files, by path relative
+    /// to it.
     ///
     /// # Errors
     ///
-    /// When the repo cannot be read. When the branch has other inputs than HEAD.
+    /// Fails if the repo cannot be read, or if the branch has other inputs than HEAD.
     pub fn content(
         &self,
         outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
@@ -126,11 +128,12 @@ impl Committer {
         self.content_of(outputs, layout::is_ours)
     }
 
-    /// Returns the content of a commit that gives `directory` the files of a snapshot, by path relative to it.
+    /// Returns the content of a commit that gives `directory` the files of a snapshot, by path
+    /// relative to it.
     ///
     /// # Errors
     ///
-    /// When the repo cannot be read. When the branch has other files than HEAD beside the snapshot.
+    /// Fails if the repo cannot be read, or if the branch differs from HEAD outside the snapshot.
     pub fn snapshot_content(
         &self,
         directory: &Utf8Path,
@@ -166,15 +169,15 @@ impl Committer {
         )
     }
 
-    /// Commits, with a trailer that names the revision of the inputs behind the message, if they are of one.
+    /// Commits the content. A trailer names the revision of `inputs`.
     ///
-    /// On the branch that is checked out, this is what `git commit` does: hooks run, and git signs if it is set up to. The
-    /// index is as it was afterwards, but for generated files. On another branch no hook runs, and neither worktree nor
-    /// index nor HEAD change.
+    /// On the checked-out branch, this acts like `git commit`: hooks run, and git signs if
+    /// configured. The index changes only for generated files. On another branch, no hook runs, and
+    /// worktree, index and HEAD stay unchanged.
     ///
     /// # Errors
     ///
-    /// When a hook or git refuses, or HEAD is no longer what the commit was made from: then the index is as it was.
+    /// Fails if a hook or git refuses, or if HEAD has moved. Then the index is unchanged.
     pub fn commit(
         &self,
         content: &Content,
@@ -193,7 +196,7 @@ impl Committer {
         }
         let tree = content
             .tree
-            .ok_or_else(|| GitError::new("there is nothing to commit"))?;
+            .ok_or_else(|| GitError::new("nothing to commit"))?;
         let (commit, branch) = match &self.branch {
             Some(branch) => {
                 let commit = self.commit_tree(&tree.to_string(), &message, branch.parent)?;
@@ -210,12 +213,12 @@ impl Committer {
         })
     }
 
-    /// Puts the generated files into the index as HEAD has them, if they are not there: a run that was killed, or somebody
-    /// else, has left others. Returns how many that were.
+    /// Stages the generated files as HEAD has them. Returns the number of files that differed, as
+    /// left by a killed run or another program.
     ///
     /// # Errors
     ///
-    /// When git's index cannot be written.
+    /// Fails if git's index cannot be written.
     pub fn stage_committed(&self, content: &Content) -> Result<usize, GitError> {
         let (None, Some(tree)) = (&self.branch, self.parent_tree()?) else {
             return Ok(0);
@@ -235,7 +238,7 @@ impl Committer {
         Ok(stale.len())
     }
 
-    /// Makes a commit that no branch has yet.
+    /// Creates a commit without moving a branch.
     fn commit_tree(
         &self,
         tree: &str,
@@ -247,7 +250,7 @@ impl Committer {
         if let Some(parent) = &parent {
             arguments.extend(["-p", parent]);
         }
-        // Unlike `git commit`, this plumbing signs only when told to.
+        // Unlike `git commit`, `git commit-tree` signs only with `-S`.
         let signs = self.program.output(
             &["config", "--type=bool", "--default=false", "commit.gpgSign"],
             "",
@@ -258,19 +261,19 @@ impl Committer {
         self.program.output(&arguments, message)
     }
 
-    /// Commits on top of the HEAD that the files were made from, and on no other.
+    /// Commits on top of the HEAD that the files were generated from.
     ///
-    /// `git commit` takes whatever HEAD is when it starts for the parent, and would undo what somebody else has committed
-    /// meanwhile. So its parts are done one by one. The index comes before the branch: when a run is killed in between,
-    /// the generated files are staged, and nobody's next commit undoes them.
+    /// `git commit` uses the current HEAD as the parent, and would revert commits made meanwhile. So
+    /// its steps are done one by one. The index is written before the branch moves. If the run is
+    /// killed in between, the files are staged, and the next commit does not revert them.
     fn commit_here(&self, content: &Content, tree: Oid, message: &str) -> Result<String, GitError> {
         self.expect_unmoved()?;
         let directory = self.directory()?;
-        // What is committed: nobody's staged changes are in it.
+        // A separate index, so that other staged changes are not committed.
         let index = directory.path().join("index");
         self.program
             .output_of(&index, &["read-tree", &tree.to_string()], "")?;
-        // Fails when other files have changed, which is no failure here.
+        // Fails if other files have changed, which does not matter here.
         let _ = self
             .program
             .output_of(&index, &["update-index", "-q", "--refresh"], "");
@@ -281,8 +284,8 @@ impl Committer {
         {
             true => Ok(()),
             false => Err(GitError::new(format!(
-                "git has not committed: the hook {name} refuses, and said why above; the generated files are in the \
-                 worktree, and git's index is as it was"
+                "git did not commit: the hook `{name}` failed, see its output above; the generated files are in the \
+                 worktree, and git's index is unchanged"
             ))),
         };
         hook("pre-commit", &[])?;
@@ -293,19 +296,19 @@ impl Committer {
             .is_some_and(|parent| parent.id().to_string() == tree)
         {
             return Err(GitError::new(
-                "git has not committed: the hook pre-commit has left nothing to commit",
+                "git did not commit: the hook `pre-commit` left nothing to commit",
             ));
         }
         let commit = self.commit_tree(&tree, &message, self.at.commit)?;
         self.publish(content, &commit, &message, directory.path())?;
-        // As after `git commit`, it has nothing to say any more.
+        // A failing post-commit hook has no effect, as with `git commit`.
         let _ = self
             .program
             .run_hook("post-commit", &[], &self.opened.repo.path().join("index"));
         Ok(commit)
     }
 
-    /// The message that hooks make of a message.
+    /// Runs the message hooks and returns the resulting message.
     fn edited(
         &self,
         message: &str,
@@ -327,13 +330,14 @@ impl Committer {
         )?;
         if message.is_empty() {
             return Err(GitError::new(
-                "git has not committed: a hook has left no message",
+                "git did not commit: a hook left an empty message",
             ));
         }
         Ok(message + "\n")
     }
 
-    /// Stages the generated files as they were committed, and moves the branch; neither when HEAD is not what it was.
+    /// Stages the generated files as committed and moves the branch, or does neither if HEAD has
+    /// moved.
     fn publish(
         &self,
         content: &Content,
@@ -365,7 +369,7 @@ impl Committer {
             }
             let name = self.at.branch().unwrap_or_default();
             Err(GitError::new(format!(
-                "branch {name} has the commit, but is no longer the one that is checked out"
+                "branch `{name}` has the commit, but is no longer checked out"
             )))
         });
         moved.or_else(|error| {
@@ -374,8 +378,8 @@ impl Committer {
         })
     }
 
-    /// Takes back what was staged for a commit that HEAD has not got, unless HEAD has it from elsewhere or somebody has
-    /// staged something else.
+    /// Reverts what was staged for a commit that failed. Entries that HEAD has from elsewhere, or
+    /// that changed since, stay.
     fn unstage(
         &self,
         staged: &Entries,
@@ -398,7 +402,7 @@ impl Committer {
         index::put(&self.opened, &self.program, directory, &back)
     }
 
-    /// Moves the branch that is checked out from the commit that it was on.
+    /// Moves the checked-out branch from the commit that it was on.
     fn advance(&self, commit: &str, message: &str) -> Result<(), GitError> {
         let before = self.at.commit.unwrap_or(Oid::ZERO_SHA1).to_string();
         let reference = self.at.reference.as_deref().unwrap_or("HEAD");
@@ -411,29 +415,27 @@ impl Committer {
         let moved = self
             .program
             .output(&["update-ref", "-m", &log, reference, commit, &before], "");
-        // Of the two reasons that git may have, it names neither in words of ours.
+        // git's message does not say whether the branch moved, so HEAD is checked again.
         moved
             .map(|_| ())
             .or_else(|error| self.expect_unmoved().and(Err(error)))
     }
 
-    /// Makes sure that HEAD is what the commit was made from.
+    /// Checks that HEAD has not moved.
     fn expect_unmoved(&self) -> Result<(), GitError> {
         let now = position(&self.opened.repo, &self.program)?;
         if now == self.at {
             return Ok(());
         }
         let what = if now.reference == self.at.reference {
-            "HEAD has moved"
+            "HEAD moved"
         } else {
             "another branch was checked out"
         };
-        Err(GitError::new(format!(
-            "{what} while this run was at work; {MOVED}"
-        )))
+        Err(GitError::new(format!("{what} during this run; {MOVED}")))
     }
 
-    /// A directory for what is to be gone when the run ends; the next run removes it if this one cannot.
+    /// Creates a temporary directory in the repo. The next run removes it if this one cannot.
     fn directory(&self) -> Result<TempDir, GitError> {
         let directory = tempfile::Builder::new()
             .prefix(index::OURS)
@@ -451,10 +453,10 @@ impl Committer {
             .transpose()?)
     }
 
-    /// Whether inputs differ from what HEAD has of them.
+    /// Returns whether inputs differ from HEAD.
     fn are_uncommitted(&self, inputs: Inputs<'_>) -> Result<bool, GitError> {
         let status = [
-            // Or git would write into its index what it has seen.
+            // Otherwise git would refresh its index.
             "--no-optional-locks",
             "status",
             "--porcelain=v2",
@@ -499,14 +501,14 @@ impl Inputs<'_> {
 }
 
 impl Position {
-    /// The name of the branch; none when HEAD is detached.
+    /// Returns the name of the branch, or `None` if HEAD is detached.
     fn branch(&self) -> Option<String> {
         let name = self.reference.as_deref()?;
         Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
     }
 }
 
-/// Where HEAD is now.
+/// Reads the position of HEAD.
 fn position(repo: &Repository, program: &Program) -> Result<Position, GitError> {
     let commit = match repo.head() {
         Ok(head) => Some(head.peel_to_commit()?.id()),
@@ -521,24 +523,24 @@ fn position(repo: &Repository, program: &Program) -> Result<Position, GitError> 
     })
 }
 
-/// Keeps other runs from committing in the same worktree.
+/// Locks the worktree against other runs that commit.
 fn lock(opened: &Opened) -> Result<Lock, GitError> {
     let directory = Utf8Path::from_path(opened.repo.path());
     let directory = directory.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
     Lock::exclusive(directory).map_err(|error| GitError::new(error.to_string()))
 }
 
-/// Makes sure that git does not run this for a commit of its own.
+/// Checks that git does not run this as a hook of its own commit.
 fn is_no_hook(opened: &Opened) -> Result<(), GitError> {
     match opened.index_of_environment() {
         None => Ok(()),
         Some(_) => Err(GitError::new(
-            "git runs this as a hook, and is about to commit by itself; use `sipgen generate --from-index --exit-code` here",
+            "git runs this as a hook and commits by itself; use `sipgen generate --from-index --exit-code` here",
         )),
     }
 }
 
-/// Whether nobody else is at work on the branch that is checked out.
+/// Checks that no merge, rebase or similar operation is in progress.
 fn is_at_rest(opened: &Opened) -> Result<(), GitError> {
     let busy = match opened.repo.state() {
         RepositoryState::Clean | RepositoryState::Bisect => None,
@@ -552,7 +554,7 @@ fn is_at_rest(opened: &Opened) -> Result<(), GitError> {
     };
     if let Some(busy) = busy {
         return Err(GitError::new(format!(
-            "the repo is in the middle of {busy}, which has to end before this can commit"
+            "the repo is in the middle of {busy}; finish it before committing"
         )));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a commit of generated files would change.
+//! Changes that a commit of generated files would make.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,35 +15,35 @@ use crate::git::open::Opened;
 use crate::layout;
 use crate::output::compare::{Change, Changes};
 
-/// How generated files differ from those of a commit.
+/// The difference between generated files and those of a commit.
 pub struct Content {
-    /// By path from the worktree's top.
+    /// Changes by path from the worktree's top.
     changed: BTreeMap<Utf8PathBuf, Changed>,
-    /// The generated files, by path from the worktree's top.
+    /// Generated files by path from the worktree's top.
     files: BTreeSet<Utf8PathBuf>,
-    /// The output directories, from there.
+    /// Output directories by path from the worktree's top.
     outputs: Vec<Utf8PathBuf>,
-    /// Where in the worktree paths begin that others use.
+    /// Directory in the worktree that other paths are relative to.
     place: Utf8PathBuf,
-    /// The clusters of which the commit has files, by output directory.
+    /// Clusters with files in the commit, by output directory.
     clusters: BTreeMap<Utf8PathBuf, BTreeSet<ClusterKey>>,
-    /// Tells the files that may go from those of other people.
+    /// Check for files that sipgen may delete.
     owns: Owns,
-    /// The tree of a commit that changes them; none when there is nothing to commit.
+    /// Tree of the new commit; `None` if there is nothing to commit.
     pub(super) tree: Option<Oid>,
 }
 
-/// Tells by its content that a file is one of those that a commit is made of.
+/// Returns whether a file belongs to sipgen, by its content.
 pub(super) type Owns = fn(&[u8]) -> bool;
 
-/// How much there is to commit.
+/// The extent of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Differs {
-    /// Nothing.
+    /// No difference.
     Not,
-    /// Nothing but the comments that say from which file each was made.
+    /// Only comments that name the input of a file.
     InMarksOnly,
-    /// Something that matters.
+    /// Any other difference.
     Really,
 }
 
@@ -53,8 +53,8 @@ struct Changed {
 }
 
 impl Content {
-    /// Compares the files below output directories, paths from `place` in the worktree, with those that a commit has
-    /// there. Files of other people are none of a commit's business.
+    /// Compares the files below output directories, by path from `place`, with those of a commit.
+    /// Files of other owners are ignored.
     pub(super) fn new(
         repo: &Repository,
         parent: Option<&Tree<'_>>,
@@ -80,7 +80,7 @@ impl Content {
         Ok(content)
     }
 
-    /// Adds an output directory.
+    /// Adds the files of an output directory.
     fn add(
         &mut self,
         repo: &Repository,
@@ -95,7 +95,7 @@ impl Content {
             .unwrap_or_default();
         for (path, after) in files {
             let known = before.get(path);
-            // Most files are as they were, which their ids say.
+            // Comparing blob ids avoids reading the files that are unchanged, which are most.
             if known.is_some_and(|(id, _)| {
                 Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id)
             }) {
@@ -105,6 +105,7 @@ impl Content {
             if text.as_ref() == Some(after) {
                 continue;
             }
+            // An executable bit that someone set is kept.
             let mode = known.map_or(FileMode::Blob.into(), |(_, mode)| *mode);
             let after = after.clone();
             let change = match text {
@@ -138,7 +139,7 @@ impl Content {
         Ok(())
     }
 
-    /// How much there is to commit.
+    /// Returns the extent of the difference.
     pub fn differs(&self) -> Differs {
         match self
             .changed
@@ -151,13 +152,13 @@ impl Content {
         }
     }
 
-    /// The changed files.
+    /// Returns the changed files.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Utf8Path> {
         self.changed.keys().map(Utf8PathBuf::as_path)
     }
 
-    /// What the index has to have of generated files when `tree` is that of HEAD. An older generated file that only the
-    /// index has is to go.
+    /// Returns the index entries of generated files for a HEAD with `tree`. Generated files that
+    /// only the index has are removed.
     pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
         let known = self.files.iter().chain(self.changed.keys());
         let mut entries: Entries = known
@@ -183,7 +184,7 @@ impl Content {
         Ok(entries)
     }
 
-    /// The changes, by path from where the run was asked to work.
+    /// Returns the changes by path relative to the run's directory.
     pub fn changes(&self) -> Changes {
         let below = |path: &Utf8PathBuf| {
             path.strip_prefix(&self.place)
@@ -199,12 +200,12 @@ impl Content {
         }
     }
 
-    /// The clusters of which there are generated files below an output directory in the commit that this one stands on.
+    /// Returns the clusters with generated files below an output directory in the parent commit.
     pub fn clusters(&self, output: &Utf8Path) -> BTreeSet<ClusterKey> {
         self.clusters.get(output).cloned().unwrap_or_default()
     }
 
-    /// Writes a tree: the parent's, with the changes and no others.
+    /// Writes the parent's tree with the changes applied.
     fn write_tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
         let mut index = Index::new()?;
         if let Some(parent) = parent {
@@ -217,7 +218,7 @@ impl Content {
             }
         }
         let tree = index.write_tree_to(repo)?;
-        // A file goes when one of ours is to lie below it, and so does a submodule.
+        // libgit2 silently removes a file or submodule at the path of a new directory.
         let diff = repo.diff_tree_to_tree(parent, Some(&repo.find_tree(tree)?), None)?;
         let paths = diff.deltas().filter_map(|delta| {
             Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned)
@@ -227,7 +228,7 @@ impl Content {
             .find(|path| !self.changed.contains_key(path))
         {
             Some(path) => Err(GitError::new(format!(
-                "{path} would have to go for the generated files to be committed, and is none of them; move it away, \
+                "`{path}` is not generated, but would have to go to commit the generated files; move it away \
                  and commit that first"
             ))),
             None => Ok(tree),
@@ -235,7 +236,7 @@ impl Content {
     }
 }
 
-/// Mode and id of what a tree has at a path.
+/// Returns mode and id of a tree's entry at a path.
 pub(super) fn entry_of(tree: &Tree<'_>, path: &Utf8Path) -> Option<(u32, Oid)> {
     let entry = tree.get_path(path.as_std_path()).ok()?;
     Some((entry.filemode().cast_unsigned(), entry.id()))
@@ -260,7 +261,7 @@ fn entry(path: &Utf8Path, mode: u32, id: Oid) -> IndexEntry {
     }
 }
 
-/// The plain files below a directory of a tree, relative to it, with their ids and modes.
+/// Returns the regular files below a directory of a tree, by relative path, with ids and modes.
 fn blobs(
     repo: &Repository,
     tree: &Tree<'_>,
@@ -285,7 +286,7 @@ fn blobs(
     Ok(blobs)
 }
 
-/// A file's text as sipgen writes it.
+/// Returns a blob's text with normalized line ends.
 fn text(repo: &Repository, id: Oid) -> Result<String, GitError> {
     Ok(layout::text_of(repo.find_blob(id)?.content()))
 }

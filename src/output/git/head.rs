@@ -1,4 +1,4 @@
-//! The commit that is checked out, as far as it is asked what it has.
+//! The checked-out commit and its files.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository};
@@ -6,7 +6,7 @@ use git2::{Oid, Repository};
 use crate::git::open::{self, Opened};
 use crate::layout;
 
-/// The commit that is checked out around a directory.
+/// The checked-out commit of the repo around a directory.
 pub(crate) struct Head {
     repo: Repository,
     id: Oid,
@@ -14,19 +14,18 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The commit that is checked out around a directory; none where there is none or no repo.
+    /// Opens the checked-out commit around a directory. Returns `None` without a repo or commit.
     pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
         let Opened { repo, prefix, .. } = open::open(root).ok()??;
         let id = repo.head().ok()?.peel_to_commit().ok()?.id();
         Some(Self { repo, id, prefix })
     }
 
-    /// Its id.
     pub(crate) fn id(&self) -> String {
         self.id.to_string()
     }
 
-    /// Returns whether it has this text at a path, or nothing there if that is what is asked.
+    /// Returns whether it has this text at a path; `None` asks for a missing file.
     pub(crate) fn has(&self, path: &Utf8Path, text: Option<&str>) -> bool {
         let tree = self
             .repo

@@ -1,4 +1,4 @@
-//! Commits that somebody may have applied: what is in none of them was never applied by an agent.
+//! The commits that an agent may have applied. Files in none of them were never applied.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use git2::{Oid, Repository};
 
 use crate::git::open::{self, Opened};
 
-/// The commits to which a branch or tag points, here or at a remote, and those that were checked out.
+/// The commits of local and remote branches and tags, and those that were checked out.
 pub(crate) struct History {
     repo: Repository,
     commits: BTreeSet<Oid>,
@@ -15,10 +15,12 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the history around a directory; none where there is no repo or no commit, or where refs cannot be read.
+    /// Reads the history around a directory. Returns `None` without a repo or commit, or if refs
+    /// cannot be read.
     pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
         let Opened { repo, prefix, .. } = open::open(root).ok()??;
         let mut commits = BTreeSet::new();
+        // Agents follow branches or tags, or commits that were once checked out.
         for reference in repo.references().ok()? {
             commits.extend(
                 reference
@@ -34,7 +36,7 @@ impl History {
                 .and_then(|head| head.peel_to_commit().ok())
                 .map(|commit| commit.id()),
         );
-        // Without any commit there is no log, and asking for it makes a directory.
+        // Without commits there is no reflog, and libgit2 would create its directory.
         let log = repo
             .path()
             .join("logs/HEAD")
@@ -52,7 +54,7 @@ impl History {
         })
     }
 
-    /// Returns whether one of the commits has a file with a text in it.
+    /// Returns whether a commit has a file that contains a text.
     pub(crate) fn has(&self, file: &Utf8Path, text: &str) -> bool {
         let path = self.prefix.join(file);
         self.commits.iter().any(|commit| {

@@ -1,10 +1,10 @@
 //! Generated files in git.
 //!
-//! * `committer`: commits generated files and nothing else; `content` lists what such a commit would change, and
-//!   `branch` finds the branch that can take it.
-//! * `head`: the files of the commit that is checked out.
-//! * `history`: the files of all commits that an agent may have applied.
-//! * `attributes`: attributes that `.gitattributes` gives to generated files.
+//! - `committer`: commits generated files only; `content` lists the changes of such a commit, and
+//!   `branch` finds the branch for it
+//! - `head`: the files of the checked-out commit
+//! - `history`: the files of all commits that an agent may have applied
+//! - `attributes`: `.gitattributes` for generated files
 
 mod attributes;
 mod branch;

@@ -1,7 +1,8 @@
-//! The order in which files of hosts change, so that no host is in two of them at any time.
+//! Order of changes to files of hosts in which no host is ever in two files.
 //!
-//! kustomize would apply a host that is in the files of two clusters to both. So a file that loses a host changes before
-//! the one that gains it. Where files exchange hosts in a circle, one of them is removed first and written last.
+//! kustomize would apply a host in the files of two clusters to both. So a file that loses a host
+//! is changed before the file that gains it. If files exchange hosts in a cycle, one of them is
+//! removed first and written last.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
@@ -12,27 +13,28 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::api::names::HostKey;
 use crate::layout;
 use crate::output::compare::Change;
-use crate::output::state::hosts_of_generated;
+use crate::output::state::hosts_in_generated;
 
-/// One change of the disk.
+/// A change on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step<'a> {
-    /// A file gets its new text.
+    /// Write a file's new text.
     Put(&'a Utf8Path),
-    /// A file goes.
+    /// Remove a file.
     Remove(&'a Utf8Path),
 }
 
 /// A file whose hosts change.
-struct Giver<'a> {
+struct HostFile<'a> {
     path: &'a Utf8Path,
-    /// Whether it has a text afterwards.
+    /// Set if it exists afterwards.
     stays: bool,
     gains: BTreeSet<HostKey>,
     loses: BTreeSet<HostKey>,
 }
 
-/// The steps that make the changes below `output`: hosts first, then what else is written, then what else goes.
+/// Returns the steps for changes below `output`: files of hosts, then other files to write, then
+/// other files to remove.
 pub(super) fn steps<'a>(
     changes: &'a BTreeMap<Utf8PathBuf, Change>,
     output: &Utf8Path,
@@ -46,7 +48,7 @@ pub(super) fn steps<'a>(
     let mut steps = in_order(
         &of_hosts
             .into_iter()
-            .map(|(path, change)| giver(path, change))
+            .map(|(path, change)| host_file(path, change))
             .collect::<Vec<_>>(),
     );
     let (written, removed): (Vec<_>, Vec<_>) = others
@@ -57,15 +59,15 @@ pub(super) fn steps<'a>(
     steps
 }
 
-fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
+fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
     let (before, after) = change.texts();
     let file: Arc<Utf8Path> = Arc::from(path);
     let hosts = |text: Option<&str>| {
-        text.map(|text| hosts_of_generated(&file, text))
+        text.map(|text| hosts_in_generated(&file, text))
             .unwrap_or_default()
     };
     let (had, has) = (hosts(before), hosts(after));
-    Giver {
+    HostFile {
         path,
         stays: after.is_some(),
         gains: has.difference(&had).cloned().collect(),
@@ -73,8 +75,8 @@ fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
     }
 }
 
-/// Sorts the files so that each comes behind those that lose what it gains.
-fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
+/// Sorts the files so that each follows the files that lose what it gains (Kahn's algorithm).
+fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<Step<'a>> {
     let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
         file.gains
@@ -92,6 +94,7 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
                 .collect()
         })
         .collect();
+    // Number of files that must lose hosts before each file can gain them.
     let mut waits_for = vec![0_usize; files.len()];
     takers
         .iter()
@@ -109,7 +112,7 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
     while !waiting.is_empty() {
         let (index, step) = if let Some(index) = ready.pop_first() {
             waiting.remove(&index);
-            let Giver { path, stays, .. } = files[index];
+            let HostFile { path, stays, .. } = files[index];
             (
                 index,
                 if stays {
@@ -119,13 +122,14 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
                 },
             )
         } else {
-            // A circle: nothing in it can be written before something of it is gone.
+            // A cycle: one of its files is removed before the others are written.
             let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else {
                 break;
             };
             (index, Step::Remove(files[index].path))
         };
         steps.push(step);
+        // A removed file of a cycle is written later, but loses its hosts only once.
         if !mem::replace(&mut has_given[index], true) {
             for taker in &takers[index] {
                 waits_for[*taker] -= 1;
@@ -144,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// A file with hosts, by their numbers.
+    /// Returns a file with numbered hosts.
     fn text(hosts: &BTreeSet<usize>) -> String {
         let host = |number: &usize| {
             format!(
@@ -156,7 +160,7 @@ mod tests {
         layout::header("test") + &hosts.iter().map(host).collect::<String>()
     }
 
-    /// The hosts of each of four files, when each of eight hosts is in one of them or in none.
+    /// Distributes eight hosts over four files; numbers from four on mean no file.
     fn files(of: &[usize]) -> BTreeMap<Utf8PathBuf, BTreeSet<usize>> {
         let mut files: BTreeMap<Utf8PathBuf, BTreeSet<usize>> = BTreeMap::new();
         for (host, file) in of.iter().enumerate().filter(|(_, file)| **file < 4) {

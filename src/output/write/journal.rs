@@ -1,14 +1,16 @@
-//! What a run that was killed in the middle has changed, for the next one to undo.
+//! Journal of a run's changes, for the next run to undo if the run is killed.
 //!
-//! The generated files of hosts are the only memory of who has which host, so a run that starts from half of another
-//! one's changes chooses other hosts than that one did. A run therefore writes a journal before it changes the first file,
-//! and deletes it behind the last. One that finds a journal puts the files of hosts back first:
+//! The generated files of hosts are the only record of assignments. A run that starts from half of
+//! another run's changes would choose other hosts. So a run writes a journal before its first
+//! change and deletes it after the last. A run that finds a journal restores the files of hosts
+//! first:
 //!
-//! * Without a journal, all files of hosts are those of one whole run.
-//! * With one, each file that is as the killed run wanted it, or gone, becomes what it was before. What somebody has
-//!   changed or committed since is theirs, and stays.
+//! - Without a journal, all files of hosts come from one whole run.
+//! - With a journal, each file that is as the killed run wanted it, or is missing, gets its
+//!   previous text. Files that were edited or committed since belong to their author and stay.
 //!
-//! Services are not in it: they are made of the SIPClusters and of nothing that lies in the output directory.
+//! Services are not in the journal, because they are derived from the inputs and not from the
+//! output directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,91 +25,93 @@ use crate::layout;
 use crate::output::compare::Change;
 use crate::output::git::Head;
 
-/// The journal's name in the output directory; that of a leftover, so that nothing else ever takes it for a file of its
-/// own.
+/// File name of the journal. It matches the pattern of temporary files, so no other code treats it
+/// as a file of its own.
 const NAME: &str = ".sipgen-journal.tmp";
 
-/// The files that a journal is about.
+/// The files that a journal covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
-    /// The generated files of hosts in the output directory.
+pub(super) enum JournalScope {
+    /// Generated files of hosts in the output directory.
     Hosts,
-    /// The files of a snapshot.
+    /// Files of a snapshot.
     Snapshot,
 }
 
-impl Of {
-    /// Returns whether a journal is about a file, by its path relative to the directory.
+impl JournalScope {
+    /// Returns whether the journal covers a file, by path relative to the directory.
     fn has(self, file: &Utf8Path) -> bool {
         match self {
-            Of::Hosts => file.starts_with(layout::HOSTS),
-            Of::Snapshot => true,
+            JournalScope::Hosts => file.starts_with(layout::HOSTS),
+            JournalScope::Snapshot => true,
         }
     }
 
-    /// Returns whether sipgen wrote a text, and may write it again.
+    /// Returns whether sipgen wrote a text and may write it again.
     fn is_ours(self, text: &str) -> bool {
         text.is_empty()
             || match self {
-                Of::Hosts => layout::is_ours(text.as_bytes()),
-                Of::Snapshot => layout::is_snapshot(text.as_bytes()),
+                JournalScope::Hosts => layout::is_ours(text.as_bytes()),
+                JournalScope::Snapshot => layout::is_snapshot(text.as_bytes()),
             }
     }
 }
 
-/// What a run is about to change.
+/// The planned changes of a run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     /// The commit that was checked out.
     #[serde(default)]
     head: Option<String>,
-    /// The files of hosts, by path relative to the output directory.
+    /// Files of hosts, by path relative to the output directory.
     hosts: BTreeMap<Utf8PathBuf, Entry>,
-    /// The directories that go when they are empty in the end, relative to the output directory.
+    /// Directories to remove if they are empty in the end, relative to the output directory.
     directories: BTreeSet<Utf8PathBuf>,
 }
 
-/// What becomes of a file.
+/// The change of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// Its text before, if it was there.
+    /// Previous text, if the file existed.
     before: Option<String>,
-    /// The hash of its text afterwards, if it is there then.
+    /// Hash of the new text, if the file is to exist.
     after: Option<String>,
 }
 
-/// A journal that is in its place.
+/// A journal on the disk.
 pub(super) struct Written<'a> {
     root: &'a Utf8Path,
     output: &'a Utf8Path,
 }
 
-/// Returns whether a run was killed in the middle of changing the output directory, or is in the middle of it.
+/// Returns whether a run was killed while changing the output directory, or is changing it now.
 pub fn is_interrupted(root: &Utf8Path, output: &Utf8Path) -> bool {
     fs::symlink_metadata(place(root, output)).is_ok()
 }
 
-/// Undoes what a run that was killed has changed in the files of hosts. Only for who has locked the root.
+/// Undoes the changes of a killed run in the files of hosts. The caller must hold the lock on the
+/// root.
 ///
 /// # Errors
 ///
-/// When the journal or a file cannot be read or written.
+/// Fails if the journal or a file cannot be read or written.
 pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, output, Of::Hosts)
+    undo(root, output, JournalScope::Hosts)
 }
 
-/// Undoes what a run that was killed has changed in the files of a snapshot. Only for who has locked the root.
+/// Undoes the changes of a killed run in the files of a snapshot. The caller must hold the lock on
+/// the root.
 ///
 /// # Errors
 ///
-/// When the journal or a file cannot be read or written.
+/// Fails if the journal or a file cannot be read or written.
 pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, directory, Of::Snapshot)
+    undo(root, directory, JournalScope::Snapshot)
 }
 
-fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
+fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), WriteError> {
     let path = place(root, output);
     let unusable = |reason: String| WriteError::Journal {
         path: path.clone(),
@@ -118,12 +122,12 @@ fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
         Ok(found) if found.is_file() => {
             fs::read(&path).map_err(|error| unusable(error.to_string()))?
         }
-        Ok(_) => return Err(unusable("it is no plain file".to_owned())),
+        Ok(_) => return Err(unusable("it is not a regular file".to_owned())),
         Err(error) => return Err(unusable(error.to_string())),
     };
     let journal: Journal =
         serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-    journal.check(root, output, of).map_err(unusable)?;
+    journal.check(root, output, scope).map_err(unusable)?;
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     Prepared::new(root, &changes, &[])?.carry_out(&steps)?;
@@ -142,9 +146,9 @@ fn place(root: &Utf8Path, output: &Utf8Path) -> Utf8PathBuf {
 }
 
 impl Journal {
-    /// The journal of changes below `output`. `before` are the texts on the disk.
+    /// Creates the journal of changes below `output`. `before` has the texts on the disk.
     pub(super) fn new(
-        of: Of,
+        scope: JournalScope,
         root: &Utf8Path,
         output: &Utf8Path,
         changes: &BTreeMap<Utf8PathBuf, Change>,
@@ -154,7 +158,7 @@ impl Journal {
             let below = path
                 .strip_prefix(output)
                 .ok()
-                .filter(|below| of.has(below))?;
+                .filter(|below| scope.has(below))?;
             Some((
                 below.to_owned(),
                 Entry {
@@ -175,7 +179,7 @@ impl Journal {
         }
     }
 
-    /// Puts the journal into its place: from here on the run counts.
+    /// Writes the journal. From here on, an interrupted run is undone.
     pub(super) fn write<'a>(
         &self,
         root: &'a Utf8Path,
@@ -190,22 +194,23 @@ impl Journal {
         Ok(Written { root, output })
     }
 
-    /// Returns whether all paths are those of files that a journal may be about: it may have come with a commit.
-    fn check(&self, root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), String> {
+    /// Checks that all paths are permitted for a journal, which may come from a commit.
+    fn check(&self, root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
             let is_plain = path
                 .components()
                 .all(|component| matches!(component, Utf8Component::Normal(_)));
             if !is_plain || path.as_str().is_empty() {
-                return Err(format!("{path:?} is no path below {output}"));
+                return Err(format!("{path:?} is not a path below {output}"));
             }
         }
         for (path, entry) in &self.hosts {
-            let is_ours = entry.before.as_ref().is_none_or(|text| of.is_ours(text));
-            if !of.has(path) || !is_ours {
-                return Err(format!("{path:?} is no file that sipgen wrote"));
+            let is_ours = entry.before.as_ref().is_none_or(|text| scope.is_ours(text));
+            if !scope.has(path) || !is_ours {
+                return Err(format!("{path:?} is not a file that sipgen wrote"));
             }
             let full = output.join(path);
+            // A journal in a commit must not write outside the repo.
             let is_link = |path: &Utf8Path| root.join(path).is_symlink();
             if full.ancestors().any(is_link) {
                 return Err(format!("{path:?} is behind a symbolic link"));
@@ -214,7 +219,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The changes by which the files of hosts become what they were.
+    /// Returns the changes that restore the files of hosts.
     fn undoing(
         &self,
         root: &Utf8Path,
@@ -233,7 +238,7 @@ impl Journal {
                 {
                     None
                 }
-                // A directory is somebody else's.
+                // sipgen never creates a directory at the path of a file.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Some(String::new()),
                 Err(error) => return Err(WriteError::refused("read", full)(error)),
             };
@@ -242,6 +247,7 @@ impl Journal {
         let mut changes = BTreeMap::new();
         let head = Head::around(root).filter(|head| Some(head.id()) != self.head);
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
+            // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
             let is_committed = || {
                 head.as_ref()
@@ -263,11 +269,11 @@ impl Journal {
 }
 
 impl Written<'_> {
-    /// Ends the run: what it has changed stays.
+    /// Deletes the journal, which makes the run's changes final.
     pub(super) fn delete(self) -> Result<(), WriteError> {
         let path = place(self.root, self.output);
         remove(&path)?;
-        // The output directory itself goes with the last file in it.
+        // The output directory is removed with its last file.
         let above = self
             .output
             .ancestors()
@@ -277,7 +283,7 @@ impl Written<'_> {
     }
 }
 
-/// Tells texts apart whatever their line ends are.
+/// Hashes a text regardless of its line ends.
 fn hash(text: &str) -> String {
     format!(
         "{:x}",

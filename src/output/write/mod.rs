@@ -1,10 +1,12 @@
-//! Writes changes to the disk: all of them staged beside their places first, then renamed over them.
+//! Writes changes to the disk: new texts are staged beside their paths first, then renamed over
+//! them.
 //!
-//! * `handover`: the order in which files of hosts change, so that no host is in two of them at any time.
-//! * `journal`: what a run that is killed in the middle has changed, for the next one to undo.
+//! - `handover`: an order of changes in which no host is ever in two files
+//! - `journal`: a record of an interrupted run's changes, for the next run to undo
 //!
-//! A failure while staging leaves every file as it was. A run that is killed later leaves whole files and a journal, and
-//! the next run puts the files of hosts back to what they were: it reads what the killed run read, and comes to the same.
+//! A failure during staging leaves every file unchanged. A run that is killed later leaves whole
+//! files and a journal. The next run restores the files of hosts, so it reads what the killed run
+//! read and gets the same result.
 
 mod handover;
 mod journal;
@@ -21,35 +23,35 @@ use tempfile::{NamedTempFile, TempPath};
 use super::compare::{Change, Changes, STAGED};
 use crate::layout;
 use handover::Step;
-use journal::{Journal, Of};
+use journal::{Journal, JournalScope};
 
 pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
-/// The reason why something could not be written.
+/// The reason why changes could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The system refuses.
+    /// A system error.
     #[error("cannot {verb} {path}: {source}")]
     Refused {
-        /// What was to be done.
+        /// The failed action.
         verb: &'static str,
         /// The file or directory.
         path: Utf8PathBuf,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
-    /// Somebody else has changed a file since it was read.
-    #[error("{0} has changed since this run has read it, and nothing was written; run this again")]
+    /// A file changed after it was read.
+    #[error("`{0}` changed after this run read it, so nothing was written; run the command again")]
     Changed(Utf8PathBuf),
-    /// The journal of a killed run says nothing that could be undone.
+    /// The journal of an interrupted run cannot be undone.
     #[error(
-        "cannot undo what a run that was killed has changed, by {path}: {reason}; restore the generated files by \
-         `git checkout`, delete the journal, and run this again"
+        "cannot undo an interrupted run by its journal `{path}`: {reason}; restore the generated files with \
+         `git checkout`, delete the journal, and run the command again"
     )]
     Journal {
         /// The journal.
         path: Utf8PathBuf,
-        /// What is wrong with it.
+        /// The problem with the journal.
         reason: String,
     },
 }
@@ -60,12 +62,14 @@ impl WriteError {
     }
 }
 
-/// Carries changes out, below a repo's root on the disk.
+/// Applies changes below a repo's root on the disk.
 ///
 /// # Errors
 ///
-/// When a file cannot be staged; then nothing has changed. Or when one cannot be renamed or deleted, which has
-/// no usual cause once staging succeeded; then some files are new, and another run does the rest.
+/// Fails if a file cannot be staged; then nothing has changed.
+///
+/// Renaming or deleting rarely fails once staging succeeded. If it does, some files are new, and
+/// another run completes the rest.
 pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
     let (written, removed): (Vec<_>, Vec<_>) = changes
         .files
@@ -78,50 +82,52 @@ pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
     Prepared::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
-/// Carries changes of the output directory out, in an order in which no host is in two files at any time, and with a
-/// journal by which the next run undoes what this one has done if it is killed.
+/// Applies changes of the output directory.
+///
+/// The order keeps every host in at most one file at any time. A journal lets the next run undo the
+/// changes if this run is killed.
 ///
 /// # Errors
 ///
-/// When a file is not what it was when it was read; then nothing has changed. Otherwise as [`write()`], but that the next
-/// run undoes what was done.
+/// Fails if a file changed after it was read; then nothing has changed. Otherwise fails as
+/// [`write()`] does, and the next run undoes the changes.
 pub fn write_output(
     root: &Utf8Path,
     output: &Utf8Path,
     changes: &Changes,
 ) -> Result<(), WriteError> {
-    write_with_journal(root, output, changes, Of::Hosts)
+    write_with_journal(root, output, changes, JournalScope::Hosts)
 }
 
-/// Carries changes of a snapshot's files out, with a journal as [`write_output`]: a host that moves from one file to
-/// another is never in none.
+/// Applies changes of a snapshot's files, with a journal as in [`write_output`]: a host that moves
+/// to another file is never in none.
 ///
 /// # Errors
 ///
-/// As [`write_output`].
+/// Fails as [`write_output`] does.
 pub fn write_snapshot(
     root: &Utf8Path,
     directory: &Utf8Path,
     changes: &Changes,
 ) -> Result<(), WriteError> {
-    write_with_journal(root, directory, changes, Of::Snapshot)
+    write_with_journal(root, directory, changes, JournalScope::Snapshot)
 }
 
 fn write_with_journal(
     root: &Utf8Path,
     output: &Utf8Path,
     changes: &Changes,
-    of: Of,
+    scope: JournalScope,
 ) -> Result<(), WriteError> {
     if changes.files.is_empty() {
         return write(root, changes);
     }
     let steps = handover::steps(&changes.files, output);
     let prepared = Prepared::new(root, &changes.files, &changes.leftovers)?;
-    // As late as can be: whoever changes a file between this and its turn, loses that change.
+    // Checked as late as possible. A change by another program after this point is lost.
     let before = expect_unchanged(root, &changes.files);
     let journal = before.and_then(|before| {
-        Journal::new(of, root, output, &changes.files, before).write(root, output)
+        Journal::new(scope, root, output, &changes.files, before).write(root, output)
     });
     let journal = match journal {
         Ok(journal) => journal,
@@ -134,7 +140,8 @@ fn write_with_journal(
     journal.delete()
 }
 
-/// The texts on the disk, line ends included, of files that are to change; none may be another than the change says.
+/// Returns the texts on the disk, with their line ends, of the files to change. Fails if one
+/// differs from the change's old text.
 fn expect_unchanged<'a>(
     root: &Utf8Path,
     changes: &'a BTreeMap<Utf8PathBuf, Change>,
@@ -159,17 +166,17 @@ fn expect_unchanged<'a>(
     Ok(texts.into_iter().flatten().collect())
 }
 
-/// Changes that can be made: new texts are staged, and what goes may go.
+/// Staged changes that are known to be permitted.
 struct Prepared<'a> {
     root: &'a Utf8Path,
     staged: BTreeMap<&'a Utf8Path, Staged>,
     leftovers: &'a [Utf8PathBuf],
-    /// The directories that were made for it.
+    /// Directories that were created for them.
     created: BTreeSet<Utf8PathBuf>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Changes nothing but that directories are made and files staged.
+    /// Stages the changes. Only directories and temporary files are created.
     fn new(
         root: &'a Utf8Path,
         changes: &'a BTreeMap<Utf8PathBuf, Change>,
@@ -199,7 +206,7 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Leaves everything as it was.
+    /// Removes the temporary files and directories.
     fn abandon(self) {
         let Self {
             staged, created, ..
@@ -227,12 +234,13 @@ impl<'a> Prepared<'a> {
             remove(&self.root.join(path))?;
             removed.push(path);
         }
+        // Git has no empty directories, so none is left behind.
         remove_empty(&above(removed).map(|path| self.root.join(path)).collect());
         Ok(())
     }
 }
 
-/// Creates the directories that are missing, and returns them.
+/// Creates the missing directories and returns them.
 fn create_directories<'a>(
     root: &Utf8Path,
     wanted: impl Iterator<Item = &'a Utf8Path>,
@@ -253,22 +261,22 @@ fn create_directories<'a>(
     Ok(created)
 }
 
-/// A file that is written, but not yet at its place.
+/// A complete temporary file, not yet at its path.
 struct Staged {
     file: TempPath,
     path: Utf8PathBuf,
 }
 
 impl Staged {
-    /// Writes a text into a new file beside its place.
+    /// Writes a text to a temporary file beside its path.
     fn new(path: Utf8PathBuf, text: &str) -> Result<Self, WriteError> {
         let staged = new_file_beside(&path).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
-            // A file of the user's that is migrated stays readable to whom it was.
+            // A migrated file of a user keeps its permissions.
             if let Ok(there) = fs::symlink_metadata(&path) {
                 file.as_file().set_permissions(there.permissions())?;
             }
-            // Closed at once: there may be more files than a process can have open.
+            // Closed at once, because there may be more files than a process can have open.
             Ok(file.into_temp_path())
         });
         match staged {
@@ -288,13 +296,13 @@ fn new_file_beside(path: &Utf8Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(STAGED.0)
         .suffix(STAGED.1)
-        // As for any new file: the umask takes away what it takes away.
+        // As for any new file, restricted by the umask.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(path.parent().unwrap_or(Utf8Path::new(".")))
 }
 
-/// Returns whether files can be deleted, found out before anything changes: it takes the same right in their
-/// directories as making a new file.
+/// Checks that files can be deleted, before anything changes. Deleting requires the same permission
+/// on the directory as creating a file.
 fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError> {
     let mut asked = BTreeSet::new();
     for file in files.iter().filter(|file| asked.insert(file.parent())) {
@@ -304,7 +312,7 @@ fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError>
     Ok(())
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 fn remove(path: &Utf8Path) -> Result<(), WriteError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -314,16 +322,16 @@ fn remove(path: &Utf8Path) -> Result<(), WriteError> {
     }
 }
 
-/// The directories above some paths, but for the root.
+/// Returns the directories above some paths, without the root.
 fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> impl Iterator<Item = &'a Utf8Path> {
     let above = paths.into_iter().flat_map(|path| path.ancestors().skip(1));
     above.filter(|path| !path.as_str().is_empty())
 }
 
-/// Removes those of the directories that are empty, the innermost first. One that is not, stays.
+/// Removes the empty directories among the given ones, innermost first.
 fn remove_empty(directories: &BTreeSet<Utf8PathBuf>) {
     for directory in directories.iter().rev() {
-        // Fails on a directory with files, which is what is wanted.
+        // Fails on a directory with files, as intended.
         let _ = fs::remove_dir(directory);
     }
 }

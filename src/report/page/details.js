@@ -1,5 +1,5 @@
 // @ts-check
-// What is known of the host that is chosen.
+// Details of the selected host.
 import { element, keyOf, make, picture, roleWords, standing } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
@@ -9,7 +9,7 @@ export function showDetails(host, close) {
   const panel = element("details");
   panel.replaceChildren();
   if (!host) {
-    panel.append(make("p", "Choose a host to see whose it is, and why.", "quiet"));
+    panel.append(make("p", "Select a host to see its owner and the reasons.", "quiet"));
     return;
   }
   const { data } = host;
@@ -25,16 +25,16 @@ export function showDetails(host, close) {
   };
   add("Namespace", data.namespace);
   add("Cluster", data.assigned && keyOf(data.assigned.cluster));
-  add("Asked for by a", host.kind);
+  add("Request kind", host.kind);
   add("Machine", host.node);
   add("Role", data.assigned && roleWords(data.assigned.role));
-  add("Given back by", data.givenBackBy && keyOf(data.givenBackBy));
+  add("Released by", data.givenBackBy && keyOf(data.givenBackBy));
   if (picture.rackBy && !(picture.rackBy in (data.topology ?? {}))) add(picture.rackBy, data.rack);
   for (const [label, value] of Object.entries(data.topology ?? {})) add(label, value);
-  add("Described in", data.place);
-  panel.append(list, make("h4", "The host …"));
+  add("Defined in", data.place);
+  panel.append(list, make("h4", "Facts"));
 
   const facts = make("ul");
   for (const fact of data.facts) facts.append(make("li", fact));
-  panel.append(facts, make("h4", "Why not others"), make("code", `sipgen explain ${host.key}`, "command"));
+  panel.append(facts, make("h4", "Reasons of other clusters"), make("code", `sipgen explain ${host.key}`, "command"));
 }

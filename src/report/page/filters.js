@@ -1,5 +1,5 @@
 // @ts-check
-// Which hosts are shown, and who is to know when that changes.
+// Filters of the host list, with listeners for changes.
 import { STATES, clusters, counted, element, hosts, keyOf, make, picture, rackWords } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
@@ -81,7 +81,7 @@ function stateButtons() {
   }
   const changes = hosts.filter((host) => host.data.changes).length;
   if (changes > 0) {
-    const button = stateButton("", "+", changes, "to be changed");
+    const button = stateButton("", "+", changes, "changes");
     button.dataset.changes = "yes";
     element("states").append(button);
   }
@@ -105,14 +105,14 @@ export function startFilters() {
   fill("rack", picture.racks.map((/** @type {{name: string | null}} */ rack) => [rack.name ?? NO_RACK, rackWords(rack.name)]));
   const kinds = [...new Set(clusters.map((cluster) => cluster.kind))].sort();
   fill("kind", kinds.map((kind) => [kind, kind]));
-  // Where all are of one kind, there is nothing to choose.
+  // A filter with a single value is useless.
   element("kinds").hidden = kinds.length < 2;
   stateButtons();
   const form = /** @type {HTMLFormElement} */ (element("filters"));
   let asked = 0;
   form.addEventListener("input", () => {
     for (const name of FIELDS) filter[name] = field(name).value;
-    // Once a frame is enough, however fast somebody types.
+    // Updates are limited to one per frame, however fast the user types.
     cancelAnimationFrame(asked);
     asked = requestAnimationFrame(apply);
   });

@@ -1,5 +1,5 @@
 // @ts-check
-// Puts the parts of the page together.
+// Assembles the page.
 import { showDetails } from "./details.js";
 import { startFilters } from "./filters.js";
 import { focusMap, markChosen, startMap } from "./map.js";

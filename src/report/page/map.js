@@ -1,6 +1,6 @@
 // @ts-check
-// The racks as a map: a box a rack, a row or a square a host. The hosts are one list box: Tab enters it once, arrows
-// move in it.
+// Rack map: one box per rack, one row or square per host. The hosts form one list box: Tab enters
+// it once, arrow keys move inside.
 import { onFilter } from "./filters.js";
 import { counted, element, hosts, make, picture, rackWords } from "./site.js";
 
@@ -53,7 +53,7 @@ export function startMap(chosen) {
       cells[index] = cellOf(hosts[index]);
       box.append(cells[index]);
     }
-    // So that the scroll bar is right before a box is drawn for the first time.
+    // Keeps the scroll bar stable before a box is drawn for the first time.
     box.style.setProperty("--hosts", String(rack.hosts.length));
     racks.push({ box, members: rack.hosts, count });
     drawn.append(box);

@@ -1,5 +1,5 @@
 // @ts-check
-// What stands above the hosts: the headline, findings, clusters and spare hosts.
+// Headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
 import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, natural, picture } from "./site.js";
 
@@ -65,7 +65,7 @@ function clusterRow(cluster) {
   sample.setAttribute("aria-hidden", "true");
   const button = make("button", key, "link name");
   button.setAttribute("type", "button");
-  button.title = "Show its hosts only";
+  button.title = "Show only hosts of this cluster";
   button.addEventListener("click", () => {
     setFilter({ cluster: key });
     element("hosts").scrollIntoView();
@@ -113,7 +113,7 @@ function meter(set) {
   const words = `${set.have} of ${wanted}${standby > 0 ? `, ${standby} standby` : ""}`;
   const parts = [bar, make("span", words)];
   if (set.shortOf > 0) parts.push(make("span", `${set.shortOf} missing`, "badge bad"));
-  // It is another node set of the cluster that keeps it from being placed.
+  // Another node set of the cluster prevents the placement.
   else if (missing > 0) parts.push(make("span", `${missing} not placed`, "badge warn"));
   return parts;
 }
@@ -123,12 +123,12 @@ function notes(cluster) {
   const cell = make("td");
   const added = cluster.nodeSets.reduce((sum, set) => sum + set.added, 0);
   if (cluster.gone) cell.append(make("span", "gone", "badge bad"));
-  if (cluster.leftAsItIs) cell.append(make("span", "left as it is", "badge bad"));
+  if (cluster.leftAsItIs) cell.append(make("span", "unchanged: has errors", "badge bad"));
   if (added > 0) cell.append(make("span", `+ ${added} added`, "badge good"));
-  if (cluster.givesBack.length > 0) cell.append(make("span", `↩ ${cluster.givesBack.length} given back`, "badge warn"));
+  if (cluster.givesBack.length > 0) cell.append(make("span", `↩ ${cluster.givesBack.length} released`, "badge warn"));
   const without = cluster.nodeSets.filter((set) => set.node && set.shortOf > 0).map((set) => set.node ?? "");
   if (without.length > 0) cell.append(make("span", `no host for ${listed(without)}`, "badge bad"));
-  // Machines that are alike lack a host for the same reasons.
+  // Equal machines share the reasons of a shortage.
   const reasons = new Set([...cluster.errors, ...cluster.nodeSets.flatMap((set) => set.shortage)]);
   if (reasons.size > 0) {
     const why = make("details");
@@ -152,7 +152,7 @@ function services(cluster) {
   if (cluster.endpoints.length === 0) return cell;
   const folded = /** @type {HTMLDetailsElement} */ (make("details"));
   folded.append(make("summary", counted(cluster.endpoints.length, "service")), list);
-  // Where there is room for them.
+  // Shown only if there is room.
   folded.open = clusters.length <= FEW && matchMedia("(min-width: 60rem)").matches;
   cell.append(folded);
   return cell;

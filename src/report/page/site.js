@@ -1,5 +1,5 @@
 // @ts-check
-// The site as the page has it: what stands in the page as JSON, with what is derived from it.
+// The site: embedded JSON data and values derived from it.
 
 /**
  * @typedef {{namespace: string, name: string}} Key
@@ -25,7 +25,7 @@ export const STATES = [
   { id: "assigned", words: "assigned", glyph: "" },
   { id: "free", words: "free", glyph: "○" },
   { id: "failed", words: "failed", glyph: "!" },
-  { id: "givenBack", words: "given back", glyph: "↩" },
+  { id: "givenBack", words: "released", glyph: "↩" },
   { id: "inUse", words: "in use by others", glyph: "●" },
   { id: "notReady", words: "not ready", glyph: "…" },
   { id: "reserved", words: "reserved", glyph: "=" },
@@ -99,7 +99,7 @@ export function standing(host) {
   if (host.assigned) {
     words.push(`${partWords(host.assigned)} of ${keyOf(host.assigned.cluster)}`);
     if (host.assigned.how === "added") words.push("added");
-    if (host.assigned.how === "adopted") words.push("adopted by its labels");
+    if (host.assigned.how === "adopted") words.push("adopted by labels");
     if (host.failed) words.push("has failed");
     if (host.deleting) words.push("is being deleted");
   } else {

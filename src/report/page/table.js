@@ -1,6 +1,5 @@
 // @ts-check
-// The hosts as a table that can be sorted by each of its columns. It shows a page at a time, so that thousands of
-// hosts are no burden.
+// Host table, sortable by each column. It is paged, so that thousands of hosts stay fast.
 import { onFilter } from "./filters.js";
 import { element, hosts, make, natural, roleWords, standing } from "./site.js";
 
@@ -61,7 +60,7 @@ export function startTable(choose) {
   });
   element("previous").addEventListener("click", () => turnTo(page - 1));
   element("next").addEventListener("click", () => turnTo(page + 1));
-  // On paper there are no pages to turn.
+  // Print shows all pages.
   addEventListener("beforeprint", () => draw(rows));
   addEventListener("afterprint", () => turnTo(page));
   onFilter((shown) => {
@@ -89,7 +88,7 @@ function sort() {
   const values = new Map(rows.map((host) => [host, of(host)]));
   const compare = (/** @type {Host} */ a, /** @type {Host} */ b) => {
     const [x, y] = [values.get(a) ?? "", values.get(b) ?? ""];
-    // What a host lacks stands last, whichever way the table is sorted.
+    // Missing values sort last in both directions.
     if (!x || !y) return Number(!x) - Number(!y) || a.index - b.index;
     return (ascending ? natural(x, y) : natural(y, x)) || a.index - b.index;
   };

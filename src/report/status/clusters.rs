@@ -1,43 +1,44 @@
-//! What each cluster wants and has, and the spare hosts by selector.
+//! Requested and assigned hosts of each cluster, and spare hosts by selector.
 
 use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
-use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
+use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
 use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::request::ClusterKind;
 use crate::text::counted;
 
-/// How many clusters, selectors and node sets of a selector are named, if not all are asked for.
+/// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
 const CLUSTERS_SHOWN: usize = 20;
 const SELECTORS_SHOWN: usize = 12;
 const NODE_SETS_SHOWN: usize = 3;
-/// How many machines are named that lack a host.
+/// Maximum number of machines without a host to name.
 const MACHINES_SHOWN: usize = 4;
 
-/// All clusters as a table; where they are many, those first that change or lack something.
+/// Writes the table of clusters. If there are too many, clusters with changes or shortages have
+/// priority.
 pub(super) fn write_all(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     all: bool,
 ) -> fmt::Result {
     write_heading(out, "clusters")?;
-    if picture.clusters.is_empty() {
+    if overview.clusters.is_empty() {
         return writeln!(out, "  none");
     }
     let limit = if all {
-        picture.clusters.len()
+        overview.clusters.len()
     } else {
         CLUSTERS_SHOWN
     };
-    let mut shown: Vec<usize> = (0..picture.clusters.len()).collect();
-    shown.sort_by_key(|at| picture.clusters[*at].is_quiet());
+    let mut shown: Vec<usize> = (0..overview.clusters.len()).collect();
+    shown.sort_by_key(|at| overview.clusters[*at].is_quiet());
     shown.truncate(limit);
     shown.sort_unstable();
-    let shown: Vec<&ClusterPicture> = shown.into_iter().map(|at| &picture.clusters[at]).collect();
+    let shown: Vec<&ClusterOverview> = shown.into_iter().map(|at| &overview.clusters[at]).collect();
 
     let width = shown
         .iter()
@@ -65,7 +66,7 @@ pub(super) fn write_all(
                 out,
                 "  {letter}{key:width$}  {}",
                 if notes.is_empty() {
-                    "no hosts wanted"
+                    "no hosts requested"
                 } else {
                     &notes
                 }
@@ -92,10 +93,10 @@ pub(super) fn write_all(
             writeln!(out, "{}", line.trim_end())?;
         }
     }
-    let left_out = picture.clusters.len() - shown.len();
+    let left_out = overview.clusters.len() - shown.len();
     if left_out > 0 {
         let (quiet, more) = (
-            picture
+            overview
                 .clusters
                 .iter()
                 .filter(|cluster| cluster.is_quiet())
@@ -103,33 +104,33 @@ pub(super) fn write_all(
             left_out,
         );
         let nature = if quiet >= more {
-            ", which have what they want"
+            " without changes or shortages"
         } else {
             ""
         };
         writeln!(
             out,
-            "  … and {}{nature}; --all shows them all",
+            "  … and {}{nature}; --all shows all",
             counted(more, "more cluster")
         )?;
     }
     Ok(())
 }
 
-/// The heads of the columns of a row.
+/// Column headings of a row.
 const COLUMNS: &str = "role          active  standby  have";
 
-/// A row of the table of clusters.
+/// A row of the cluster table.
 struct Row<'a> {
-    /// The role, and how many hosts are wanted and there.
+    /// Role, and numbers of requested and assigned hosts.
     counts: String,
     notes: Vec<String>,
-    /// Why a node set lacks hosts; of machines, that is told apart.
+    /// Reasons of a shortage. Those of machines are written separately.
     shortage: &'a [String],
 }
 
-/// The rows of a cluster: one a node set, but one for all machines of a role.
-fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
+/// Returns a cluster's rows: one per node set, and one for all machines of a role.
+fn rows(cluster: &ClusterOverview) -> Vec<Row<'_>> {
     let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
         .node_sets
         .iter()
@@ -140,7 +141,7 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
         shortage: &set.shortage,
     });
     let of_machines = Role::ALL.into_iter().filter_map(|role| {
-        let of_role: Vec<&NodeSetPicture> = machines
+        let of_role: Vec<&NodeSetOverview> = machines
             .iter()
             .copied()
             .filter(|set| set.part.role == role)
@@ -150,10 +151,10 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
     of_node_sets.chain(of_machines).collect()
 }
 
-/// The machines of one role; those that lack a host are named.
-fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
+/// Summarizes the machines of one role, naming those without a host.
+fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> Row<'static> {
     let sum =
-        |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
+        |of: &dyn Fn(&NodeSetOverview) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
     let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
     let known = machines.iter().any(|set| set.wanted.is_some());
     let wanted = if known {
@@ -162,7 +163,7 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
         "?".to_owned()
     };
     let mut notes = Vec::new();
-    let short: Vec<&NodeSetPicture> = machines
+    let short: Vec<&NodeSetOverview> = machines
         .iter()
         .copied()
         .filter(|set| set.short_of > 0)
@@ -194,8 +195,8 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
     }
 }
 
-/// Machines by their names, the first of them.
-fn named(machines: &[&NodeSetPicture]) -> String {
+/// Lists the names of the first machines.
+fn named(machines: &[&NodeSetOverview]) -> String {
     let names = machines
         .iter()
         .take(MACHINES_SHOWN)
@@ -210,8 +211,7 @@ fn named(machines: &[&NodeSetPicture]) -> String {
     format!("{}{more}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// The numbers of a node set.
-fn counts(set: &NodeSetPicture) -> String {
+fn counts(set: &NodeSetOverview) -> String {
     let (active, standby) = match set.wanted {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
@@ -223,8 +223,8 @@ fn counts(set: &NodeSetPicture) -> String {
     )
 }
 
-/// What is worth saying of a cluster.
-fn notes(cluster: &ClusterPicture) -> Vec<String> {
+/// Returns the remarks about a cluster.
+fn notes(cluster: &ClusterOverview) -> Vec<String> {
     let mut notes = Vec::new();
     if cluster.kind == ClusterKind::Provisioning {
         notes.push(ClusterKind::Provisioning.as_str().to_owned());
@@ -238,14 +238,14 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
     if !cluster.gives_back.is_empty() {
         notes.push(styled(
             WARNING,
-            format_args!("gives {} back", counted(cluster.gives_back.len(), "host")),
+            format_args!("releases {}", counted(cluster.gives_back.len(), "host")),
         ));
     }
     notes
 }
 
-/// What is worth saying of a node set.
-fn notes_of(set: &NodeSetPicture) -> Vec<String> {
+/// Returns the remarks about a node set.
+fn notes_of(set: &NodeSetOverview) -> Vec<String> {
     let mut notes = Vec::new();
     match (set.short_of, set.missing()) {
         (0, 0) => {}
@@ -258,9 +258,9 @@ fn notes_of(set: &NodeSetPicture) -> Vec<String> {
     notes
 }
 
-/// One cluster, with where it is reached and why it lacks what it lacks.
-pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> fmt::Result {
-    let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else {
+/// Writes one cluster with its endpoints and the reasons of shortages.
+pub(super) fn write_one(out: &mut Text, overview: &Overview, key: &ClusterKey) -> fmt::Result {
+    let Some(cluster) = overview.clusters.iter().find(|cluster| cluster.key == *key) else {
         return Ok(());
     };
     let notes = notes(cluster).join(", ");
@@ -278,7 +278,7 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
         writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
     }
     if let Some(name) = &cluster.provisioning {
-        writeln!(out, "  by the Provisioning {}", one_line(name))?;
+        writeln!(out, "  Provisioning {}", one_line(name))?;
     }
     if !cluster.node_sets.is_empty() {
         writeln!(out, "  {COLUMNS}")?;
@@ -319,21 +319,21 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
     Ok(())
 }
 
-/// Why machines lack hosts, those together that lack one for the same reasons.
-fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
-    let mut told: Vec<Vec<&NodeSetPicture>> = Vec::new();
-    let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
+/// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
+fn write_shortages(out: &mut Text, cluster: &ClusterOverview) -> fmt::Result {
+    let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
+    let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
-        match told
+        match groups
             .iter_mut()
             .find(|sets| sets[0].shortage == set.shortage)
         {
             Some(sets) => sets.push(set),
-            None => told.push(vec![set]),
+            None => groups.push(vec![set]),
         }
     }
-    for sets in told {
-        writeln!(out, "  why there is no host for {}", named(&sets))?;
+    for sets in groups {
+        writeln!(out, "  no host for {}, because", named(&sets))?;
         sets[0]
             .shortage
             .iter()
@@ -342,26 +342,23 @@ fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
     Ok(())
 }
 
-/// How many hosts there are for each selector; where they are many, those first that have the fewest free.
-pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::Result {
-    if picture.spare.is_empty() {
+/// Writes the hosts of each selector. If there are too many, selectors with the fewest free hosts
+/// have priority.
+pub(super) fn write_spare(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
+    if overview.spare.is_empty() {
         return Ok(());
     }
-    let has_machines = picture.spare.iter().any(|spare| spare.asked.is_some());
-    let what = if has_machines {
-        "what is asked"
-    } else {
-        "selector"
-    };
+    let has_machines = overview.spare.iter().any(|spare| spare.asked.is_some());
+    let what = if has_machines { "request" } else { "selector" };
     write_heading(out, format_args!("spare hosts by {what}"))?;
-    let mut shown: Vec<usize> = (0..picture.spare.len()).collect();
+    let mut shown: Vec<usize> = (0..overview.spare.len()).collect();
     if !all {
-        shown.sort_by_key(|at| picture.spare[*at].free);
+        shown.sort_by_key(|at| overview.spare[*at].free);
         shown.truncate(SELECTORS_SHOWN);
         shown.sort_unstable();
     }
     writeln!(out, "  matching  assigned  free  {what}")?;
-    for spare in shown.iter().map(|at| &picture.spare[*at]) {
+    for spare in shown.iter().map(|at| &overview.spare[*at]) {
         let Spare {
             matching,
             assigned,
@@ -381,14 +378,11 @@ pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::
             askers(spare)
         )?;
     }
-    let left_out = picture.spare.len() - shown.len();
+    let left_out = overview.spare.len() - shown.len();
     if left_out > 0 {
         let more = if has_machines { "line" } else { "selector" };
         let more = counted(left_out, &format!("more {more}"));
-        writeln!(
-            out,
-            "  … and {more} with more free hosts; --all shows them all"
-        )?;
+        writeln!(out, "  … and {more} with more free hosts; --all shows all")?;
     }
     Ok(())
 }
@@ -401,7 +395,7 @@ fn selector(spare: &Spare) -> String {
     }
 }
 
-/// Who asks: the node sets one by one, the machines of a cluster together.
+/// Lists the node sets that use a selector; a cluster's machines are counted together.
 fn askers(spare: &Spare) -> String {
     let mut names: Vec<String> = spare
         .node_sets

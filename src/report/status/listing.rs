@@ -1,20 +1,20 @@
-//! Hosts one by one: whose each is, or why it is nobody's.
+//! Hosts with their owner, or the reason why they are unassigned.
 
 use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
-use crate::picture::HostPicture;
+use crate::overview::HostOverview;
 use crate::plan::How;
 use crate::report::{Text, one_line};
 use crate::text::counted;
 
-/// How many hosts are listed, if not all are asked for.
+/// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;
 
 pub(super) fn write(
     out: &mut Text,
-    hosts: &[&HostPicture],
+    hosts: &[&HostOverview],
     letters: &Letters<'_>,
     all: bool,
 ) -> fmt::Result {
@@ -44,16 +44,16 @@ pub(super) fn write(
     if shown.len() < hosts.len() {
         writeln!(
             out,
-            "  … and {}; --all lists them all",
+            "  … and {}; --all lists all",
             counted(hosts.len() - shown.len(), "more host")
         )?;
     }
     writeln!(out)?;
-    writeln!(out, "  `sipgen explain NS/NAME` says why")
+    writeln!(out, "  run `sipgen explain NS/NAME` for the reasons")
 }
 
-/// How a host stands, in words.
-fn words(host: &HostPicture) -> String {
+/// Describes the state of a host.
+fn words(host: &HostOverview) -> String {
     let Some(assigned) = &host.assigned else {
         return match (&host.why_not_free, &host.given_back_by) {
             (Some(why), _) => why.clone(),
@@ -64,13 +64,13 @@ fn words(host: &HostPicture) -> String {
     let mut words = vec![format!("{} of {}", assigned.part, assigned.cluster)];
     match assigned.how {
         Some(How::Added) => words.push("added".to_owned()),
-        Some(How::Adopted) => words.push("adopted by its labels".to_owned()),
+        Some(How::Adopted) => words.push("adopted by labels".to_owned()),
         Some(How::Stays) | None => {}
     }
     words.extend(
         host.given_back_by
             .as_ref()
-            .map(|cluster| format!("given back by {cluster}")),
+            .map(|cluster| format!("released by {cluster}")),
     );
     words.extend(host.failed.then(|| "has failed".to_owned()));
     words.extend(host.deleting.then(|| "is being deleted".to_owned()));

@@ -1,8 +1,8 @@
-//! The site at a glance, as text for a terminal.
+//! Site status for a terminal.
 //!
-//! * `clusters`: what each cluster wants and has, and the spare hosts.
-//! * `rack_map`: a row a rack, a cell a host.
-//! * `listing`: the hosts of one rack or cluster, one by one.
+//! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
+//! * `rack_map`: one row per rack, one cell per host.
+//! * `listing`: the hosts of one rack or cluster.
 
 mod clusters;
 mod listing;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::api::names::{ClusterKey, Part};
-use crate::picture::{HostPicture, Picture};
+use crate::overview::{HostOverview, Overview};
 use crate::plan::machines::by_role_and_name;
 use crate::plan::states::HostState;
 use crate::text::counted;
@@ -20,47 +20,47 @@ use crate::text::counted;
 use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;
 
-/// How a site is shown.
+/// Options of the status view.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What of it.
+    /// Part of the site to show.
     pub focus: Focus<'a>,
-    /// Whether to leave nothing out, however much it is.
+    /// Shows every entry, however long the lists are.
     pub all: bool,
-    /// How many characters a line has.
+    /// Width of a line, in characters.
     pub width: usize,
 }
 
-/// What of a site is shown.
+/// Part of a site to show.
 #[derive(Debug, Clone, Copy)]
 pub enum Focus<'a> {
-    /// All of it.
+    /// The whole site.
     Site,
-    /// One rack and its hosts; without a name, the hosts that have no rack.
+    /// One rack and its hosts. Without a name: the hosts without a rack.
     Rack(Option<&'a str>),
     /// One cluster and its hosts.
     Cluster(&'a ClusterKey),
 }
 
-/// The site at a glance: its clusters, its spare hosts and its racks.
-pub fn status(picture: &Picture, view: &View<'_>) -> Text {
+/// Renders the status of a site: clusters, spare hosts and racks.
+pub fn status(overview: &Overview, view: &View<'_>) -> Text {
     let mut out = Text::default();
-    // Writing to a text cannot fail.
-    let _ = write_status(&mut out, picture, view);
+    // Writing to a `Text` cannot fail.
+    let _ = write_status(&mut out, overview, view);
     out
 }
 
-fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Result {
-    let letters = Letters::new(picture, view.focus);
+fn write_status(out: &mut Text, overview: &Overview, view: &View<'_>) -> fmt::Result {
+    let letters = Letters::new(overview, view.focus);
     match view.focus {
         Focus::Site => {
-            write_headline(out, picture)?;
-            clusters::write_all(out, picture, &letters, view.all)?;
-            clusters::write_spare(out, picture, view.all)?;
-            rack_map::write(out, picture, &letters, view)
+            write_headline(out, overview)?;
+            clusters::write_all(out, overview, &letters, view.all)?;
+            clusters::write_spare(out, overview, view.all)?;
+            rack_map::write(out, overview, &letters, view)
         }
         Focus::Rack(name) => {
-            let hosts: Vec<&HostPicture> = picture
+            let hosts: Vec<&HostOverview> = overview
                 .hosts
                 .iter()
                 .filter(|host| host.rack.as_deref() == name)
@@ -74,18 +74,18 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
                 styled(STRONG, name),
                 tally(hosts.iter().copied())
             )?;
-            rack_map::write(out, picture, &letters, view)?;
+            rack_map::write(out, overview, &letters, view)?;
             listing::write(out, &hosts, &letters, view.all)
         }
         Focus::Cluster(key) => {
-            clusters::write_one(out, picture, key)?;
-            rack_map::write(out, picture, &letters, view)?;
-            let mut hosts: Vec<&HostPicture> = picture
+            clusters::write_one(out, overview, key)?;
+            rack_map::write(out, overview, &letters, view)?;
+            let mut hosts: Vec<&HostOverview> = overview
                 .hosts
                 .iter()
                 .filter(|host| concerns(host, key))
                 .collect();
-            // Of machines people know the names, and of other hosts where they stand.
+            // Machines are sorted by role and name, other hosts stay in inventory order.
             hosts.sort_by(|a, b| match (machine(a), machine(b)) {
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
@@ -95,44 +95,44 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
     }
 }
 
-/// Which machine of a Provisioning a host is.
-fn machine(host: &HostPicture) -> Option<&Part> {
+/// Returns the machine of a Provisioning that a host runs as.
+fn machine(host: &HostOverview) -> Option<&Part> {
     host.assigned
         .as_ref()
         .map(|assigned| &assigned.part)
         .filter(|part| part.node.is_some())
 }
 
-/// Whether a cluster has a host, or gives it back.
-fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
+/// Reports whether the cluster has the host, or releases it.
+fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
 
-fn write_headline(out: &mut Text, picture: &Picture) -> fmt::Result {
-    let named = picture
+fn write_headline(out: &mut Text, overview: &Overview) -> fmt::Result {
+    let named = overview
         .racks
         .iter()
         .filter(|rack| rack.name.is_some())
         .count();
-    let racks = match &picture.rack_by {
+    let racks = match &overview.rack_by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };
-    let sites = format!("{}{racks}", counted(picture.hosts.len(), "host"));
+    let sites = format!("{}{racks}", counted(overview.hosts.len(), "host"));
     writeln!(
         out,
         "{}, {}",
         styled(STRONG, sites),
-        counted(picture.clusters.len(), "cluster")
+        counted(overview.clusters.len(), "cluster")
     )?;
-    if !picture.hosts.is_empty() {
-        writeln!(out, "{}", tally(&picture.hosts))?;
+    if !overview.hosts.is_empty() {
+        writeln!(out, "{}", tally(&overview.hosts))?;
     }
     Ok(())
 }
 
-/// How many hosts stand how: `14 assigned (2 added), 5 free, 1 failed`.
-fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
+/// Counts hosts by state: `14 assigned (2 added), 5 free, 1 failed`.
+fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
     let mut count: BTreeMap<HostState, usize> = BTreeMap::new();
     let mut added = 0;
     for host in hosts {
@@ -155,7 +155,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
         .join(", ")
 }
 
-/// A heading with a blank line above it.
+/// Writes a heading with a blank line above it.
 fn write_heading(out: &mut Text, heading: impl fmt::Display) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, heading))

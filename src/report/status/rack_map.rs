@@ -1,6 +1,6 @@
-//! The racks as a map: a row a rack, a cell a host.
+//! Rack map: one row per rack, one cell per host.
 //!
-//! A cell is a symbol, and behind it a mark or a blank. Both are told apart without colour.
+//! A cell is a symbol followed by a mark or a blank. Both are distinct without colour.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,21 +9,21 @@ use anstyle::{AnsiColor, Style};
 
 use super::{Focus, View, concerns, tally, write_heading};
 use crate::api::names::{ClusterKey, Role};
-use crate::picture::{HostPicture, Picture, Rack};
+use crate::overview::{HostOverview, Overview, Rack};
 use crate::plan::states::HostState;
 use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::text::counted;
 
-/// How many racks a map has, and how many hosts a rack, if not all are asked for.
+/// Maximum numbers of racks, and of hosts in a rack, without `--all`.
 const RACKS_SHOWN: usize = 40;
 const CELLS_SHOWN: usize = 200;
-/// A longer name of a rack has a line of its own.
+/// Longer rack names get a line of their own, in characters.
 const LONGEST_NAME: usize = 24;
 const INDENT: &str = "  ";
-/// The fewest cells on a line, however narrow the terminal is.
+/// Minimum number of cells on a line, however narrow the terminal is.
 const FEWEST_CELLS: usize = 4;
 
-/// The colours of clusters, one after the other; those that say more, red and yellow, are not among them.
+/// Colours of clusters, used in rotation. Red and yellow are reserved for errors and warnings.
 const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Magenta,
@@ -33,10 +33,10 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::BrightBlue,
 ];
 
-/// The symbol of a host of a cluster that is not in view.
+/// Symbol for a host of a cluster outside the view.
 const OF_ANOTHER: char = '-';
 
-/// What is marked on a host besides whose it is.
+/// Remark on a host besides its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Added,
@@ -48,8 +48,8 @@ impl Mark {
     /// In the order of the legend.
     const ALL: [Mark; 3] = [Mark::Added, Mark::Failed, Mark::Deleting];
 
-    /// The mark that matters most; none where the symbol itself says it.
-    fn of(host: &HostPicture) -> Option<Self> {
+    /// Returns the most important mark, or none if the symbol already shows it.
+    fn of(host: &HostOverview) -> Option<Self> {
         let is_assigned = host.state == HostState::Assigned;
         if is_assigned && host.deleting {
             Some(Mark::Deleting)
@@ -85,35 +85,35 @@ impl Mark {
     }
 }
 
-/// How clusters' hosts are told apart: upper case for control planes, lower case for workers.
+/// Letters that identify clusters: upper case for control planes, lower case for workers.
 pub(super) enum Letters<'a> {
-    /// A letter a cluster; hosts of other clusters have none.
+    /// One letter per cluster in view; other clusters have none.
     ByCluster(BTreeMap<&'a ClusterKey, char>),
-    /// There are more clusters than letters: `C` and `w`, whose hosts they may be.
+    /// More clusters than letters: `C` and `w` for any cluster.
     ByRole,
 }
 
 impl<'a> Letters<'a> {
-    pub(super) fn new(picture: &'a Picture, focus: Focus<'a>) -> Self {
+    pub(super) fn new(overview: &'a Overview, focus: Focus<'a>) -> Self {
         if let Focus::Cluster(cluster) = focus {
             return Letters::ByCluster(BTreeMap::from([(cluster, 'A')]));
         }
         let in_rack: Option<BTreeSet<&ClusterKey>> = match focus {
             Focus::Rack(name) => {
-                let hosts = picture
+                let hosts = overview
                     .hosts
                     .iter()
                     .filter(|host| host.rack.as_deref() == name);
-                Some(hosts.filter_map(HostPicture::cluster).collect())
+                Some(hosts.filter_map(HostOverview::cluster).collect())
             }
             _ => None,
         };
-        let has_hosts: BTreeSet<&ClusterKey> = picture
+        let has_hosts: BTreeSet<&ClusterKey> = overview
             .hosts
             .iter()
-            .filter_map(HostPicture::cluster)
+            .filter_map(HostOverview::cluster)
             .collect();
-        let clusters = picture
+        let clusters = overview
             .clusters
             .iter()
             .map(|cluster| &cluster.key)
@@ -127,7 +127,7 @@ impl<'a> Letters<'a> {
         Letters::ByCluster(clusters.into_iter().zip('A'..='Z').collect())
     }
 
-    /// The letter of a cluster, in its colour; a blank if it has none.
+    /// Returns the coloured letter of a cluster, or a blank.
     pub(super) fn of(&self, cluster: &ClusterKey) -> String {
         match self {
             Letters::ByCluster(letters) => match letters.get(cluster) {
@@ -138,8 +138,8 @@ impl<'a> Letters<'a> {
         }
     }
 
-    /// A host as a symbol and a mark.
-    pub(super) fn cell(&self, host: &HostPicture) -> String {
+    /// Formats a host as a symbol and a mark.
+    pub(super) fn cell(&self, host: &HostOverview) -> String {
         let (symbol, style) = match &host.assigned {
             Some(assigned) => self.assigned(&assigned.cluster, assigned.part.role),
             None => unassigned(host.state),
@@ -184,16 +184,16 @@ fn unassigned(state: HostState) -> (char, Style) {
     }
 }
 
-/// The map of what is in view.
+/// Writes the racks in view.
 pub(super) fn write(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     view: &View<'_>,
 ) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
-        Focus::Site => picture.racks.iter().collect(),
-        Focus::Rack(name) => picture
+        Focus::Site => overview.racks.iter().collect(),
+        Focus::Rack(name) => overview
             .racks
             .iter()
             .filter(|rack| rack.name.as_deref() == name)
@@ -202,57 +202,57 @@ pub(super) fn write(
             let has = |rack: &&Rack| {
                 rack.hosts
                     .iter()
-                    .any(|host| concerns(&picture.hosts[*host], key))
+                    .any(|host| concerns(&overview.hosts[*host], key))
             };
-            picture.racks.iter().filter(has).collect()
+            overview.racks.iter().filter(has).collect()
         }
     };
     if racks.is_empty() {
         return Ok(());
     }
-    match &picture.rack_by {
+    match &overview.rack_by {
         Some(_) => write_heading(out, "racks")?,
         None => write_heading(
             out,
-            "hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does",
+            "hosts without racks: no node set has a topologyKey; choose a label with --rack-by",
         )?,
     }
     let (shown, left_out) = if view.all {
         (racks, Vec::new())
     } else {
-        most_telling(picture, racks)
+        most_telling(overview, racks)
     };
     let name_width = shown
         .iter()
-        .map(|rack| name(picture, rack).chars().count())
+        .map(|rack| name(overview, rack).chars().count())
         .max()
         .unwrap_or_default();
     let name_width = name_width.min(LONGEST_NAME);
     for rack in &shown {
-        write_rack(out, picture, rack, letters, name_width, view)?;
+        write_rack(out, overview, rack, letters, name_width, view)?;
     }
     if !left_out.is_empty() {
         let hosts = left_out
             .iter()
             .flat_map(|rack| &rack.hosts)
-            .map(|host| &picture.hosts[*host]);
+            .map(|host| &overview.hosts[*host]);
         writeln!(
             out,
-            "{INDENT}… and {}: {}; --rack NAME shows one, --all shows them all",
+            "{INDENT}… and {}: {}; --rack NAME shows one, --all shows all",
             counted(left_out.len(), "more rack"),
             tally(hosts)
         )?;
     }
-    write_legend(out, picture, letters, &shown, view.width)
+    write_legend(out, overview, letters, &shown, view.width)
 }
 
-/// The racks to show: those where something changes or is wrong first, and then the first by name. Both parts are in
-/// the order of names.
-fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
+/// Splits off the racks to show. Racks with changes or failures have priority; both parts keep the
+/// order of names.
+fn most_telling<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
     let tells = |rack: &Rack| {
         let tells =
-            |host: &HostPicture| host.changes || host.failed || host.state == HostState::GivenBack;
-        rack.hosts.iter().any(|host| tells(&picture.hosts[*host]))
+            |host: &HostOverview| host.changes || host.failed || host.state == HostState::GivenBack;
+        rack.hosts.iter().any(|host| tells(&overview.hosts[*host]))
     };
     let mut order: Vec<usize> = (0..racks.len()).collect();
     order.sort_by_key(|at| !tells(racks[*at]));
@@ -265,9 +265,9 @@ fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, 
     (racks(shown), racks(left_out))
 }
 
-/// A rack's name as people read it.
-fn name(picture: &Picture, rack: &Rack) -> String {
-    match (&rack.name, &picture.rack_by) {
+/// Returns the displayed name of a rack.
+fn name(overview: &Overview, rack: &Rack) -> String {
+    match (&rack.name, &overview.rack_by) {
         (Some(name), _) => one_line(name),
         (None, Some(label)) => format!("without {}", one_line(label)),
         (None, None) => String::new(),
@@ -276,13 +276,13 @@ fn name(picture: &Picture, rack: &Rack) -> String {
 
 fn write_rack(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     rack: &Rack,
     letters: &Letters<'_>,
     name_width: usize,
     view: &View<'_>,
 ) -> fmt::Result {
-    let name = name(picture, rack);
+    let name = name(overview, rack);
     let gap = if name_width == 0 {
         0
     } else {
@@ -306,12 +306,14 @@ fn write_rack(
         };
         let cells: String = line
             .iter()
-            .map(|host| letters.cell(&picture.hosts[*host]))
+            .map(|host| letters.cell(&overview.hosts[*host]))
             .collect();
         writeln!(out, "{INDENT}{label:gap$}{}", cells.trim_end())?;
     }
     if cells < rack.hosts.len() {
-        let hosts = rack.hosts[cells..].iter().map(|host| &picture.hosts[*host]);
+        let hosts = rack.hosts[cells..]
+            .iter()
+            .map(|host| &overview.hosts[*host]);
         let more = rack.hosts.len() - cells;
         writeln!(
             out,
@@ -324,20 +326,20 @@ fn write_rack(
     Ok(())
 }
 
-/// What the symbols mean that the map has.
+/// Explains the symbols that occur in the map.
 fn write_legend(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     racks: &[&Rack],
     width: usize,
 ) -> fmt::Result {
-    let hosts: Vec<&HostPicture> = racks
+    let hosts: Vec<&HostOverview> = racks
         .iter()
         .flat_map(|rack| &rack.hosts)
-        .map(|host| &picture.hosts[*host])
+        .map(|host| &overview.hosts[*host])
         .collect();
-    let any = |is: &dyn Fn(&HostPicture) -> bool| hosts.iter().any(|host| is(host));
+    let any = |is: &dyn Fn(&HostOverview) -> bool| hosts.iter().any(|host| is(host));
     let mut entries: Vec<(String, Style, String)> = Vec::new();
     let mut add = |symbol: &str, style: Style, words: &str| {
         entries.push((symbol.to_owned(), style, words.to_owned()))
@@ -351,7 +353,7 @@ fn write_legend(
                 host.cluster()
                     .is_some_and(|cluster| !known.contains_key(cluster))
             }) {
-                add(&OF_ANOTHER.to_string(), Style::new(), "of another cluster");
+                add(&OF_ANOTHER.to_string(), Style::new(), "another cluster");
             }
         }
         Letters::ByRole => {
@@ -359,7 +361,7 @@ fn write_legend(
             add(
                 "w",
                 Style::new(),
-                "worker (the clusters are more than letters: see --cluster NS/NAME)",
+                "worker (more clusters than letters: use --cluster NS/NAME)",
             );
         }
     }

@@ -1,8 +1,9 @@
-//! `gitops`, `flux` and `argocd` in `sipgen.yaml`: which agent applies the output, and what its objects say.
+//! Settings under `gitops`, `flux`, `argocd` and `hosts`: the agent that applies the output, and
+//! its objects.
 //!
-//! * `words`: the texts in them that must have a form.
+//! `scalars` has the validated strings in them.
 
-mod words;
+mod scalars;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,42 +15,44 @@ use serde::{Deserialize, Serialize};
 use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::api::names::{Namespace, ObjectName};
 
-pub use words::{Duration, RepoUrl, SiteName, Word};
+pub use scalars::{Duration, RepoUrl, SiteName, Word};
 
-/// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
+/// API server address of an agent's own cluster, and Argo CD's name for that cluster.
 pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
 
-/// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
+/// Settings of the Flux Kustomizations for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Flux {
-    /// How their names begin; by default `sipgen`. No two sites may have the same in one namespace.
+    /// Prefix of their names; by default `sipgen`. Sites that share a namespace need different
+    /// prefixes.
     pub name: SiteName,
-    /// The namespace that they are in.
+    /// Their namespace.
     pub namespace: Namespace,
-    /// The source that has this repo.
+    /// The Flux source with this repo.
     pub source_ref: SourceRef,
-    /// The directory of `sipgen.yaml` in that source, where it is not the source's root.
+    /// The directory of `sipgen.yaml` in the source, if it is not the source's root.
     #[schemars(with = "String", extend("x-editor" = {
         "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
         "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
     }))]
     pub path: Utf8PathBuf,
-    /// How often everything is applied anew.
+    /// Reconciliation interval.
     pub interval: Duration,
-    /// How soon a failure is tried again; by default after the interval.
+    /// Retry interval after a failure; by default the reconciliation interval.
     pub retry_interval: Option<Duration>,
-    /// How long applying may take; by default as long as the interval.
+    /// Timeout for applying; by default the reconciliation interval.
     pub timeout: Option<Duration>,
-    /// Whether the services of a cluster must be ready, and not only applied, before its hosts get their labels.
+    /// Wait until a cluster's services are ready, instead of only applied, before its hosts are
+    /// labelled.
     pub wait: bool,
-    /// How Secrets in git are decrypted.
+    /// Decryption of Secrets in git.
     pub decryption: Option<Decryption>,
-    /// The ServiceAccount that Flux applies as; by default Flux itself.
+    /// The ServiceAccount that Flux impersonates; by default its own.
     pub service_account_name: Option<ObjectName>,
 }
 
-/// A reference to a source of Flux.
+/// A reference to a Flux source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SourceRef {
@@ -62,7 +65,7 @@ pub struct SourceRef {
     pub namespace: Option<Namespace>,
 }
 
-/// The kinds of sources that Flux applies from.
+/// The kind of a Flux source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SourceKind {
     /// A git repo.
@@ -73,12 +76,12 @@ pub enum SourceKind {
     OciRepository,
     /// A bucket of an object store.
     Bucket,
-    /// An artifact that another controller makes.
+    /// An artifact of another controller.
     ExternalArtifact,
 }
 
 impl SourceKind {
-    /// The kind as Flux writes it.
+    /// Returns the kind as in Flux's API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::GitRepository => "GitRepository",
@@ -89,21 +92,21 @@ impl SourceKind {
     }
 }
 
-/// How Flux decrypts Secrets in git.
+/// Decryption of Secrets in git by Flux.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Decryption {
-    /// The program that has encrypted them.
+    /// The program that encrypted them.
     pub provider: DecryptionProvider,
     /// The Secret with the keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
-    /// The ServiceAccount that has access to keys of a cloud.
+    /// The ServiceAccount with access to the keys of a cloud provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<ObjectName>,
 }
 
-/// The programs whose encryption Flux knows.
+/// Encryption programs that Flux supports.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DecryptionProvider {
@@ -119,22 +122,23 @@ pub struct SecretRef {
     pub name: ObjectName,
 }
 
-/// What the Applications of Argo CD say, that sipgen writes for `gitops: argocd`.
+/// Settings of the Argo CD Applications for `gitops: argocd`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Argocd {
-    /// How their names begin; by default `sipgen`. No two sites may have the same in one Argo CD.
+    /// Prefix of their names; by default `sipgen`. Sites that share an Argo CD need different
+    /// prefixes.
     pub name: SiteName,
-    /// The namespace that they are in.
+    /// Their namespace.
     pub namespace: Namespace,
     /// Their project.
     pub project: ObjectName,
-    /// The URL of this repo, as Argo CD knows it. `gitops: argocd` needs it.
+    /// The URL of this repo in Argo CD. `gitops: argocd` requires it.
     #[serde(rename = "repoURL")]
     pub repo_url: Option<RepoUrl>,
-    /// The branch, tag or commit that is applied.
+    /// The branch, tag or commit to apply.
     pub target_revision: Word,
-    /// The directory of `sipgen.yaml` in that repo, where it is not the repo's root.
+    /// The directory of `sipgen.yaml` in the repo, if it is not the repo's root.
     #[schemars(with = "String", extend("x-editor" = {
         "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
         "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
@@ -144,23 +148,23 @@ pub struct Argocd {
     pub destination: Destination,
 }
 
-/// A cluster that Argo CD knows, by the address of its API server or by its name.
+/// A cluster known to Argo CD, by the address of its API server or by its name.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "NameOrServer", untagged)]
 pub enum Destination {
-    /// By the address of its API server.
+    /// By API server address.
     Server {
         /// The address.
         server: Word,
     },
-    /// By its name.
+    /// By name.
     Name {
         /// The name.
         name: Word,
     },
 }
 
-/// What is written of a cluster: one of these.
+/// The serialized form of a destination: exactly one field is set.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-editor" = {
@@ -177,13 +181,14 @@ struct NameOrServer {
 }
 
 impl Flux {
-    /// The name of the Kustomization that comes after all services.
+    /// Returns the name of the Kustomization that depends on all services.
     pub fn after_services(&self) -> String {
         format!("{}.services", self.name.as_str())
     }
 
-    /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
-    /// right; `namespace` is its own.
+    /// Returns whether a Kustomization's source is the one with this repo.
+    ///
+    /// Missing fields count as a match. `namespace` is the Kustomization's own.
     pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
         let is_kind = source
             .kind
@@ -205,7 +210,7 @@ impl Flux {
 }
 
 impl Destination {
-    /// Returns its address and its name, as far as they are known: an agent's own cluster has both.
+    /// Returns the known address and name. An agent's own cluster has both.
     pub(crate) fn server_and_name(&self) -> (Option<&str>, Option<&str>) {
         let (server, name) = match self {
             Self::Server { server } => (Some(server.0.trim_end_matches('/')), None),
@@ -219,7 +224,8 @@ impl Destination {
         }
     }
 
-    /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
+    /// Returns whether an Application's destination is this cluster. A missing or templated
+    /// destination counts as a match.
     pub fn is(&self, other: &ApplicationDestination) -> bool {
         let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let server = |text: String| text.trim_end_matches('/').to_owned();
@@ -254,22 +260,23 @@ impl TryFrom<NameOrServer> for Destination {
     }
 }
 
-/// How the labels of declared hosts reach them.
+/// The way in which declared hosts get their labels.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hosts {
-    /// An overlay that agents apply instead of the hosts' own kustomization, or a component that this includes.
+    /// An overlay that agents apply instead of the hosts' own kustomization, or a component that
+    /// this kustomization includes.
     #[serde(default)]
     pub form: Form,
 }
 
-/// What patches declared hosts.
+/// The form of the patches for declared hosts.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// An overlay over the outermost kustomization, which an agent applies in place of it.
+    /// An overlay over the outermost kustomization, which an agent applies instead of it.
     #[default]
     Overlay,
     /// A component, which a kustomization of the repo includes.
@@ -319,7 +326,7 @@ impl Default for Argocd {
     }
 }
 
-/// A name that is known to be one.
+/// Parses a literal name; tests cover every literal.
 #[expect(clippy::unwrap_used, reason = "only for literals, which a test reads")]
 fn named<T: FromStr<Err: fmt::Debug>>(name: &'static str) -> T {
     name.parse().unwrap()

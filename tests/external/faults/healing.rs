@@ -49,7 +49,7 @@ fn commands_that_read_refuse_half_of_a_run() {
         let refused = run(&mut repo.sipgen(command)).expect(2);
         assert_says(
             &refused.stderr,
-            &["overlays is half written", "`sipgen generate`"],
+            &["`overlays` is half written", "`sipgen generate`"],
         );
     }
     repo.generate(&["--from-index", "--check"]).expect(1);
@@ -155,7 +155,7 @@ fn what_an_earlier_kill_has_left_in_the_index_is_no_longer_there() {
 
     let healed = repo.generate(&["--commit"]).expect(0);
 
-    assert_says(&healed.stderr, &["committed already", "git's index had"]);
+    assert_says(&healed.stderr, &["already committed", "git's index: "]);
     let state = State::of(repo.path());
     assert_eq!((state.status.as_str(), state.leftovers.len()), ("", 0));
 }
@@ -213,7 +213,7 @@ fn an_older_git_runs_the_hooks_as_well() {
     executable(&repo.path().join(".git/hooks/pre-commit"), "exit 1");
     repo.want("alpha/one", 2);
     let refused = with_it(&["--commit"]).expect(2);
-    assert_says(&refused.stderr, &["the hook pre-commit refuses"]);
+    assert_says(&refused.stderr, &["the hook `pre-commit` failed"]);
 }
 
 fn run_which_git() -> String {
@@ -250,10 +250,7 @@ fn a_hook_that_commits_is_not_taken_back() {
 
         assert_says(
             &refused.stderr,
-            &[
-                "HEAD has moved while this run was at work",
-                "run this again",
-            ],
+            &["HEAD moved during this run", "run the command again"],
         );
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "theirs");
         assert_eq!(repo.git(&["diff", "--cached", "--name-only", "HEAD"]), "");

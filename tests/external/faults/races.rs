@@ -128,10 +128,10 @@ fn nothing_lost(state: &State) -> Result<(), String> {
 fn honest(run: &Run) -> Result<(), String> {
     let says_why = [
         "in use by",
-        "has changed since",
-        "has moved",
+        "changed after this run",
+        "moved during this run",
         "was checked out",
-        "run this again",
+        "run the command again",
         ".lock",
     ];
     match run.code {

@@ -93,7 +93,7 @@ impl Guarded {
         let refused = self.commit(arguments).expect(1);
         assert_says(
             &refused.stderr,
-            &["Failed", "not staged yet: say `git add overlays`"],
+            &["Failed", "not staged yet: run `git add overlays`"],
         );
         assert_eq!(id(&self.repo, "HEAD"), before);
 

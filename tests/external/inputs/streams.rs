@@ -138,7 +138,7 @@ fn patches_of_the_last_run_that_a_stream_has_in_it_are_no_claims() {
         &stream.replace("active: 1", "active: 0"),
     )
     .expect(0);
-    assert_says(&run.stderr, &["1 given back"]);
+    assert_says(&run.stderr, &["1 released"]);
     let patches = repo.files("overlays/hosts/declared/sites/lab");
     assert!(
         !patches.contains_key("released.yaml"),

@@ -99,6 +99,6 @@ fn the_command_says_what_has_no_inventory() {
     let run = inventory(&repo, &["tenant-a/none"]).expect(2);
     assert_says(
         &run.stderr,
-        &["the repo has no Provisioning whose cluster is tenant-a/none"],
+        &["no Provisioning of cluster `tenant-a/none` in the repo"],
     );
 }

@@ -13,7 +13,7 @@ fn flux_is_recognised_with_its_source() {
 
     assert_says(
         &run.stderr,
-        &["Flux was recognised by clusters/lab/flux-system/gotk-sync.yaml"],
+        &["Flux was recognised by `clusters/lab/flux-system/gotk-sync.yaml`"],
     );
     let settings = settings(&repo);
     assert_eq!(settings["gitops"], "flux");
@@ -22,7 +22,10 @@ fn flux_is_recognised_with_its_source() {
         (source["name"].as_str(), source["namespace"].as_str()),
         (Some("flux-system"), Some("flux-system"))
     );
-    assert_says(&repo.read("SIPGEN.md"), &["point Flux at that directory"]);
+    assert_says(
+        &repo.read("SIPGEN.md"),
+        &["Point it at `overlays/agents/flux`"],
+    );
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn of_two_agents_a_person_has_to_choose() {
     assert_says(
         &repo.read("sipgen.yaml"),
         &[
-            "manifests of Flux and of Argo CD",
+            "manifests of both Flux and Argo CD",
             "# gitops: flux",
             "# gitops: argocd",
         ],
@@ -70,6 +73,6 @@ fn argos_other_projects_are_no_agent() {
 
     assert_says(
         &repo.read("sipgen.yaml"),
-        &["neither manifests of Flux here nor of Argo CD"],
+        &["no manifests of Flux or Argo CD"],
     );
 }

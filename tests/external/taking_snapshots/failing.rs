@@ -110,7 +110,7 @@ fn what_is_no_answer_changes_no_file() {
         (
             "forbidden",
             |_, _| status(403, "Forbidden"),
-            "`sipgen snapshot --rbac` prints the rights",
+            "`sipgen snapshot --rbac` prints the required permissions",
         ),
         (
             "unauthorized",
@@ -239,7 +239,7 @@ fn a_run_that_was_killed_while_it_wrote_is_undone() {
         let run = run(&mut repo.sipgen(command));
         if command == ["status"] {
             assert!(
-                run.code == 2 && run.stderr.contains("snapshot is half written"),
+                run.code == 2 && run.stderr.contains("`snapshot` is half written"),
                 "{}",
                 run.stderr
             );

@@ -133,11 +133,11 @@ fn sites_without_contexts_of_their_own_are_a_question() {
     for (settings, said) in [
         (
             &(|_: &str| String::new()) as &dyn Fn(&str) -> String,
-            "without it: production, staging",
+            "missing in: production, staging",
         ),
         (
             &|_: &str| context("production"),
-            "have the same `snapshot.context`",
+            "duplicate `snapshot.context`",
         ),
     ] {
         let repo = repo(settings, &clusters);
@@ -151,7 +151,7 @@ fn sites_without_contexts_of_their_own_are_a_question() {
     ] {
         assert_says(
             &snapshot(&repo, option).expect(2).stderr,
-            &["name its site by --site: production, staging"],
+            &["choose its site with --site: production, staging"],
         );
     }
     assert_eq!(production.asked(), Vec::<String>::new());

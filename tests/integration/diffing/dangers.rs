@@ -47,7 +47,8 @@ fn a_host_in_use_that_is_given_back() {
         "Metal3Machine tenant-a/edge-8",
     );
 
-    let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
+    let message =
+        "tenant-a/edge releases 1 host in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
     assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
 }
 
@@ -59,7 +60,8 @@ fn a_host_in_use_that_the_new_inventory_no_longer_has() {
 
     repo.replace(RACK_B, "name: lab-b2\n", "name: lab-b9\n");
 
-    let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
+    let message =
+        "tenant-a/edge releases 1 host in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
     assert_only(
         &dangers(&repo, &["--base", "HEAD"]),
         "consumed-host-given-back",
@@ -74,8 +76,7 @@ fn a_host_that_vanishes_from_the_inventory_when_nobody_knows_whether_it_was_in_u
     repo.generate(&[]).expect(0);
     repo.write("inventory/hosts.yaml", &crate::support::host("host-2", ""));
 
-    let message =
-        "tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1";
+    let message = "tenant/one loses 1 host that is no longer in the inventory and may be in use: metal/host-1";
     assert_only(&dangers(&repo, &[]), "assigned-host-vanished", message);
     assert_says(
         &repo.generate(&[]).expect(0).stderr,
@@ -95,8 +96,7 @@ fn a_host_in_use_that_loses_the_labels_of_a_reverted_time() {
     );
     repo.want("tenant/one", 0);
 
-    let message =
-        "tenant/one gives back 1 host that is in use: metal/host-2 by Metal3Machine tenant/one-1";
+    let message = "tenant/one releases 1 host in use: metal/host-2 by Metal3Machine tenant/one-1";
     assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
 }
 
@@ -104,7 +104,7 @@ fn a_host_in_use_that_loses_the_labels_of_a_reverted_time() {
 fn of_a_host_without_snapshot_it_is_said_that_its_use_is_not_known() {
     let repo = edge_with("standby: 1", "standby: 0");
 
-    let unknown = "1 host given back may be in use: the repo has no snapshot of it\n";
+    let unknown = "1 host released may be in use: the repo has no snapshot of it\n";
     assert!(
         repo.diff(&[]).stdout.ends_with(unknown),
         "{}",
@@ -133,7 +133,7 @@ fn of_a_host_with_a_snapshot_its_use_is_known() {
 
     let plan = repo.diff(&[]).expect(1).stdout;
 
-    assert_says(&plan, &["1 host given back"]);
+    assert_says(&plan, &["1 host released"]);
     assert!(!plan.contains("may be in use"), "{plan}");
 }
 
@@ -206,7 +206,7 @@ fn a_service_that_goes_with_its_node_port() {
     let text = repo.read(EDGE);
     repo.write(EDGE, text.split_once("    auth:\n").unwrap().0);
 
-    let message = "the issuer of tenant-a/edge goes: https://192.0.2.10:30556/dex";
+    let message = "the issuer of tenant-a/edge is removed: https://192.0.2.10:30556/dex";
     assert_only(&dangers(&repo, &[]), "issuer-changes", message);
 }
 
@@ -227,16 +227,16 @@ fn a_host_that_goes_to_another_cluster() {
     assert_eq!(
         told,
         [
-            "host-moves: 1 host goes from tenant/one to tenant/two: metal/host-1",
-            "host-moves: 1 host goes from tenant/two to tenant/one: metal/host-2"
+            "host-moves: 1 host moves from tenant/one to tenant/two: metal/host-1",
+            "host-moves: 1 host moves from tenant/two to tenant/one: metal/host-2"
         ]
     );
     let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
     assert_says(
         &plan,
         &[
-            "+ Worker host metal/host-2 comes from tenant/two",
-            "- Worker host metal/host-1 goes to tenant/two",
+            "+ Worker host metal/host-2 moves from tenant/two",
+            "- Worker host metal/host-1 moves to tenant/two",
         ],
     );
 }
@@ -261,7 +261,7 @@ fn a_host_in_use_that_goes_to_another_cluster() {
     assert_eq!(dangers[0].0, "consumed-host-moves");
     assert_says(
         &dangers[0].1,
-        &["goes from tenant/one to tenant/two: metal/host-1 by Metal3Machine tenant/one-1"],
+        &["moves from tenant/one to tenant/two: metal/host-1 by Metal3Machine tenant/one-1"],
     );
     assert_eq!(dangers.len(), 2);
 }
@@ -309,8 +309,8 @@ fn agents_objects_that_go_and_take_services_along_that_stay() {
         repo.write("sipgen.yaml", after);
 
         let message = format!(
-            "1 object goes from overlays/agents/{directory}, which deletes the services that are applied by it: \
-             let go of it first"
+            "1 object is removed from overlays/agents/{directory}, which deletes the services applied by it: \
+             detach it first"
         );
         assert_only(&dangers(&repo, &[]), "agent-objects-deleted", &message);
     }
@@ -350,13 +350,13 @@ fn a_directory_of_hosts_that_is_applied_in_another_way() {
         (
             "",
             COMPONENT,
-            "becomes a component: whatever applies it has to stop",
+            "becomes a component: stop applying it",
             "now a component",
         ),
         (
             COMPONENT,
             "",
-            "becomes an overlay: whatever includes it has to stop",
+            "becomes an overlay: remove it from kustomizations",
             "now an overlay",
         ),
     ] {
@@ -392,7 +392,7 @@ fn an_output_directory_that_moves() {
     repo.write("sipgen.yaml", "output: deploy\n");
     repo.git(&["mv", "overlays", "deploy"]);
 
-    let message = "everything goes from overlays to deploy: agents have to follow";
+    let message = "the output moves from overlays to deploy: update the paths of agents";
     assert_only(
         &dangers(&repo, &["--base", "HEAD"]),
         "output-moves",

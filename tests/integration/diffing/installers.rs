@@ -103,8 +103,7 @@ fn a_machine_in_use_that_is_given_back_is_named() {
 
     let run = repo.diff(&[]).expect(1);
 
-    let danger =
-        "lab/press gives back 1 host that is in use: lab/depot-06 (body-2) by Server lab/old";
+    let danger = "lab/press releases 1 host in use: lab/depot-06 (body-2) by Server lab/old";
     assert_says(
         &run.stdout,
         &[

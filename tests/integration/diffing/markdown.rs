@@ -88,7 +88,7 @@ fn five_hundred_clusters_find_room_and_what_does_not_is_counted() {
         &text,
         &[
             "## sipgen: 500 clusters change",
-            "Left out, as a comment has no more room: ",
+            "Omitted to keep the comment short: ",
             "the lines of ",
         ],
     );
@@ -122,7 +122,7 @@ fn five_hundred_deleted_clusters_find_room() {
         &text,
         &[
             "## sipgen: 998 dangers, 499 clusters change",
-            "Left out, as a comment has no more room: ",
+            "Omitted to keep the comment short: ",
         ],
     );
     assert_whole(&text);

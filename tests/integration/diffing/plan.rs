@@ -142,7 +142,7 @@ fn a_host_with_the_labels_of_its_cluster_is_adopted_not_added() {
         &run.stdout,
         &[
             "+ 1 Worker host: metal/host-1",
-            "+ 1 Worker host, by the labels that it has: metal/host-2",
+            "+ 1 Worker host, by existing labels: metal/host-2",
         ],
     );
 }
@@ -175,7 +175,7 @@ fn the_objects_of_an_agent_are_told_beside_the_clusters() {
         &run.stdout,
         &[
             "outside of clusters\n",
-            "    + the agent's objects in agents/flux\n",
+            "    + agent objects in agents/flux\n",
         ],
     );
 }
@@ -287,7 +287,7 @@ fn a_sipcluster_that_only_goes_to_another_file_changes_nothing() {
         &[
             "Only the comment",
             "4 files",
-            "`sipgen generate` writes that",
+            "run `sipgen generate` to update it",
         ],
     );
 }

@@ -30,7 +30,7 @@ const FIRST_TO_LAST: &str = "~ tenant/one
 2 clusters: 1 created, 1 changed; 2 hosts added
 6 files: 4 created, 2 changed
 2 hosts added: state unknown, no snapshot shows them
-2 hosts added from another namespace than the cluster's: Cluster API claims them only for Machines there
+2 hosts added from another namespace: Cluster API claims them only for Machines in that namespace
 ";
 
 fn git(arguments: &[&str], directory: &Path) {
@@ -87,7 +87,7 @@ fn a_revision_is_compared_with_the_files_on_the_disk_committed_or_not() {
     );
     assert_says(
         &run.stderr,
-        &["note: The overlays are stale by 1 file: run `sipgen generate`"],
+        &["note: The overlays are stale in 1 file: run `sipgen generate`"],
     );
 }
 
@@ -127,10 +127,10 @@ fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
 
     let (own, brought) = run
         .stdout
-        .split_once("\nAlso brought: the overlays of the base are stale")
+        .split_once("\nAlso included: changes that the base had not generated")
         .unwrap();
     let first = format!(
-        "danger: brought from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
+        "danger: from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
     );
     assert!(own.starts_with(&first), "{own}");
     assert_says(own, &["+ tenant/three created", "- tenant/two deleted"]);
@@ -145,7 +145,7 @@ fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
     assert!(!brought.contains("tenant/three"), "{brought}");
     assert_says(
         &run.stderr,
-        &["note: The overlays of the base are stale by"],
+        &["note: The overlays of the base are stale in"],
     );
 }
 
@@ -174,9 +174,9 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
     assert_says(
         &markdown,
         &[
-            "## sipgen: 1 danger, changes that the base had not generated",
-            "> - brought from the base, whose overlays are stale: cluster `tenant/one` is deleted",
-            "### Also brought: the overlays of the base are stale",
+            "## sipgen: 1 danger, changes not generated in the base",
+            "> - from the base, whose overlays are stale: cluster `tenant/one` is deleted",
+            "### Also included: changes that the base had not generated",
             "<summary><code>tenant/one</code> deleted</summary>",
         ],
     );
@@ -217,7 +217,7 @@ fn overlays_that_the_inputs_of_the_head_do_not_make_are_a_difference() {
         vec!["--base", "HEAD~1", "--head", "HEAD"],
     ] {
         let run = repo.diff(&arguments).expect(1);
-        assert_says(&run.stderr, &["note: The overlays are stale by 1 file"]);
+        assert_says(&run.stderr, &["note: The overlays are stale in 1 file"]);
         let json = repo
             .diff(&[arguments.as_slice(), &["--format", "json"]].concat())
             .expect(1)
@@ -249,7 +249,7 @@ fn of_a_base_whose_settings_cannot_be_read_the_output_is_where_the_head_has_it()
     );
     assert_says(
         &run.stderr,
-        &["so its overlays stand in as they are: `the settings cannot be read: "],
+        &["so its committed overlays are used: `the settings cannot be read: "],
     );
 }
 
@@ -297,7 +297,7 @@ fn of_a_base_with_errors_the_overlays_stand_in_as_they_are() {
     );
     assert_says(
         &run.stderr,
-        &["note: The base has 1 error, so its overlays stand in as they are: `"],
+        &["note: The base has 1 error, so its committed overlays are used: `"],
     );
 }
 
@@ -320,7 +320,7 @@ fn of_a_base_with_an_impossible_cluster_only_that_one_stands_in_as_it_is() {
     assert_says(
         &run.stderr,
         &[
-            "note: The base has 1 error, so the overlays of 1 cluster stand in as they are: `6 of the 9",
+            "note: The base has 1 error, so the committed overlays of 1 cluster are used: `6 of the 9",
         ],
     );
 }
@@ -380,7 +380,7 @@ fn a_bare_repo_is_compared_by_its_revisions() {
     let run = diff_in(&bare, &["--base", "HEAD~2"]).expect(2);
     assert_says(
         &run.stderr,
-        &["a bare repo has no files on the disk: name a revision by --head"],
+        &["a bare repo has no files on disk: name a revision with --head"],
     );
 }
 
@@ -521,10 +521,7 @@ fn a_directory_without_git_has_no_revisions() {
 
     let run = diff_in(directory.path(), &["--repo", ".", "--base", "HEAD"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["there is no git repo around .", "no revisions"],
-    );
+    assert_says(&run.stderr, &["`.` is not in a git repo", "no revisions"]);
 }
 
 #[test]
@@ -637,7 +634,7 @@ fn the_first_overlays_of_a_repo_are_new() {
     );
     assert_says(
         &run.stderr,
-        &["note: The base has no overlays: all of them are new."],
+        &["note: The base has no overlays: all overlays are new."],
     );
 
     // Where overlays are kept elsewhere, on a branch of their own, they are on neither side.

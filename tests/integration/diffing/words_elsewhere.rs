@@ -47,7 +47,7 @@ fn the_subject_of_one_cluster_names_it() {
     );
     assert_eq!(
         subject(&crate::support::edge_with("standby: 1", "standby: 0")),
-        "tenant-a/edge: give back 1 host, change 2 services"
+        "tenant-a/edge: release 1 host, change 2 services"
     );
 }
 
@@ -58,7 +58,7 @@ fn the_subject_of_a_deleted_cluster_says_so() {
     repo.generate(&[]).expect(0);
     repo.want_no_more("tenant/one");
 
-    assert_eq!(subject(&repo), "tenant/one: delete, give back 1 host");
+    assert_eq!(subject(&repo), "tenant/one: delete, release 1 host");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_commit_of_what_clusters_share_has_a_subject_too() {
     assert_says(
         &message,
         &[
-            "update what clusters share\n\noutside of clusters\n  + declared hosts through hosts/declared/more",
+            "update shared files\n\noutside of clusters\n  + declared hosts through hosts/declared/more",
         ],
     );
 }

@@ -62,7 +62,7 @@ fn a_second_run_adds_no_commit() {
 
     assert_says(
         &run.stderr,
-        &["no commit: branch next has the generated files already"],
+        &["no commit: branch `next` already has the generated files"],
     );
     assert_eq!(id(&repo, "next"), before);
 }
@@ -75,7 +75,7 @@ fn without_changes_no_branch_is_made() {
 
     assert_says(
         &run.stderr,
-        &["no commit: HEAD has the generated files already; branch next was not made"],
+        &["no commit: HEAD already has the generated files; branch `next` was not created"],
     );
     assert_eq!(repo.git(&["branch", "--list", "next"]), "");
 }
@@ -91,7 +91,7 @@ fn without_changes_a_branch_that_is_behind_stays_there() {
 
     assert_says(
         &run.stderr,
-        &["HEAD has the generated files already; branch next was not moved, and is behind HEAD"],
+        &["HEAD already has the generated files; branch `next` was not moved and is behind HEAD"],
     );
     assert_eq!(id(&repo, "next"), id(&repo, "HEAD~"));
 }
@@ -118,7 +118,7 @@ fn a_branch_with_inputs_of_its_own_keeps_what_they_call_for() {
     assert_says(
         &run.stderr,
         &[
-            "branch next has changes of its own",
+            "branch `next` has changes of its own",
             EDGE,
             "git switch next",
             "generate --commit",
@@ -186,7 +186,7 @@ fn a_branch_that_has_gone_another_way_is_refused() {
 
     assert_says(
         &run.stderr,
-        &["next and HEAD have both gone on", "git branch -D next"],
+        &["branch `next` and HEAD have diverged", "git branch -D next"],
     );
     assert_eq!(id(&repo, "next"), before);
 }
@@ -210,7 +210,7 @@ fn a_branch_that_is_checked_out_anywhere_is_refused() {
         let run = repo.generate(&["--branch", branch]).expect(2);
         assert_says(
             &run.stderr,
-            &[&format!("branch {branch} is checked out in /")],
+            &[&format!("branch `{branch}` is checked out in `/")],
         );
         assert_eq!(id(&repo, branch), before);
     }
@@ -244,7 +244,7 @@ fn a_branch_that_is_another_name_of_a_branch_is_refused() {
 
     let run = repo.generate(&["--branch", "alias"]).expect(2);
 
-    assert_says(&run.stderr, &["branch alias is a symbolic reference"]);
+    assert_says(&run.stderr, &["branch `alias` is a symbolic reference"]);
 }
 
 #[test]

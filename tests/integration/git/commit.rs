@@ -305,7 +305,7 @@ fn hooks_see_the_commit_and_can_refuse_it() {
         &[
             "it is Friday",
             EDGE_HOSTS,
-            "git has not committed",
+            "git did not commit",
             "in the worktree",
         ],
     );
@@ -369,7 +369,7 @@ fn without_an_identity_nothing_is_written() {
 
     assert_says(
         &refused.stderr,
-        &["git does not know who commits", "git config user.email"],
+        &["git has no author identity", "git config user.email"],
     );
     assert!(repo.on_disk("") == before, "files have changed");
 }

@@ -104,7 +104,7 @@ fn files_that_are_right_but_not_staged_fail_and_the_message_heals_it() {
     );
     assert_says(
         &run.stderr,
-        &["42 created", "not staged yet: say `git add overlays`"],
+        &["42 created", "not staged yet: run `git add overlays`"],
     );
     repo.git(&["add", "overlays"]);
     let healed = repo.generate(&["--from-index", "--exit-code"]).expect(0);
@@ -155,8 +155,8 @@ fn somebody_elses_file_in_the_worktree_is_not_overwritten() {
     assert_says(
         &run.stderr,
         &[
-            &format!("{EDGE_HOSTS} is a file without sipgen's first line"),
-            "no file was changed",
+            &format!("`{EDGE_HOSTS}` is a file without sipgen's first line"),
+            "no files written",
         ],
     );
     assert!(repo.on_disk("") == before, "files have changed");
@@ -170,7 +170,7 @@ fn nothing_is_written_through_a_link_in_the_worktree() {
 
     let run = repo.generate(&["--from-index"]).expect(1);
 
-    assert_says(&run.stderr, &["overlays is a symbolic link"]);
+    assert_says(&run.stderr, &["`overlays` is a symbolic link"]);
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
@@ -186,7 +186,7 @@ fn a_finding_names_the_line_of_the_staged_file() {
 
     assert_says(
         &staged,
-        &["`active` has to be a whole number", &format!("{EDGE}:")],
+        &["`active` must be a whole number", &format!("{EDGE}:")],
     );
     assert_eq!(staged, in_worktree);
 }
@@ -336,5 +336,5 @@ fn without_a_repo_nothing_can_be_staged() {
         .arg(directory.path()))
     .expect(2);
 
-    assert_says(&run.stderr, &["there is no git repo around"]);
+    assert_says(&run.stderr, &["is not in a git repo"]);
 }

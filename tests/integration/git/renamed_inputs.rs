@@ -24,7 +24,7 @@ fn a_change_of_comments_alone_is_neither_written_nor_committed() {
 
     let run = repo.generate(&["--commit", "--exit-code"]).expect(0);
 
-    assert_says(&run.stderr, &["no commit: only the comments"]);
+    assert_says(&run.stderr, &["no commit: only comments"]);
     assert_eq!(id(&repo, "HEAD"), before);
     assert!(repo.on_disk("") == on_disk, "files have changed");
 }

@@ -142,7 +142,7 @@ fn without_a_commit_files_are_read_all_the_same() {
 
     assert_says(
         &repo.generate(&["--from-index"]).expect(0).stderr,
-        &["there is no SIPCluster"],
+        &["no SIPCluster"],
     );
     assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
@@ -220,7 +220,7 @@ fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
         let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
         assert_says(
             &refused.stderr,
-            &["is a bare repo", "name a revision of it by --rev"],
+            &["is a bare repo", "name a revision with --rev"],
         );
     }
     run(repo

@@ -178,7 +178,7 @@ fn an_observed_host_whose_labels_outlive_the_revert_is_given_back_when_a_snapsho
     );
     let run = repo.generate(&[]).expect(0);
 
-    assert_says(&run.stderr, &["tenant/one gives back metal/host-2"]);
+    assert_says(&run.stderr, &["tenant/one releases metal/host-2"]);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
     assert_says(
         &repo.read("overlays/hosts/observed/released/hosts.yaml"),

@@ -23,7 +23,7 @@ fn a_stale_revision_is_told_with_the_way_to_mend_it() {
     let run = sipgen(&repo, &["generate", "--rev", "HEAD", "--check"]).expect(1);
     assert_says(
         &run.stderr,
-        &["check HEAD out, run `sipgen generate`, and commit the result"],
+        &["check out `HEAD`, run `sipgen generate`, and commit the result"],
     );
 }
 
@@ -60,7 +60,7 @@ fn a_bare_repo_has_no_files_but_revisions() {
     .expect(0);
     assert_says(
         &sipgen(&repo, &["status", "--repo", at]).expect(2).stderr,
-        &["name a revision of it by --rev"],
+        &["name a revision with --rev"],
     );
 }
 
@@ -68,6 +68,6 @@ fn a_bare_repo_has_no_files_but_revisions() {
 fn nothing_is_written_from_a_revision() {
     let repo = Repo::of_fixture("quickstart");
     let run = sipgen(&repo, &["generate", "--rev", "HEAD"]).expect(2);
-    assert_says(&run.stderr, &["--rev goes with --check"]);
+    assert_says(&run.stderr, &["--rev requires --check"]);
     assert!(!repo.exists("overlays"));
 }

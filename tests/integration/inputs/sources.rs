@@ -158,14 +158,14 @@ fn a_source_that_says_nothing_or_two_things_is_refused() {
             "both `paths` and a `kustomization`",
         ),
         ("[{paths: [../a]}]", "`../a`"),
-        ("[{kustomization: ../a}]", "no directory inside the repo"),
+        ("[{kustomization: ../a}]", "not a directory inside the repo"),
         (
             "[{kustomization: a, timeoutSeconds: 0}]",
             "timeoutSeconds: 0",
         ),
         (
             "[{kustomization: overlays/hosts}]",
-            "in the output directory overlays",
+            "in the output directory `overlays`",
         ),
         ("[{path: [a]}]", "unknown field"),
     ] {

@@ -101,7 +101,7 @@ fn an_existing_setting_is_not_contradicted() {
 
     assert_says(
         &run.stderr,
-        &["Add to sipgen.yaml, at its end:\n\ngitops: flux\n"],
+        &["Add to sipgen.yaml, at the end:\n\ngitops: flux\n"],
     );
     assert_eq!(repo.read("sipgen.yaml"), "# Ours.\n");
 }
@@ -198,7 +198,7 @@ fn what_applications_say_differently_is_a_comment() {
     assert_says(
         &text,
         &[
-            "does not decide this",
+            "leaves this open",
             "# targetRevision: stable or trunk",
             "# project: apps or hardware",
         ],
@@ -229,7 +229,7 @@ fn flux_decrypts_as_the_repo_does_and_artifacts_leave_their_path_open() {
         assert_eq!(flux["decryption"]["secretRef"]["name"], "sops-age");
         assert_says(
             &repo.read("sipgen.yaml"),
-            &["# path: where the artifact has this repo's root"],
+            &["# path: the path of this repo's root in the artifact"],
         );
     }
     // Of two sources, neither is taken.

@@ -17,11 +17,11 @@ fn outside_of_a_git_repo_is_refused() {
 
     assert_says(
         &sipgen(&["init"]).stderr,
-        &["there is no git repo around the working directory"],
+        &["the working directory is not in a git repo"],
     );
     assert_says(
         &sipgen(&["init", "--repo", "."]).stderr,
-        &["is not in a git repo; `git init` makes it one"],
+        &["is not in a git repo: run `git init`"],
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
@@ -36,7 +36,7 @@ fn below_the_root_is_refused_with_the_root() {
     assert_says(
         &run.stderr,
         &[
-            "sites is not the root of its git repo",
+            "sites` is not the root of its git repo",
             &format!("--repo {}", root.display()),
         ],
     );

@@ -53,7 +53,7 @@ fn is_never_overwritten_and_complete_once_the_lines_are_added() {
         again
             .stderr
             .lines()
-            .filter(|line| line.ends_with("has all it needs"))
+            .filter(|line| line.ends_with("complete"))
             .count(),
         6,
         "{}",
@@ -102,7 +102,7 @@ fn with_windows_line_ends_is_understood() {
     assert_eq!(
         run.stderr
             .lines()
-            .filter(|line| line.ends_with("has all it needs"))
+            .filter(|line| line.ends_with("complete"))
             .count(),
         6,
         "{}",
@@ -125,7 +125,10 @@ fn is_not_written_through_a_link() {
 
     assert_says(
         &run.stderr,
-        &[".github is in the way", "SIPGEN.md is in the way"],
+        &[
+            "`.github` is not a regular text file",
+            "`SIPGEN.md` is not a regular text file",
+        ],
     );
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     assert!(repo.exists("sipgen.yaml"));

@@ -15,7 +15,7 @@ fn gets(repo: &Repo, github: bool, gitlab: bool) {
     );
     assert_eq!(repo.exists(".gitlab/sipgen.yml"), gitlab, "{}", run.stderr);
     assert_eq!(
-        run.stderr.contains("There is no CI job"),
+        run.stderr.contains("no CI job created"),
         !github && !gitlab,
         "{}",
         run.stderr

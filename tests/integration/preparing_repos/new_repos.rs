@@ -29,7 +29,7 @@ fn gets_all_it_needs_and_can_be_generated() {
         &run.stderr,
         &[
             "1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml",
-            "2. `pre-commit install`",
+            "2. Run `pre-commit install`",
         ],
     );
     let generated = repo.generate(&[]).expect(0);
@@ -52,7 +52,7 @@ fn stays_as_it_is_the_second_time() {
     assert_eq!(
         run.stderr
             .lines()
-            .filter(|line| line.ends_with("has all it needs"))
+            .filter(|line| line.ends_with("complete"))
             .count(),
         6,
         "{}",
@@ -198,7 +198,7 @@ fn with_overlays_of_its_own_gets_another_directory() {
     init(&repo, &[]).expect(0);
 
     assert_eq!(settings(&repo)["output"], "sipgen");
-    assert_says(&repo.read("SIPGEN.md"), &["`sipgen/` is generated"]);
+    assert_says(&repo.read("SIPGEN.md"), &["sipgen generates `sipgen/`"]);
     assert_says(&repo.read(".gitattributes"), &["sipgen/clusters/**"]);
     let run = repo.generate(&[]).expect(0);
     assert!(

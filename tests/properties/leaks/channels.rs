@@ -5,7 +5,7 @@ use sipgen::api::names::ClusterKey;
 use sipgen::difference::Difference;
 use sipgen::finding::Code;
 use sipgen::load::Files;
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::plan::explain;
 use sipgen::report::status::{Focus, View};
 use sipgen::report::{self, Comparison, Document, Results, Text, Validation};
@@ -128,18 +128,18 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
 
     let racks = [Some("topology.example.com/rack"), None];
     for rack_by in racks.into_iter().take(if all { 2 } else { 1 }) {
-        let Ok(picture) = Picture::new(&generated, rack_by) else {
+        let Ok(overview) = Overview::new(&generated, rack_by) else {
             continue;
         };
         let focuses = [Focus::Site].into_iter();
         let focuses = focuses.chain(
-            picture
+            overview
                 .racks
                 .iter()
                 .map(|rack| Focus::Rack(rack.name.as_deref())),
         );
         let focuses = focuses.chain(
-            picture
+            overview
                 .clusters
                 .iter()
                 .map(|cluster| Focus::Cluster(&cluster.key)),
@@ -148,7 +148,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.people(
                 "status",
                 &report::status(
-                    &picture,
+                    &overview,
                     &View {
                         focus,
                         all: true,
@@ -157,12 +157,12 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
                 ),
             );
         }
-        said.json("status --format json", &picture);
+        said.json("status --format json", &overview);
         if all {
             said.add(
                 "report --html",
                 Form::Page,
-                report::page(&picture, &findings, files)
+                report::page(&overview, &findings, files)
                     .unwrap()
                     .to_string(),
             );

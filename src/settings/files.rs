@@ -1,4 +1,5 @@
-//! The files of the settings: that of a site, and that at the repo's root, which says what is the same for all sites.
+//! The settings files of a site: its own, and the one at the repo's root with the settings of all
+//! sites.
 
 use std::sync::Arc;
 
@@ -10,21 +11,22 @@ use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::load::{Files, in_plain_words};
 use crate::text::bounded;
 
-/// What to do about settings of which nothing is known.
-const CORRECT: &str =
-    "without them sipgen would write to other places: correct the file, or remove it";
-/// The setting that the root alone has.
+/// Help for unreadable settings.
+const HELP: &str =
+    "fix the file, or remove it; without settings sipgen would write to other directories";
+/// The setting that only the root's file may have.
 const SITES: &str = "sites";
 
-/// Where settings are written: the site's own file first.
-pub(super) struct Written {
+/// The settings files with their top-level keys, the site's own file first.
+pub(super) struct SettingsFiles {
     files: Vec<(Origin, Mapping)>,
-    /// Set where the root lists the site.
+    /// Set if the root's `sites` list the site.
     pub(super) is_listed: bool,
 }
 
-impl Written {
-    /// Reads the files of the settings of a repo, or of a site in it; nothing where there is none that says anything.
+impl SettingsFiles {
+    /// Reads the settings files of a repo or of a site in it. Returns `None` if no file has
+    /// settings.
     pub(super) fn read(repo: &Files) -> Result<Option<(Settings, Self)>, Finding> {
         let directory = repo.site_directory();
         let is_site = !directory.as_str().is_empty();
@@ -39,7 +41,7 @@ impl Written {
             .filter(|(settings, ..)| is_site && !settings.sites.is_empty())
         {
             let message = format!(
-                "{} is a site, and has `{SITES}` of its own: {}",
+                "`{}` is a site, but has its own `{SITES}`: {}",
                 directory,
                 settings.sites.join(", ")
             );
@@ -64,8 +66,9 @@ impl Written {
             (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
                 shared_keys.remove(SITES);
                 let mut both = shared_keys.clone();
+                // Top-level keys of the site replace those of the root as a whole.
                 both.extend(own_keys.clone());
-                // Each of the two can be read, so both together can.
+                // Both files were valid alone, so an error is not expected.
                 let settings = yaml_serde::from_value(Value::Mapping(both))
                     .map_err(|error| unreadable(&own.file, &error.to_string()))?;
                 (settings, vec![(own, own_keys), (shared, shared_keys)])
@@ -74,7 +77,7 @@ impl Written {
         Ok(Some((settings, Self { files, is_listed })))
     }
 
-    /// The file that says most of a site: its own, if it has one.
+    /// Returns the site's own file, or the root's if the site has none.
     pub(super) fn own(&self) -> &Utf8Path {
         self.files
             .first()
@@ -88,18 +91,17 @@ impl Written {
             .or(self.files.first())
     }
 
-    /// Returns whether a setting of a site is written at the repo's root.
+    /// Returns whether a setting of a site comes from the root's file.
     pub(super) fn is_shared(&self, key: &str) -> bool {
         self.origin(key)
             .is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
     }
 
-    /// Returns whether a setting is written at all.
     pub(super) fn has_key(&self, key: &str) -> bool {
         self.files.iter().any(|(_, keys)| keys.contains_key(key))
     }
 
-    /// Returns whether a setting of a group is written.
+    /// Returns whether a key of a group is set.
     pub(super) fn has(&self, group: &str, key: &str) -> bool {
         self.origin(group).is_some_and(|(_, keys)| {
             keys.get(group)
@@ -107,7 +109,7 @@ impl Written {
         })
     }
 
-    /// The place of a setting by its route.
+    /// Returns the place of a setting by its route.
     pub(super) fn place(&self, route: Vec<Step>) -> Place {
         let key = match route.first() {
             Some(Step::Key(key)) => key.to_string(),
@@ -118,12 +120,12 @@ impl Written {
             .map_or_else(none, |(origin, _)| origin.at(route))
     }
 
-    /// The place of a setting in a group.
+    /// Returns the place of a setting in a group.
     pub(super) fn at(&self, group: &str, key: &str) -> Place {
         self.place(vec![group.into(), key.into()])
     }
 
-    /// The place of a setting's key: its value is not to be shown.
+    /// Returns the place of a setting's key, for values that must not be shown.
     pub(super) fn key(&self, group: &str, key: &str) -> Place {
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
         self.origin(group).map_or_else(none, |(origin, _)| {
@@ -138,10 +140,10 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
         format!("the settings cannot be read: {reason}"),
     )
     .at(Place::File(file.clone()))
-    .help(CORRECT)
+    .help(HELP)
 }
 
-/// Reads one file; nothing where there is none, or none that says anything.
+/// Reads one file. Returns `None` if it is missing or has only comments.
 fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mapping)>, Finding> {
     let file: Arc<Utf8Path> = Arc::from(path);
     let text = match repo.plain_text(path) {
@@ -163,15 +165,15 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
             Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
             None => Place::File(file.clone()),
         };
-        // In a mapping it is one setting that is wrong.
+        // In a mapping, a single setting is invalid; otherwise the whole file is.
         let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: Value| value.is_mapping());
         let (code, help) = if is_mapping {
             (
                 Code::InvalidSetting,
-                "correct the setting, or remove it for its default",
+                "fix the setting, or remove it to use the default",
             )
         } else {
-            (Code::SettingsUnreadable, CORRECT)
+            (Code::SettingsUnreadable, HELP)
         };
         let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
         Finding::new(code, format!("the settings cannot be read: {said}"))

@@ -1,10 +1,10 @@
-//! What each cluster wants and has, and where its services are reached.
+//! Requested and assigned hosts and endpoints of each cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
 use crate::plan::machines::{Asked, in_order};
@@ -13,86 +13,86 @@ use crate::request::cluster::bracketed;
 use crate::request::{ClusterKind, NodeSet, Service};
 use crate::site::Site;
 
-/// One cluster.
+/// A cluster.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClusterPicture {
+pub struct ClusterOverview {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: ClusterKey,
-    /// What asks for it, or did.
+    /// Kind of the cluster's request, possibly deleted.
     pub kind: ClusterKind,
-    /// The name of the Provisioning that does, if it is one; nothing where that is invalid, or gone.
+    /// Name of its Provisioning; `None` for other kinds, and if it is invalid or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioning: Option<String>,
-    /// Whether the repo no longer asks for it, so that it gives all its hosts back.
+    /// True if it is no longer requested, so that it releases all its hosts.
     pub gone: bool,
-    /// Whether it has errors, so that its files stay as they are.
+    /// True if it has errors, so that its files are left unchanged.
     pub left_as_it_is: bool,
-    /// What is wrong with it, so that nothing can be written for it.
+    /// Errors that prevent its generation.
     pub errors: Vec<String>,
-    /// Its hosts, part by part.
-    pub node_sets: Vec<NodeSetPicture>,
-    /// Where its services are reached.
+    /// Its hosts by role.
+    pub node_sets: Vec<NodeSetOverview>,
+    /// Endpoints of its services.
     pub endpoints: Vec<Endpoint>,
-    /// The hosts that this run takes from it.
+    /// Hosts that this run releases.
     pub gives_back: Vec<HostKey>,
 }
 
-/// The hosts of a cluster for one part of it.
+/// Hosts of a cluster in one role.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeSetPicture {
-    /// What they are for.
+pub struct NodeSetOverview {
+    /// Role of the hosts.
     #[serde(flatten)]
     pub part: Part,
-    /// Whether it is a machine of the control plane that runs workloads, too.
+    /// True for a control-plane machine that also runs workloads.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worker_too: bool,
-    /// How many are asked for; nothing where the request is invalid, or gone.
+    /// Requested numbers; `None` if the request is invalid or deleted.
     pub wanted: Option<Wanted>,
-    /// How many it has.
+    /// Number of assigned hosts.
     pub have: usize,
-    /// How many of them this run gives to it.
+    /// Number of hosts that this run assigns.
     pub added: usize,
-    /// What is asked of the one machine that it is.
+    /// Requirements of the machine, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// Which hosts it may take.
+    /// labelSelector.
     pub selector: Option<String>,
-    /// The labels by which its hosts are kept apart.
+    /// Topology keys that keep its hosts apart.
     pub topology_keys: Vec<String>,
-    /// How many hosts cannot be found for it. Where another node set of its cluster lacks hosts, this one may be without
-    /// any and lack none.
+    /// Number of hosts that cannot be found. It may be 0 although hosts are missing, if a shortage
+    /// of another node set blocks the cluster.
     pub short_of: usize,
-    /// Why it has not all that it wants: a proof by counting.
+    /// Reasons of the shortage: a proof by counting.
     pub shortage: Vec<String>,
 }
 
-/// How many hosts are asked for.
+/// Requested numbers of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Wanted {
-    /// To run on.
+    /// Hosts that run nodes.
     pub active: usize,
-    /// As slack for upgrades.
+    /// Spare hosts for upgrades.
     pub standby: usize,
 }
 
-/// Where a service is reached.
+/// Endpoint of a service.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Endpoint {
-    /// The service, by the name of its directory: `loadbalancer-controlplane`.
+    /// Name of the service's directory, such as `loadbalancer-controlplane`.
     pub service: String,
-    /// The address of the base cluster, as it stands before a port; none where the SIPCluster does not say.
+    /// Address of the base cluster, as written before a port; `None` if the SIPCluster lacks it.
     pub address: Option<String>,
-    /// Its NodePorts: `30443`, or `30100-30109`.
+    /// NodePorts, such as `30443` or `30100-30109`.
     pub ports: Vec<String>,
 }
 
-impl NodeSetPicture {
-    /// How many hosts it is without, of those that it wants.
+impl NodeSetOverview {
+    /// Returns the number of requested hosts that it lacks.
     pub fn missing(&self) -> usize {
         self.wanted.map_or(0, |wanted| {
             (wanted.active + wanted.standby).saturating_sub(self.have)
@@ -100,10 +100,10 @@ impl NodeSetPicture {
     }
 }
 
-impl ClusterPicture {
-    /// Whether all is well and stays as it is.
+impl ClusterOverview {
+    /// Reports whether nothing is wrong and nothing changes.
     pub fn is_quiet(&self) -> bool {
-        let changes = |set: &NodeSetPicture| set.missing() > 0 || set.added > 0;
+        let changes = |set: &NodeSetOverview| set.missing() > 0 || set.added > 0;
         !self.gone
             && !self.left_as_it_is
             && self.gives_back.is_empty()
@@ -111,13 +111,13 @@ impl ClusterPicture {
     }
 }
 
-/// A picture of every cluster; those that are gone come last.
-pub(super) fn pictures(
+/// Lists the clusters. Removed ones come last.
+pub(super) fn overviews(
     site: &Site,
     plan: &Plan,
-    hosts: &[HostPicture],
+    hosts: &[HostOverview],
     findings: &[Finding],
-) -> Vec<ClusterPicture> {
+) -> Vec<ClusterOverview> {
     let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
@@ -148,7 +148,7 @@ pub(super) fn pictures(
         .into_iter()
         .filter(|key| !site.clusters.contains_key(key));
     let keys = site.clusters.keys().chain(gone);
-    let picture = |key: &ClusterKey| {
+    let overview = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
         let have = have.get(key);
@@ -166,12 +166,12 @@ pub(super) fn pictures(
                 .unwrap_or_default();
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-            NodeSetPicture {
+            NodeSetOverview {
                 worker_too,
-                ..picture_of(part, node_set, have, added, shortage)
+                ..overview_of(part, node_set, have, added, shortage)
             }
         };
-        ClusterPicture {
+        ClusterOverview {
             key: key.clone(),
             kind: site.kind_of(key),
             provisioning: cluster
@@ -187,17 +187,17 @@ pub(super) fn pictures(
             gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
         }
     };
-    keys.map(picture).collect()
+    keys.map(overview).collect()
 }
 
-fn picture_of(
+fn overview_of(
     part: &Part,
     node_set: Option<&NodeSet>,
     have: usize,
     added: usize,
     shortage: Option<&Shortage>,
-) -> NodeSetPicture {
-    NodeSetPicture {
+) -> NodeSetOverview {
+    NodeSetOverview {
         part: part.clone(),
         worker_too: false,
         wanted: node_set.map(|set| Wanted {
@@ -249,10 +249,10 @@ mod tests {
             active: 3,
             standby: 1,
         });
-        let set = |have| NodeSetPicture {
+        let set = |have| NodeSetOverview {
             wanted,
             have,
-            ..picture_of(&Role::Worker.into(), None, 0, 0, None)
+            ..overview_of(&Role::Worker.into(), None, 0, 0, None)
         };
 
         assert_eq!(

@@ -1,37 +1,37 @@
-//! Which hosts stand together: those with the same value of a label.
+//! Racks: hosts with the same value of the rack label.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use super::hosts::value;
 use crate::inventory::natural;
 use crate::site::Site;
 
-/// How many labels a message names.
+/// Maximum number of labels that an error message names.
 const LABELS_SHOWN: usize = 12;
 
-/// The hosts that stand together.
+/// Hosts of a rack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rack {
-    /// Its name; none for the hosts that have no rack.
+    /// Name of the rack; `None` for the hosts without one.
     pub name: Option<String>,
-    /// Its hosts: indices into the picture's.
+    /// Indices into the overview's hosts.
     pub hosts: Vec<usize>,
 }
 
-/// A label that is to say which rack hosts stand in, and that none has.
+/// Requested rack label that no host has.
 #[derive(Debug, thiserror::Error)]
-#[error("no host has a label {label}; hosts have {known}")]
+#[error("no host has the label `{label}`; hosts have {known}")]
 pub struct NoSuchLabel {
     label: String,
     known: String,
 }
 
-/// The label, if a host has it.
+/// Returns the label if a host has it.
 pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     let hosts = &site.inventory.hosts;
     if hosts.iter().any(|host| value(host, label).is_some()) {
@@ -55,8 +55,10 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     })
 }
 
-/// The topology key that most node sets use. One that gives every host a domain of its own is no rack, if there is
-/// another; of those used alike, the one with the fewest domains counts, because racks hold more than chassis do.
+/// Returns the most used topology key.
+///
+/// A key with a distinct value for every host is no rack label if there is another one. Ties are
+/// resolved by the smallest number of domains, because racks hold more hosts than chassis.
 pub(super) fn label(site: &Site) -> Option<String> {
     let clusters = site
         .clusters
@@ -92,8 +94,8 @@ pub(super) fn label(site: &Site) -> Option<String> {
     Some(best.0.to_owned())
 }
 
-/// The racks in natural order, and behind them the hosts that have none.
-pub(super) fn group(hosts: &[HostPicture]) -> Vec<Rack> {
+/// Returns the racks in natural order, followed by the hosts without one.
+pub(super) fn group(hosts: &[HostOverview]) -> Vec<Rack> {
     let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
     for (index, host) in hosts.iter().enumerate() {
         by_name.entry(host.rack.as_deref()).or_default().push(index);

@@ -1,4 +1,4 @@
-//! Whose each host is, where it stands, and why.
+//! Hosts with their owner, location and reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,55 +11,55 @@ use crate::plan::states::{HostStanding, HostState};
 use crate::plan::{How, Plan};
 use crate::site::Site;
 
-/// One host.
+/// A host.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HostPicture {
+pub struct HostOverview {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: HostKey,
-    /// How it stands.
+    /// State of the host.
     pub state: HostState,
-    /// Whose it is.
+    /// Its assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assignment>,
-    /// The cluster that gives it back, if that is known.
+    /// Cluster that releases it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_back_by: Option<ClusterKey>,
-    /// Whether this run is what gives it to a cluster, or takes it from one.
+    /// True if this run assigns or releases it.
     #[serde(skip_serializing_if = "is_false")]
     pub changes: bool,
-    /// Whether it is in an error, whoever has it.
+    /// True if it has an error, assigned or not.
     #[serde(skip_serializing_if = "is_false")]
     pub failed: bool,
-    /// Whether it is being deleted, whoever has it.
+    /// True if it is being deleted, assigned or not.
     #[serde(skip_serializing_if = "is_false")]
     pub deleting: bool,
-    /// Why no cluster can have it, completing the sentence "the host …".
+    /// Reason why no cluster can claim it, completing the sentence "the host …".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not_free: Option<String>,
-    /// Who consumes it, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
     /// Its rack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rack: Option<String>,
-    /// Its values of the topology keys that the site's node sets use.
+    /// Values of the topology keys that the site's node sets use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub topology: BTreeMap<String, String>,
-    /// What is true of it, each completing the sentence "the host …".
+    /// Facts about it, each completing the sentence "the host …".
     pub facts: Vec<String>,
-    /// Where it is described: the file, and the line where that begins.
+    /// File and line of its manifest.
     pub place: String,
 }
 
-impl HostPicture {
-    /// The cluster that has it.
+impl HostOverview {
+    /// Returns the cluster to which it is assigned.
     pub fn cluster(&self) -> Option<&ClusterKey> {
         self.assigned.as_ref().map(|assigned| &assigned.cluster)
     }
 
-    /// Whether this run is what gives it to its cluster.
+    /// Reports whether this run assigns it.
     pub fn is_new(&self) -> bool {
         self.assigned
             .as_ref()
@@ -67,13 +67,13 @@ impl HostPicture {
     }
 }
 
-/// A picture of every host, in the inventory's order.
-pub(super) fn pictures(
+/// Lists all hosts, in the inventory's order.
+pub(super) fn overviews(
     site: &Site,
     plan: &Plan,
     standings: &[HostStanding],
     rack_by: Option<&str>,
-) -> Vec<HostPicture> {
+) -> Vec<HostOverview> {
     let node_sets = site
         .clusters
         .values()
@@ -83,13 +83,13 @@ pub(super) fn pictures(
         .flat_map(|set| &set.topology_keys)
         .map(String::as_str)
         .collect();
-    let picture = |(host, standing): (&Host, &HostStanding)| {
+    let overview = |(host, standing): (&Host, &HostStanding)| {
         let assigned = standing.assigned.clone();
         let changes = standing.given_back_now
             || assigned
                 .as_ref()
                 .is_some_and(|assigned| is_new(assigned.how));
-        HostPicture {
+        HostOverview {
             key: host.key.clone(),
             state: standing.state,
             assigned,
@@ -114,22 +114,23 @@ pub(super) fn pictures(
         .hosts
         .iter()
         .zip(standings)
-        .map(picture)
+        .map(overview)
         .collect()
 }
 
-/// Whether a host was not yet its cluster's before this run.
+/// Reports whether the assignment is new in this run.
 fn is_new(how: Option<How>) -> bool {
     matches!(how, Some(How::Added | How::Adopted))
 }
 
-// By reference, as serde asks.
+// serde's `skip_serializing_if` passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A host's value of a label. ViNO copies a label that its node lacks as `""`: that is none.
+/// Returns a host's value of a label. An empty value counts as missing, because ViNO copies labels
+/// that a node lacks as `""`.
 pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
     host.labels
         .get(label)

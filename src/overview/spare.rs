@@ -1,4 +1,4 @@
-//! How many hosts there are for whoever wants more.
+//! Spare hosts by selector.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use kube::core::{Selector, SelectorExt};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use crate::api::names::{ClusterKey, NodeName, Role};
 use crate::inventory::Host;
 use crate::inventory::machine::AskedMachine;
@@ -15,32 +15,32 @@ use crate::plan::machines::Asked;
 use crate::plan::states::HostState;
 use crate::site::Site;
 
-/// The hosts that one labelSelector matches, or that have what is asked of some machines. A host may be counted for
-/// several.
+/// Hosts that match a labelSelector, or the requirements of machines. A host may be counted in
+/// several entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spare {
-    /// The labelSelector; empty when it matches every host.
+    /// labelSelector; empty if it matches every host.
     pub selector: String,
-    /// What is asked besides, of machines of Provisionings. Those that name a host by its MAC address are not among them:
-    /// no other host is of use to them.
+    /// Additional requirements of a Provisioning's machines. Machines with a MAC address are
+    /// excluded, because only one host can match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// The node sets of SIPClusters that have the labelSelector.
+    /// Node sets of SIPClusters with this labelSelector.
     pub node_sets: Vec<(ClusterKey, Role)>,
-    /// The machines of which that is asked.
+    /// Machines with these requirements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<(ClusterKey, Role, NodeName)>,
-    /// How many hosts are of use.
+    /// Number of matching hosts.
     pub matching: usize,
-    /// How many of them clusters have.
+    /// Number of assigned hosts among them.
     pub assigned: usize,
-    /// How many of them are free.
+    /// Number of free hosts among them.
     pub free: usize,
 }
 
-/// The spare hosts of all that is asked for, in the order of the clusters.
-pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
+/// Counts the hosts of each request, in the order of the clusters.
+pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
     let clusters = site
         .clusters
         .values()
@@ -86,7 +86,7 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
             selector.matches(&host.labels)
                 && machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
         };
-        for (_, picture) in site
+        for (_, overview) in site
             .inventory
             .hosts
             .iter()
@@ -94,8 +94,8 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
             .filter(|(host, _)| is_of_use(host))
         {
             spare.matching += 1;
-            spare.assigned += usize::from(picture.state == HostState::Assigned);
-            spare.free += usize::from(picture.state == HostState::Free);
+            spare.assigned += usize::from(overview.state == HostState::Assigned);
+            spare.free += usize::from(overview.state == HostState::Free);
         }
     });
     found.into_iter().map(|(.., spare)| spare).collect()

@@ -1,4 +1,4 @@
-//! Texts in the settings of agents that must have a form.
+//! Validated strings in the settings of agents.
 
 use std::str::FromStr;
 
@@ -9,7 +9,8 @@ use crate::api::names::{NAMESPACE_PATTERN, Namespace};
 use crate::text::credentials;
 use crate::text::visible::is_hidden;
 
-/// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
+/// Prefix of the names of a site's objects: a DNS label, short enough to keep the rest of a name
+/// readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = SiteName::LONGEST, "pattern" = NAMESPACE_PATTERN))]
@@ -39,7 +40,7 @@ impl FromStr for SiteName {
         match text.parse() {
             Ok(label) if text.len() <= Self::LONGEST => Ok(Self(label)),
             _ => Err(format!(
-                "`{}` is no name of at most {} lowercase letters, digits and dashes",
+                "`{}` is not a name of at most {} lowercase letters, digits and dashes",
                 text.escape_debug(),
                 Self::LONGEST
             )),
@@ -47,22 +48,22 @@ impl FromStr for SiteName {
     }
 }
 
-/// A span of time as Flux writes it: `10m`, `1h30m`, `500ms`.
+/// A duration in Flux's format: `10m`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend(
     "pattern" = r"^(?=.*[1-9])([0-9]+(\.[0-9]+)?(ms|s|m|h))+$",
-    "patternErrorMessage" = "Write a time longer than none, such as 10m or 1h30m"
+    "patternErrorMessage" = "Write a duration greater than 0, such as 10m or 1h30m"
 ))]
 pub struct Duration(pub(super) String);
 
-/// A text of one word, such as a branch or an address.
+/// A string without whitespace, such as a branch or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("pattern" = r"^\S+$"))]
 pub struct Word(pub(super) String);
 
-/// The URL of a repo, without a password: what is written to git is no secret.
+/// The URL of a repo, without credentials, because it is written to git.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend(
@@ -74,7 +75,7 @@ pub struct RepoUrl(Word);
 impl TryFrom<String> for Duration {
     type Error = String;
 
-    /// Flux: `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`.
+    /// Accepts what Flux accepts: `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`.
     fn try_from(text: String) -> Result<Self, String> {
         let mut rest = text.as_str();
         let mut is_valid = !rest.is_empty();
@@ -91,12 +92,12 @@ impl TryFrom<String> for Duration {
         }
         if !is_valid {
             return Err(format!(
-                "`{text}` is no duration; write it as in `10m` or `1h30m`"
+                "invalid duration `{text}`; write one such as `10m` or `1h30m`"
             ));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {
             return Err(format!(
-                "`{text}` is no time at all; write a duration such as `10m`"
+                "`{text}` must be greater than 0; write a duration such as `10m`"
             ));
         }
         Ok(Self(text))
@@ -109,14 +110,12 @@ impl TryFrom<String> for Word {
     fn try_from(text: String) -> Result<Self, String> {
         let is_plain = |c: char| !c.is_whitespace() && !is_hidden(c);
         if text.is_empty() || !text.chars().all(is_plain) {
-            // Not shown: a URL that is cut by a blank may have a password.
-            return Err(
-                "the text is empty, or has blanks or characters that cannot be seen".to_owned(),
-            );
+            // The value is not shown, because a URL that is cut at a blank may have a password.
+            return Err("the text is empty, or has whitespace or invisible characters".to_owned());
         }
         if let Some(credential) = credentials::found(&text, false) {
             return Err(format!(
-                "the text has {} in it; Argo CD takes credentials from a Secret",
+                "the text has {} in it; Argo CD reads credentials from a Secret",
                 credential.words()
             ));
         }
@@ -130,7 +129,7 @@ impl RepoUrl {
         self.0.0.as_str()
     }
 
-    /// Whether a URL is one of the same repo: with or without `.git`.
+    /// Returns whether a URL is that of the same repo, with or without `.git`.
     pub fn is(&self, url: &str) -> bool {
         let plain = |url: &str| {
             url.trim_end_matches('/')
@@ -153,10 +152,9 @@ impl TryFrom<String> for RepoUrl {
             .map(|(user, _)| user);
         let is_ssh = text.starts_with("ssh://");
         if user.is_some_and(|user| !is_ssh || user.contains(':')) {
-            // Which is not shown: it is a secret.
+            // The value is not shown, because it is a secret.
             return Err(
-                "the URL has a user or password in it; Argo CD takes those from a Secret"
-                    .to_owned(),
+                "the URL has a user or password; Argo CD reads them from a Secret".to_owned(),
             );
         }
         Word::try_from(text).map(Self)

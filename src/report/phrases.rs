@@ -1,4 +1,4 @@
-//! What becomes of clusters, in the words that every report uses.
+//! Phrases for changes of clusters, shared by all reports.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,11 +14,11 @@ use crate::review::{
 use crate::settings::gitops::Form;
 use crate::text::counted;
 
-/// The head of what the base had not generated.
+/// Heading of the changes that the base had not generated.
 pub(super) const BROUGHT: &str =
-    "Also brought: the overlays of the base are stale, and this comes with the change";
+    "Also included: changes that the base had not generated, because its overlays are stale";
 
-/// A line about something that comes, goes or changes.
+/// A line of a diff: something created, deleted or changed.
 pub(super) struct Line {
     /// `+`, `-` or `~`.
     pub(super) sign: char,
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// How names are written: they may be anything that the input has.
+/// Formats a name, which is untrusted input.
 pub(super) type Name<'a> = &'a dyn Fn(&dyn Display) -> String;
 
 pub(super) fn sign(state: State) -> char {
@@ -45,7 +45,7 @@ pub(super) fn sign(state: State) -> char {
     }
 }
 
-/// What is said of a cluster's kind behind its name: that of most needs no word.
+/// Returns the suffix that names a cluster's kind; the usual kind has none.
 pub(super) fn kind(kind: ClusterKind) -> &'static str {
     match kind {
         ClusterKind::SipCluster => "",
@@ -53,7 +53,6 @@ pub(super) fn kind(kind: ClusterKind) -> &'static str {
     }
 }
 
-/// What becomes of something, in one word.
 pub(super) fn state(state: State) -> &'static str {
     match state {
         State::Created => "created",
@@ -62,7 +61,7 @@ pub(super) fn state(state: State) -> &'static str {
     }
 }
 
-/// What changes of a cluster, line by line: hosts, services, endpoints.
+/// Lists a cluster's changes: hosts, services, endpoints.
 pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let mut lines = hosts(cluster, name);
     for service in &cluster.services {
@@ -95,13 +94,13 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let endpoints = cluster
         .endpoints
         .iter()
-        .filter(|change| !told_by_another(change, &cluster.endpoints));
+        .filter(|change| !is_redundant(change, &cluster.endpoints));
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
         lines.push(Line::new(
             State::Changed,
-            format!("{files}, but no host, service or endpoint"),
+            format!("{files}; no host, service or endpoint changes"),
         ));
     }
     lines
@@ -110,7 +109,7 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
-    let ways = [(false, ""), (true, ", by the labels that it has")];
+    let ways = [(false, ""), (true, ", by existing labels")];
     for (of, (adopted, what)) in Role::ALL
         .into_iter()
         .flat_map(|role| ways.map(|way| (role, way)))
@@ -130,7 +129,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     }
     for moved in &hosts.from_others {
         let text = format!(
-            "{} comes from {}",
+            "{} moves from {}",
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
@@ -159,7 +158,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
         lines.push(Line::new(State::Changed, text));
     }
-    // Those that nothing is to be said of are told together.
+    // Hosts without remarks share one line.
     let (plain, remarkable): (Vec<&GivenBack>, Vec<&GivenBack>) = hosts
         .given_back
         .iter()
@@ -183,7 +182,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     }
     for moved in &hosts.to_others {
         let text = format!(
-            "{} goes to {}",
+            "{} moves to {}",
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
@@ -192,11 +191,11 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     lines
 }
 
-/// A host, or a machine with its name, and which host it is.
+/// A host, with the machine's name if it has one.
 type Named<'a> = (Option<&'a NodeName>, &'a HostKey);
 
-/// Hosts by their role, and those of a Provisioning behind those of a SIPCluster: one of a name may have become the
-/// other. Machines are in natural order of their names.
+/// Groups hosts by role. Hosts of a Provisioning come after those of a SIPCluster, because one may
+/// have replaced the other under the same name. Machines are in natural order of their names.
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
 ) -> Vec<(Role, Vec<Named<'a>>)> {
@@ -217,8 +216,8 @@ fn by_role<'a>(
         .collect()
 }
 
-/// Hosts of a role in words: `2 Worker hosts: a/b, a/c`; machines with their names: `2 Worker machines: worker-1 on a/b,
-/// worker-2 on a/c`.
+/// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
+/// worker-1 on a/b, worker-2 on a/c`.
 fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
     let noun = if hosts.iter().any(|(node, _)| node.is_some()) {
         "machine"
@@ -237,7 +236,7 @@ fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String
     )
 }
 
-/// A host, by what it is for: `Worker host a/b`, `Worker machine worker-1 on a/b`.
+/// Formats a host with its role: `Worker host a/b`, `Worker machine worker-1 on a/b`.
 fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
     match &part.node {
         None => format!("{} host {}", part.role, name(host)),
@@ -245,7 +244,7 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
     }
 }
 
-/// What becomes of what installs Kubernetes on machines.
+/// Describes a change of the installer and its Job.
 fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
     let InstallerChange {
         state,
@@ -295,7 +294,7 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
     Line::new(*state, text)
 }
 
-/// What is the matter with a host that is given back.
+/// Formats the reason for a release, and the host's consumer.
 fn remarks(host: &GivenBack, name: Name<'_>) -> String {
     let reason = host.reason.map(|reason| match reason {
         Reason::BeingDeleted => "it is being deleted".to_owned(),
@@ -325,8 +324,8 @@ fn aspect(aspect: Aspect) -> &'static str {
     }
 }
 
-/// Whether another endpoint of the service names its ports.
-fn told_by_another(change: &EndpointChange, all: &[EndpointChange]) -> bool {
+/// Reports whether another endpoint of the service already shows these NodePorts.
+fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
     let tells = |text: &Option<String>, ports: &Option<String>| match (text, ports) {
         (Some(text), Some(ports)) => text.contains(&format!(":{ports}")),
         (_, ports) => ports.is_none(),
@@ -366,8 +365,8 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
     }
 }
 
-/// What changes outside of clusters, line by line. A kustomization of declared hosts that merely lists other patches
-/// is not worth one.
+/// Lists changes outside of clusters. A kustomization of declared hosts that only lists other
+/// patches is omitted.
 pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for root in shared
@@ -394,7 +393,7 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     for agent in &shared.agents {
         lines.push(Line::new(
             agent.state,
-            format!("the agent's objects in {}", name(&agent.directory)),
+            format!("agent objects in {}", name(&agent.directory)),
         ));
     }
     for released in &shared.released {
@@ -429,11 +428,11 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     lines
 }
 
-/// Something that is done, for sentences about clusters and about commits.
+/// An action, for sentences about clusters and for commit subjects.
 pub(super) struct Deed {
-    /// As in "the cluster …".
+    /// Third person: "the cluster …".
     pub(super) does: &'static str,
-    /// As a command.
+    /// Imperative, for commit subjects.
     pub(super) imperative: &'static str,
     pub(super) what: String,
 }
@@ -446,7 +445,7 @@ fn deed(does: &'static str, imperative: &'static str, count: usize, noun: &str) 
     })
 }
 
-/// What is done to one cluster or to several, as few words as possible.
+/// Lists what changes in clusters, as briefly as possible.
 pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
     let sum = |of: &dyn Fn(&ClusterReview) -> usize| {
         clusters.iter().map(|cluster| of(cluster)).sum::<usize>()
@@ -469,7 +468,7 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
         })
     };
     let endpoints = |cluster: &ClusterReview| match cluster.state {
-        // All of them come, or go, with the cluster.
+        // A cluster's endpoints are created and deleted with it.
         State::Created | State::Deleted => 0,
         State::Changed => cluster.endpoints.len(),
     };
@@ -494,8 +493,8 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
             "host",
         ),
         deed(
-            "gives back",
-            "give back",
+            "releases",
+            "release",
             sum(&|cluster| cluster.hosts.given_back.len()),
             "host",
         ),
@@ -512,8 +511,8 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
             "host",
         ),
         deed(
-            "gives another role to",
-            "give another role to",
+            "changes the role of",
+            "change the role of",
             sum(&|cluster| cluster.hosts.with_another_role().count()),
             "host",
         ),
@@ -538,14 +537,14 @@ fn runs_installer(cluster: &ClusterReview) -> bool {
         .is_some_and(|installer| installer.runs)
 }
 
-/// All of it, counted: a line for clusters, hosts and services, one for files, and three for what to know of hosts.
-/// Lines without anything to say are empty.
+/// Formats the totals: clusters, hosts and services; files; and three remarks about hosts. Lines
+/// without content are empty.
 pub(super) fn totals(totals: &Totals) -> [String; 5] {
     let hosts = [
         (totals.hosts_added, "added"),
-        (totals.hosts_given_back, "given back"),
+        (totals.hosts_given_back, "released"),
         (totals.hosts_moved, "moved"),
-        (totals.hosts_with_another_role, "with another role"),
+        (totals.hosts_with_another_role, "with a new role"),
     ];
     let parts = [
         counts("cluster", &totals.clusters),
@@ -570,7 +569,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
         count => {
             let them = if count == 1 { "it" } else { "them" };
             format!(
-                "{} given back may be in use: the repo has no snapshot of {them}",
+                "{} released may be in use: the repo has no snapshot of {them}",
                 counted(count, "host")
             )
         }
@@ -586,19 +585,19 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
     ]
 }
 
-/// Returns how many of the added hosts Cluster API could not claim.
+/// Counts added hosts that Cluster API cannot claim, because they are in another namespace.
 pub(super) fn added_elsewhere(totals: &Totals) -> Option<String> {
     let count = totals.hosts_added_elsewhere;
     let them = if count == 1 { "it" } else { "them" };
     (count > 0).then(|| {
         format!(
-            "{} added from another namespace than the cluster's: Cluster API claims {them} only for Machines there",
+            "{} added from another namespace: Cluster API claims {them} only for Machines in that namespace",
             counted(count, "host")
         )
     })
 }
 
-/// Returns how many of the added hosts are known by their manifests alone.
+/// Counts added hosts that are known only by their manifests.
 pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
     let count = totals.hosts_added_of_unknown_use;
     let them = if count == 1 { "it" } else { "them" };
@@ -621,7 +620,7 @@ fn counts(noun: &str, counts: &Counts) -> Option<String> {
     )
 }
 
-/// What becomes of things: `2 files created`, or where it is not the same with all, `3 files: 1 created, 2 changed`.
+/// Formats counts: `2 files created`, or if states differ, `3 files: 1 created, 2 changed`.
 fn told(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
     let counts: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
     match counts.as_slice() {

@@ -1,0 +1,75 @@
+//! Overview of a site: clusters, spare hosts, racks and hosts, as planned.
+//!
+//! * `clusters`: requested and assigned hosts and endpoints of each cluster.
+//! * `hosts`: owner and state of each host, with reasons.
+//! * `racks`: hosts grouped by the value of a label.
+//! * `spare`: spare hosts by selector.
+//!
+//! The overview is plain data, formatted as text, page or JSON; `docs/status-and-report.md`
+//! describes it.
+
+mod clusters;
+mod hosts;
+mod racks;
+mod spare;
+
+use serde::Serialize;
+
+use crate::generate::Generated;
+use crate::plan::states;
+
+pub use clusters::{ClusterOverview, Endpoint, NodeSetOverview, Wanted};
+pub use hosts::HostOverview;
+pub use racks::{NoSuchLabel, Rack};
+pub use spare::Spare;
+
+/// Version of the JSON format. It grows when a field is removed or changes its meaning.
+const VERSION: u32 = 1;
+
+/// A site as planned.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// Version of the JSON format.
+    pub version: u32,
+    /// Rack label; `None` if the site has none.
+    pub rack_by: Option<String>,
+    /// Clusters of the site, including removed ones that release their hosts.
+    pub clusters: Vec<ClusterOverview>,
+    /// Numbers of hosts that match each labelSelector, and the requests of machines.
+    pub spare: Vec<Spare>,
+    /// Racks in natural order. Hosts without a rack come last.
+    pub racks: Vec<Rack>,
+    /// Hosts of the site, in natural order of their names.
+    pub hosts: Vec<HostOverview>,
+}
+
+impl Overview {
+    /// Creates the overview of a run. `rack_by` is the rack label; default: the most used topology
+    /// key.
+    ///
+    /// # Errors
+    ///
+    /// No host has the label.
+    pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
+        let Generated {
+            site,
+            plan,
+            findings,
+            ..
+        } = generated;
+        let rack_by = match rack_by {
+            Some(label) => Some(racks::checked(site, label)?),
+            None => racks::label(site),
+        };
+        let hosts = hosts::overviews(site, plan, &states::of_all(site, plan), rack_by.as_deref());
+        Ok(Self {
+            version: VERSION,
+            clusters: clusters::overviews(site, plan, &hosts, findings),
+            spare: spare::by_what_is_asked(site, &hosts),
+            racks: racks::group(&hosts),
+            rack_by,
+            hosts,
+        })
+    }
+}
