@@ -1,20 +1,19 @@
-//! The catalogue: what can be wrong with an input, each thing with a code that never changes.
+//! The catalogue of findings, each with a code that never changes.
 //!
-//! A code belongs to a kind of mistake, and not to a sentence: messages may be worded anew, codes are what people
-//! search for, mute and write about. A code that is given up is never used for something else. What `sipgen explain`
-//! says at length stands in `explained/`, one file a code.
+//! A code belongs to a kind of finding, not to a sentence: messages may be reworded, but people search for codes, mute
+//! them and write about them. A retired code is never reused. `explained/` has the long text of each code.
 //!
-//! | codes | what they are about |
+//! | codes | area |
 //! | --- | --- |
-//! | `SIP00..` | the repo, its settings, sipgen's own files |
-//! | `SIP01..` | documents: reading them, their names, the kustomizations around them |
-//! | `SIP02..` | what a SIPCluster asks for |
+//! | `SIP00..` | the repo, its settings, generated files |
+//! | `SIP01..` | documents: syntax, names, kustomizations |
+//! | `SIP02..` | SIPClusters |
 //! | `SIP03..` | hosts, their network data and their BMCs |
-//! | `SIP04..` | what services cannot share |
+//! | `SIP04..` | conflicts between services |
 //! | `SIP05..` | placement |
-//! | `SIP06..` | how agents and the repo's kustomizations apply the output |
-//! | `SIP07..` | templates and what is rendered |
-//! | `SIP08..` | what a Provisioning asks for, and what is installed |
+//! | `SIP06..` | delivery by agents and the repo's kustomizations |
+//! | `SIP07..` | templates and rendered files |
+//! | `SIP08..` | Provisionings and installers |
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,18 +23,40 @@ use serde::Deserialize;
 
 use super::Severity;
 
-/// What the catalogue says of a code.
+/// An entry of the catalogue.
 struct Entry {
     id: &'static str,
     severity: Severity,
+    scope: Scope,
+    value: Value,
     title: &'static str,
     explanation: &'static str,
 }
 
-/// Declares the codes: number, name, severity, and what is wrong in a few words.
+/// The part of a run that an error stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole run: the finding names no cluster.
+    Run,
+    /// The clusters that the finding names, one at least: `--keep-going` generates the others.
+    Cluster,
+    /// The clusters that the finding names, or the whole run where none is known.
+    Either,
+}
+
+/// Treatment of the value that a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// The line is quoted.
+    Shown,
+    /// Only the line's key is quoted, because the value may be a secret.
+    Hidden,
+}
+
+/// Declares the codes: number, name, severity, scope, treatment of the value, and title.
 macro_rules! codes {
-    ($($number:literal $name:ident $severity:ident $title:literal)*) => {
-        /// A kind of mistake.
+    ($($number:literal $name:ident $severity:ident $scope:ident $value:ident $title:literal)*) => {
+        /// A kind of finding.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
         #[serde(try_from = "String")]
         #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]
@@ -44,7 +65,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, in the order of their numbers.
+            /// All codes by their numbers.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
             fn entry(self) -> Entry {
@@ -52,6 +73,8 @@ macro_rules! codes {
                     $(Code::$name => Entry {
                         id: concat!("SIP", $number),
                         severity: Severity::$severity,
+                        scope: Scope::$scope,
+                        value: Value::$value,
                         title: $title,
                         explanation: include_str!(concat!("explained/SIP", $number, ".md")),
                     },)*
@@ -62,274 +85,278 @@ macro_rules! codes {
 }
 
 codes! {
-    "0001" SettingsUnreadable Error "the file of the settings cannot be read"
-    "0002" InvalidSetting Error "a setting is unknown, or has a value that it cannot have"
-    "0003" NoClusterLeft Error "no request is left, so every host would be given back"
-    "0004" NoCluster Warning "the repo asks for no cluster"
-    "0005" ForeignFile Error "somebody else's file lies where sipgen has to write"
-    "0006" ForeignFiles Warning "somebody else's files lie in the output directory"
-    "0007" GeneratedUnreadable Error "a generated file, which is the memory of who has which host, cannot be read"
-    "0008" MisplacedOutput Error "generated hosts lie outside the output directory"
-    "0009" Stale Error "generated files are not what the input makes of them"
-    "0010" EmptyInput Error "what is to be read has nothing in it"
-    "0011" NotBuilt Error "a source cannot be built by kustomize"
-    "0012" IdleGlob Warning "a glob of a source matches no file"
-    "0013" ClusterLeftOut Error "a cluster of the repo is not among the inputs"
-    "0014" HostLeftOut Error "a cluster's host is not among the inputs, and the repo still declares it"
-    "0015" PathTwice Error "two generated files need one path"
-    "0017" LossUnproven Error "a cluster or host is gone, and what may hold it was not read"
+    "0001" SettingsUnreadable Error Run Shown "the settings file cannot be read"
+    "0002" InvalidSetting Error Run Shown "a setting is unknown or has an invalid value"
+    "0003" NoClusterLeft Error Run Shown "no request is left, so every host would be released"
+    "0004" NoCluster Warning Run Shown "the repo requests no cluster"
+    "0005" ForeignFile Error Run Shown "a path of generated files holds a file of somebody else"
+    "0006" ForeignFiles Warning Run Shown "the output directory holds files of somebody else"
+    "0007" GeneratedUnreadable Error Run Shown "a generated file with assignments cannot be read"
+    "0008" MisplacedOutput Error Run Shown "generated hosts are outside the output directory"
+    "0009" Stale Error Either Shown "generated files are stale"
+    "0010" EmptyInput Error Run Shown "an input is empty"
+    "0011" NotBuilt Error Run Shown "kustomize cannot build a source"
+    "0012" IdleGlob Warning Run Shown "a glob of a source matches no file"
+    "0013" ClusterLeftOut Error Run Shown "a cluster of the repo is missing from the inputs"
+    "0014" HostLeftOut Error Cluster Shown "an assigned host is missing from the inputs, but the repo declares it"
+    "0015" PathTwice Error Run Shown "two generated files have the same path"
+    "0017" LossUnproven Error Either Shown "a cluster or host is missing, and a file that may hold it was not read"
 
-    "0101" Unreadable Error "a document cannot be read"
-    "0102" UnknownVersion Error "a request has an apiVersion that there is not"
-    "0103" UnknownField Warning "a request has a field that there is not"
-    "0104" OlderGeneration Warning "a SIPCluster is of an older generation"
-    "0105" NoName Error "an object has no name"
-    "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
-    "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
-    "0108" Renamed Error "a kustomization renames what hosts refer to"
-    "0109" TwoKustomizations Error "a directory has two kustomizations"
-    "0110" KustomizationCycle Error "a kustomization has itself among its resources"
-    "0111" VariableInText Error "a text has a variable in it that Flux would replace"
-    "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
-    "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
-    "0114" NearMiss Error "an object is nearly one that sipgen reads"
-    "0115" UnbuildableDirectory Error "kustomize cannot be told of a directory because of its name"
-    "0116" ListedUnread Error "a kustomization lists a file that sipgen does not read"
-    "0117" BuildRefused Error "kustomize cannot build hosts or requests"
-    "0118" NotEvaluated Error "only kustomize knows what a build makes of hosts or requests"
+    "0101" Unreadable Error Run Shown "a document cannot be read"
+    "0102" UnknownVersion Error Run Shown "a request has an unknown apiVersion"
+    "0103" UnknownField Warning Cluster Hidden "a request has an unknown field"
+    "0104" OlderGeneration Warning Cluster Shown "a SIPCluster is of an older generation"
+    "0105" NoName Error Run Shown "an object has no name"
+    "0106" InvalidName Error Run Shown "a name or namespace is invalid"
+    "0107" TwoNamespaces Error Run Shown "two kustomizations give an object different namespaces"
+    "0108" Renamed Error Run Shown "a kustomization renames objects that hosts refer to"
+    "0109" TwoKustomizations Error Run Shown "a directory has two kustomizations"
+    "0110" KustomizationCycle Error Run Shown "a kustomization includes itself"
+    "0111" VariableInText Error Cluster Hidden "a text has a variable that Flux would replace"
+    "0112" TakenForTemplate Error Run Shown "a file that looks like a template may hold a cluster"
+    "0113" InvisibleCharacter Error Cluster Hidden "a text has an invisible character"
+    "0114" NearMiss Error Run Shown "the kind or apiVersion of an object is misspelled"
+    "0115" UnbuildableDirectory Error Run Shown "kustomize cannot address a directory because of its name"
+    "0116" ListedUnread Error Run Shown "a kustomization lists a file that sipgen does not read"
+    "0117" BuildRefused Error Run Shown "kustomize cannot build hosts or requests"
+    "0118" NotEvaluated Error Run Shown "sipgen cannot evaluate the build of hosts or requests"
 
-    "0120" WrongType Error "a field of a request has a value of another kind than it takes"
-    "0121" SaidTwice Error "an older and a current field say the same"
-    "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
+    "0120" WrongType Error Cluster Hidden "a field of a request has a value of the wrong type"
+    "0121" SaidTwice Error Cluster Shown "an older and a current field conflict"
+    "0122" NotMigrated Error Cluster Shown "a SIPCluster of an older generation cannot be migrated"
 
-    "0140" NoSuchSite Error "an entry of `sites` names no directory"
-    "0141" OutsideOfSites Warning "a request lies outside of every site"
-    "0142" SameApplications Error "the Applications of two sites have the same names"
-    "0143" SharedMachine Warning "one machine is a host of two sites"
+    "0140" NoSuchSite Error Run Shown "an entry of `sites` matches no directory"
+    "0141" OutsideOfSites Warning Run Shown "a request is outside of every site"
+    "0142" SameApplications Error Run Shown "the Applications of two sites have the same names"
+    "0143" SharedMachine Warning Run Shown "two sites share one machine"
 
-    "0201" DuplicateCluster Error "two requests are of one cluster"
-    "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
-    "0203" InvalidPriority Error "a priority is no whole number"
-    "0204" NoNodes Error "a SIPCluster does not say which hosts it wants"
-    "0205" UnknownRole Error "a node set has a role that there is not"
-    "0206" NoSelector Warning "a node set has no labelSelector"
-    "0207" InvalidSelector Error "a labelSelector does not mean what it should"
-    "0208" NoCount Error "a node set does not say how many hosts it wants"
-    "0209" InvalidCount Error "a count is no number of hosts"
-    "0210" InvalidTopologyKey Error "a topologyKey is not the key of a label"
-    "0211" NoImage Error "a service has no container image"
-    "0212" InvalidNodeLabel Error "a service's nodeLabels are no labels"
-    "0213" NoInterface Error "a service does not say which network it uses"
-    "0214" InvalidClusterIp Error "a clusterIP is not an address that others reach"
-    "0215" NoNodePort Error "a service has no NodePort"
-    "0216" InvalidNodePort Error "a port is none of the NodePorts"
-    "0217" InvalidReplicas Error "replicas is no number of pods"
-    "0218" InvalidReference Error "a reference is not the name of an object"
-    "0219" NoAuthorizedKeys Warning "nobody can log in to a jump host"
-    "0220" InvalidAuthorizedKey Error "an authorized key is not an OpenSSH public key"
-    "0221" SeveralHostKeys Error "a jump host has its host keys from several places"
-    "0231" NoIssuer Error "an auth service has no valid URL"
-    "0232" InvalidCertificate Error "an auth service does not say, or not clearly, who issues its certificate"
-    "0233" InvalidDuration Error "a text is no length of time"
-    "0234" InvalidClient Error "a client of an auth service is wrong"
-    "0235" SecretInGit Error "a secret stands in a SIPCluster"
-    "0236" UnsetVariable Error "nothing sets an environment variable that a setting names"
-    "0237" InvalidConnector Error "a connector of an auth service is wrong"
-    "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
-    "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
-    "0240" InvalidFlavor Error "a flavor is not a label with its value"
-    "0241" UnknownSpread Error "hosts are to be spread over something that there is not"
-    "0242" UnknownTopology Error "it is not known which label says where hosts stand"
-    "0243" UnknownService Error "an older service is of a kind that there is not"
-    "0244" NodeLabelWithoutValue Error "an older service names a label of nodes without its value"
-    "0245" SeveralNodePorts Error "an older service has several NodePorts"
-    "0246" CredentialInUrl Error "a URL of a request has a user, a password or a query in it"
-    "0247" TokenInText Error "a text of a request is an access token"
+    "0201" DuplicateCluster Error Cluster Shown "two requests ask for the same cluster"
+    "0202" ClusterNameTooLong Error Cluster Shown "a cluster's name is too long for a label"
+    "0203" InvalidPriority Error Cluster Shown "a priority is not an integer"
+    "0204" NoNodes Error Cluster Shown "a SIPCluster has no node sets"
+    "0205" UnknownRole Error Cluster Shown "a node set has an unknown role"
+    "0206" NoSelector Warning Cluster Shown "a node set has no labelSelector"
+    "0207" InvalidSelector Error Cluster Shown "a labelSelector is invalid"
+    "0208" NoCount Error Cluster Shown "a node set has no count"
+    "0209" InvalidCount Error Cluster Shown "a count is invalid"
+    "0210" InvalidTopologyKey Error Cluster Shown "a topologyKey is not a label key"
+    "0211" NoImage Error Cluster Shown "a service has no container image"
+    "0212" InvalidNodeLabel Error Cluster Shown "the nodeLabels of a service are invalid"
+    "0213" NoInterface Error Cluster Shown "a service has no network interface"
+    "0214" InvalidClusterIp Error Cluster Shown "a clusterIP is not a reachable address"
+    "0215" NoNodePort Error Cluster Shown "a service has no NodePort"
+    "0216" InvalidNodePort Error Cluster Shown "a port is outside of the NodePort range"
+    "0217" InvalidReplicas Error Cluster Shown "replicas is not a number of pods"
+    "0218" InvalidReference Error Cluster Hidden "a reference is not the name of an object"
+    "0219" NoAuthorizedKeys Warning Cluster Shown "a jump host has no authorized keys"
+    "0220" InvalidAuthorizedKey Error Cluster Hidden "an authorized key is not an OpenSSH public key"
+    "0221" SeveralHostKeys Error Cluster Shown "a jump host has several sources of host keys"
+    "0231" NoIssuer Error Cluster Shown "an auth service has no valid URL"
+    "0232" InvalidCertificate Error Cluster Shown "an auth service has no single issuer of its certificate"
+    "0233" InvalidDuration Error Cluster Shown "a duration is invalid"
+    "0234" InvalidClient Error Cluster Shown "a client of an auth service is invalid"
+    "0235" SecretInGit Error Cluster Hidden "a SIPCluster contains a secret"
+    "0236" UnsetVariable Error Cluster Shown "a setting names an environment variable that nothing sets"
+    "0237" InvalidConnector Error Cluster Shown "a connector of an auth service is invalid"
+    "0238" UnsafeConnector Warning Cluster Shown "a connector is insecure"
+    "0239" DoubtfulConnector Warning Cluster Shown "a connector is unlikely to work"
+    "0240" InvalidFlavor Error Cluster Shown "a flavor is not a label with its value"
+    "0241" UnknownSpread Error Cluster Shown "the topology of a spread is unknown"
+    "0242" UnknownTopology Error Cluster Shown "the label of a topology is unknown"
+    "0243" UnknownService Error Cluster Shown "an older service is of an unknown kind"
+    "0244" NodeLabelWithoutValue Error Cluster Shown "an older service names a node label without its value"
+    "0245" SeveralNodePorts Error Cluster Shown "an older service has several NodePorts"
+    "0246" CredentialInUrl Error Cluster Hidden "a URL of a request contains a credential"
+    "0247" TokenInText Error Cluster Hidden "a text of a request is an access token"
 
-    "0250" UnmatchedSelector Warning "a labelSelector matches no host"
-    "0251" UnborneTopologyKey Warning "no host bears the label that is to keep hosts apart"
-    "0252" UnknownInterface Warning "no host has the network that a service uses"
-    "0253" SpelledOtherwise Warning "hosts spell a network in another way than services"
-    "0254" NothingBehind Warning "a load balancer has no node set behind it"
-    "0255" ClusterIpOfHost Warning "a clusterIP is the address of a host"
+    "0250" UnmatchedSelector Warning Cluster Shown "a labelSelector matches no host"
+    "0251" UnborneTopologyKey Warning Cluster Shown "no host has the label of a topologyKey"
+    "0252" UnknownInterface Warning Cluster Shown "no host has the network of a service"
+    "0253" SpelledOtherwise Warning Cluster Shown "hosts and services spell a network differently"
+    "0254" NothingBehind Warning Cluster Shown "a load balancer has no node set"
+    "0255" ClusterIpOfHost Warning Cluster Shown "a clusterIP is the address of a host"
 
-    "0301" DuplicateHost Error "a host is there twice"
-    "0302" ObservedButRendered Error "a host is said to be observed, and a kustomization renders it"
-    "0303" LiveCopyRendered Error "a kustomization renders the copy of a live host"
-    "0304" RenderedByTwo Error "two kustomizations render one host"
-    "0305" NotRendered Error "a host is said to be declared, and no kustomization renders it"
-    "0306" OutputInsideRoot Error "the output directory lies inside the directory that it is based on"
-    "0307" LargeBuild Warning "a build has more hosts than kustomize takes in good time"
-    "0308" SharedBmc Warning "hosts share a BMC address"
-    "0309" DuplicateNetworkData Error "a Secret with network data is there twice, and the two differ"
-    "0310" InvalidAddress Error "network data has an address that is none"
-    "0311" Unaddressed Error "a service cannot reach a host"
-    "0312" SharedAddress Warning "hosts share an address"
-    "0313" InvalidCredentialsName Warning "a host's credentialsName is no name of a Secret"
-    "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
-    "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
-    "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
-    "0317" AmbiguousNetwork Warning "a host has two networks of one id, with two addresses"
-    "0318" UserInBmcAddress Warning "a BMC address has a user or a password in it"
+    "0301" DuplicateHost Error Run Shown "a host is declared or observed twice"
+    "0302" ObservedButRendered Error Run Shown "a kustomization renders a host of the mode `observed`"
+    "0303" LiveCopyRendered Error Run Shown "a kustomization renders the copy of a live host"
+    "0304" RenderedByTwo Error Run Shown "two kustomizations render the same host"
+    "0305" NotRendered Error Run Shown "no kustomization renders a host of the mode `declared`"
+    "0306" OutputInsideRoot Error Run Shown "the output directory is inside the kustomization that it is based on"
+    "0307" LargeBuild Warning Run Shown "a build has too many hosts for kustomize to finish in time"
+    "0308" SharedBmc Warning Run Shown "hosts share a BMC address"
+    "0309" DuplicateNetworkData Error Run Hidden "two Secrets of the same name have different network data"
+    "0310" InvalidAddress Error Run Hidden "network data has an invalid address"
+    "0311" Unaddressed Error Cluster Shown "a host has no address for a service"
+    "0312" SharedAddress Warning Cluster Shown "hosts share an address"
+    "0313" InvalidCredentialsName Warning Cluster Hidden "a host's credentialsName is not the name of a Secret"
+    "0314" InvalidBmcAddress Warning Cluster Hidden "a BMC address is invalid"
+    "0315" CredentialsElsewhere Error Cluster Shown "a BMC's credentials are in another namespace than the jump host"
+    "0316" AmbiguousHostName Error Cluster Shown "hosts of a jump host share a name"
+    "0317" AmbiguousNetwork Warning Run Shown "a host has two networks with the same id and different addresses"
+    "0318" UserInBmcAddress Warning Run Shown "a BMC address contains a credential"
 
-    "0320" UnquotedLabel Warning "a label of a host is no text to other programs"
-    "0321" UnquotedMac Warning "a MAC address is a number to other programs"
-    "0322" DuplicateHardware Error "the hardware of a host is there twice, and the two differ"
-    "0323" HardwareWithoutHost Warning "there is hardware of a host that there is not"
-    "0324" HardwareUnreadable Warning "what a host says of its hardware or status cannot be read"
+    "0320" UnquotedLabel Warning Run Shown "other programs read a host's label as another type than text"
+    "0321" UnquotedMac Warning Run Shown "other programs read a MAC address as a number"
+    "0322" DuplicateHardware Error Run Shown "a host has two different hardware details"
+    "0323" HardwareWithoutHost Warning Run Shown "hardware details belong to no known host"
+    "0324" HardwareUnreadable Warning Run Shown "a host's hardware details or status cannot be read"
 
-    "0330" UnknownStanding Error "it is not known who makes a rendered host"
-    "0331" NetworkDataDiffers Error "a host has network data in two places, and the two differ"
-    "0332" EncryptedNetworkData Warning "network data that clusters need is encrypted"
-    "0333" NotDecrypted Error "network data that hosts need cannot be decrypted"
-    "0334" UnreadableNetworkData Error "a host's network data cannot be read"
+    "0330" UnknownStanding Error Run Shown "the owner of a rendered host is unknown"
+    "0331" NetworkDataDiffers Error Run Hidden "a host has different network data in two places"
+    "0332" EncryptedNetworkData Warning Cluster Hidden "network data that clusters need is encrypted"
+    "0333" NotDecrypted Error Run Hidden "network data that hosts need cannot be decrypted"
+    "0334" UnreadableNetworkData Error Run Hidden "a host's network data cannot be read"
 
-    "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
-    "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
-    "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
-    "0343" PlaintextSecretAllowed Warning "a Secret has values in plain text, which the settings allow or no build uses"
-    "0344" ShellHost Warning "a host has no spec"
-    "0345" WrongCase Error "a field of a request is written in the wrong case"
-    "0348" UnusedDuplicate Warning "a host or request is there several times, and no build reaches this one"
-    "0349" UnusedObject Warning "an object that no build reaches is malformed"
+    "0340" UnnamedNetworkData Warning Run Shown "a Secret with network data is not referenced by any host"
+    "0341" MissingNetworkData Warning Run Shown "hosts reference network data that is not in the repo"
+    "0342" PlaintextSecret Error Run Shown "a Secret in the inputs has values in plain text"
+    "0343" PlaintextSecretAllowed Warning Run Shown "a Secret has values in plain text, which the settings allow or no build uses"
+    "0344" ShellHost Warning Run Shown "a host has no spec"
+    "0345" WrongCase Error Cluster Hidden "a field of a request is in the wrong case"
+    "0348" UnusedDuplicate Warning Run Shown "a host or request is a duplicate that no build reaches"
+    "0349" UnusedObject Warning Run Shown "an object that no build reaches is invalid"
 
-    "0401" NodePortTaken Error "two services ask for one NodePort"
-    "0402" NodePortMoves Warning "a NodePort would go from one service to another"
-    "0403" SharedDexStorage Warning "instances of Dex would share their storage"
-    "0410" NodePortOfRepo Warning "a Service of the repo has the NodePort of a service"
+    "0401" NodePortTaken Error Cluster Shown "two services ask for the same NodePort"
+    "0402" NodePortMoves Warning Cluster Shown "a NodePort would move from one service to another"
+    "0403" SharedDexStorage Warning Cluster Shown "instances of Dex would share their storage"
+    "0410" NodePortOfRepo Warning Cluster Shown "a Service of the repo uses the NodePort of a service"
 
-    "0501" Shortage Error "a node set cannot be filled"
-    "0502" UnknownDomain Warning "a host is taken whose topology domain nobody knows"
-    "0503" Flawed Warning "a cluster keeps a host that it would not be given today"
-    "0504" AssignedTwice Error "a host is assigned twice"
-    "0505" InUseGivenBack Warning "a host in use is given back"
-    "0506" HostGone Warning "a cluster's host is no longer in the inventory"
-    "0507" FrozenHostGone Warning "a host is gone, and the cluster that patches it is left as it is"
-    "0508" LabelsDisagree Error "a host is with one cluster, and its labels say another"
-    "0509" SeveralClaims Error "a host bears the labels of several clusters"
-    "0510" LabelsStay Warning "labels stay on a host that was given back"
-    "0511" Surplus Warning "a host bears the labels of a cluster that has enough"
-    "0512" NoLongerDeclared Error "a declared host is rendered no more"
-    "0513" AppliedInFull Error "an agent applies an observed host in full"
-    "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
-    "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
+    "0501" Shortage Error Cluster Shown "a node set cannot be filled"
+    "0502" UnknownDomain Warning Cluster Shown "a host without a known topology domain is assigned"
+    "0503" Flawed Warning Cluster Shown "a cluster retains a host that it could not be assigned today"
+    "0504" AssignedTwice Error Cluster Shown "a host is assigned twice"
+    "0505" InUseGivenBack Warning Cluster Shown "a host in use is released"
+    "0506" HostGone Warning Cluster Shown "an assigned host is missing from the inventory"
+    "0507" FrozenHostGone Warning Cluster Shown "a host is missing, and the cluster that patches it stays unchanged"
+    "0508" LabelsDisagree Error Cluster Shown "the labels of a host contradict its assignment"
+    "0509" SeveralClaims Error Cluster Shown "a host has labels of several clusters"
+    "0510" LabelsStay Warning Run Shown "a released host still has assignment labels"
+    "0511" Surplus Warning Cluster Shown "a host has the labels of a cluster that needs no more hosts"
+    "0512" NoLongerDeclared Error Cluster Shown "a declared host is no longer rendered"
+    "0513" AppliedInFull Error Cluster Shown "an agent applies the whole object of an observed host"
+    "0514" StillObserved Error Cluster Shown "a declared host is still assigned as an observed one"
+    "0515" Failing Warning Cluster Shown "a cluster retains a host that has failed or is being deleted"
 
-    "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
-    "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
+    "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
+    "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 
-    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
-    "0531" Contended Warning "node sets together want more of the same hosts than there are"
+    "0530" BeyondReach Warning Cluster Shown "a node set asks for more hosts than can exist for it"
+    "0531" Contended Warning Cluster Shown "node sets compete for too few hosts"
 
-    "0540" NamedHostRefused Error "the host that a machine names by its MAC address cannot be had"
+    "0540" NamedHostRefused Error Cluster Shown "the host with a machine's MAC address is not available"
 
-    "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
-    "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
-    "0603" RenderedTwice Error "hosts are rendered twice"
-    "0604" NothingToList Warning "a kustomization lists what sipgen does not write"
-    "0605" IncludedTwice Error "a component is included twice"
-    "0606" ComponentMisplaced Error "a component is included where it cannot work"
-    "0607" NotIncluded Warning "nothing includes a component yet"
-    "0608" AgentChanged Error "the agent changes from one run to the next"
-    "0609" DeliveredElsewhere Warning "an object of the repo applies what sipgen has an object for"
-    "0610" OutputPatched Error "an object of the repo changes the generated hosts"
-    "0611" SetAside Warning "an object of the repo is taken for somebody else's"
-    "0612" ComponentApplied Error "an agent applies a component by itself"
-    "0613" OutputAppliedWhole Error "an agent applies the whole output at once"
-    "0614" OutputMayBeAppliedWhole Warning "an agent seems to apply the whole output at once"
-    "0615" UnlistedHostsApplied Error "an agent applies hosts that no kustomization lists"
-    "0616" HostsRenamed Error "an agent renames hosts"
-    "0617" TwoAppliers Error "two objects apply the same hosts"
-    "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
-    "0619" RequestsUndefined Warning "requests are applied together with hosts, and nothing defines their kind"
-    "0620" ReadAsFiles Error "a generated kustomization is read as plain files"
-    "0621" OutputNotInSource Warning "the source of the agent leaves out what sipgen writes"
-    "0622" AgentCannotApply Warning "the agent is not let apply what sipgen writes"
-    "0623" IncludeOverOutput Warning "a source of Flux copies another repo to where sipgen writes"
-    "0624" AppliedUnread Warning "an agent applies a directory that sipgen cannot read"
+    "0601" ComponentWithoutForm Error Run Shown "an overlay of hosts is listed as a component"
+    "0602" OverlayInItsBase Error Run Shown "an overlay of hosts is listed in its own base"
+    "0603" RenderedTwice Error Run Shown "hosts are rendered twice"
+    "0604" NothingToList Warning Run Shown "a kustomization lists a directory that sipgen does not write"
+    "0605" IncludedTwice Error Run Shown "a component is included twice"
+    "0606" ComponentMisplaced Error Run Shown "a component is included where it cannot work"
+    "0607" NotIncluded Warning Run Shown "no kustomization includes a component"
+    "0608" AgentChanged Error Run Shown "the agent changes from one run to the next"
+    "0609" DeliveredElsewhere Warning Run Shown "an object of the repo applies a directory that sipgen's own objects apply"
+    "0610" OutputPatched Error Run Shown "an object of the repo changes the generated hosts"
+    "0611" SetAside Warning Run Shown "an object of the repo is ignored as belonging to another repo or cluster"
+    "0612" ComponentApplied Error Run Shown "an agent applies a component by itself"
+    "0613" OutputAppliedWhole Error Run Shown "an agent applies the whole output directory at once"
+    "0614" OutputMayBeAppliedWhole Warning Run Shown "an agent may apply the whole output directory at once"
+    "0615" UnlistedHostsApplied Error Run Shown "an agent applies hosts that no kustomization lists"
+    "0616" HostsRenamed Error Run Shown "an agent renames hosts"
+    "0617" TwoAppliers Error Run Shown "two objects apply the same hosts"
+    "0618" RenderedUnlabelled Warning Run Shown "an agent applies declared hosts without their labels"
+    "0619" RequestsUndefined Warning Run Shown "requests are applied before their CustomResourceDefinition"
+    "0620" ReadAsFiles Error Run Shown "an agent reads a generated kustomization as plain files"
+    "0621" OutputNotInSource Warning Run Shown "the agent's source excludes generated files"
+    "0622" AgentCannotApply Warning Run Shown "the agent is not allowed to apply generated objects"
+    "0623" IncludeOverOutput Warning Run Shown "a Flux source includes another repo over the output directory"
+    "0624" AppliedUnread Warning Run Shown "an agent applies a directory that sipgen cannot read"
 
-    "0701" TemplateUnused Warning "a template replaces none of sipgen's"
-    "0702" TemplateFails Error "a template cannot be rendered"
-    "0703" InvalidManifest Error "what is rendered is no valid manifest"
-    "0704" VariableRendered Error "what is rendered has a variable of Flux in it"
-    "0705" NothingRendered Error "a kustomization lists what no template renders"
-    "0706" TooLarge Error "a rendered file is larger than the API server takes"
-    "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
-    "0709" CredentialRendered Error "what is rendered has a credential in it"
-    "0710" NoTemplates Warning "the directory of templates has none"
+    "0701" TemplateUnused Warning Run Shown "a template replaces no built-in template"
+    "0702" TemplateFails Error Either Shown "a template cannot be rendered"
+    "0703" InvalidManifest Error Cluster Shown "a rendered manifest is invalid"
+    "0704" VariableRendered Error Cluster Shown "a rendered file has a variable of Flux"
+    "0705" NothingRendered Error Cluster Shown "a kustomization lists a file that no template renders"
+    "0706" TooLarge Error Cluster Shown "a rendered file exceeds the size limit of the API server"
+    "0707" PatchMisses Error Cluster Shown "an unchanged patch would no longer match its host"
+    "0709" CredentialRendered Error Cluster Shown "a rendered file contains a credential"
+    "0710" NoTemplates Warning Run Shown "the template directory has no templates"
 
-    "0801" InvalidClusterLabel Error "it is not clear which cluster a Provisioning or a Software is for"
-    "0802" NoMasters Error "a Provisioning has no machine for the control plane"
-    "0803" InvalidMachine Error "an entry of a list is not one machine with its name"
-    "0804" InvalidNodeName Error "a machine's name is not fit for a label"
-    "0805" MachineTwice Error "two machines of a Provisioning have one name"
-    "0806" InvalidMac Error "a machine's MAC address is none"
-    "0807" UnknownMac Error "no host has the MAC address of a machine"
-    "0808" AmbiguousMac Error "several hosts have the MAC address of a machine"
-    "0809" SharedMac Error "two machines of a Provisioning are one host"
-    "0810" NothingAsked Error "nothing says which machine is meant"
-    "0811" InvalidRequirement Error "what is asked of a machine is no amount"
-    "0812" Unmet Warning "the host with a machine's MAC address has less than is asked of it"
-    "0813" NoMachineAddress Error "a machine has no address"
-    "0814" InvalidPodSubnet Error "a PodSubnet is no network"
-    "0815" PodSubnetWithHost Warning "a PodSubnet is an address in a network, and not the network"
-    "0816" InvalidPlugin Error "a plugin is not one word"
-    "0817" DoubtfulPlugin Warning "a plugin is unknown, or there twice"
-    "0818" FormerField Warning "a Provisioning has fields that do nothing any more"
-    "0819" UnknownClusterType Warning "a cluster-type is none that there is"
-    "0820" SoftwareWithoutCluster Warning "no Provisioning makes the cluster of a Software"
-    "0821" InvalidPackage Error "an entry is not one package that apt takes"
-    "0822" TwoVersions Error "a package is asked for in two versions"
-    "0823" PackageTwice Warning "a package is there twice"
-    "0824" BracesInRequest Error "a Provisioning or a Software passes for a template"
-    "0826" UnquotedName Warning "a cluster's or a machine's name is no text to other programs"
-    "0827" InvalidDeviceLabel Warning "a label that says whether a host has a device says neither"
-    "0828" PodSubnetOverHosts Warning "a PodSubnet has the address of a machine in it"
-    "0829" PodSubnetOfOtherFamily Warning "a PodSubnet is of another IP family than the machines"
+    "0801" InvalidClusterLabel Error Run Shown "a Provisioning or Software has no unambiguous cluster"
+    "0802" NoMasters Error Cluster Shown "a Provisioning has no control-plane machine"
+    "0803" InvalidMachine Error Cluster Shown "a list entry is not a single machine with its name"
+    "0804" InvalidNodeName Error Cluster Shown "a machine's name is not a valid label value"
+    "0805" MachineTwice Error Cluster Shown "two machines of a Provisioning have the same name"
+    "0806" InvalidMac Error Cluster Shown "a machine's MAC address is invalid"
+    "0807" UnknownMac Error Cluster Shown "no host has the MAC address of a machine"
+    "0808" AmbiguousMac Error Cluster Shown "several hosts have the MAC address of a machine"
+    "0809" SharedMac Error Cluster Shown "two machines of a Provisioning are the same host"
+    "0810" NothingAsked Error Cluster Shown "a machine has neither a MAC address nor requirements"
+    "0811" InvalidRequirement Error Cluster Shown "a requirement of a machine is not a quantity"
+    "0812" Unmet Warning Cluster Shown "the host with a machine's MAC address does not meet its requirements"
+    "0813" NoMachineAddress Error Cluster Shown "a machine has no address"
+    "0814" InvalidPodSubnet Error Cluster Shown "a PodSubnet is not a network"
+    "0815" PodSubnetWithHost Warning Cluster Shown "a PodSubnet is an address within a network instead of the network"
+    "0816" InvalidPlugin Error Cluster Shown "a plugin is not a single word"
+    "0817" DoubtfulPlugin Warning Cluster Shown "a plugin is unknown or a duplicate"
+    "0818" FormerField Warning Cluster Shown "a Provisioning has fields without effect"
+    "0819" UnknownClusterType Warning Cluster Shown "a cluster-type is unknown"
+    "0820" SoftwareWithoutCluster Warning Run Shown "a Software belongs to no Provisioning"
+    "0821" InvalidPackage Error Cluster Shown "an entry is not a package name of apt"
+    "0822" TwoVersions Error Cluster Shown "a package is requested in two versions"
+    "0823" PackageTwice Warning Cluster Shown "a package is a duplicate"
+    "0824" BracesInRequest Error Run Shown "a Provisioning or Software looks like a template"
+    "0826" UnquotedName Warning Cluster Shown "other programs read the name of a cluster or machine as another type than text"
+    "0827" InvalidDeviceLabel Warning Run Shown "a device label is neither `true` nor `false`"
+    "0828" PodSubnetOverHosts Warning Cluster Shown "a PodSubnet contains the address of a machine"
+    "0829" PodSubnetOfOtherFamily Warning Cluster Shown "a PodSubnet and the machines have different IP families"
 
-    "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
+    "0840" NodeNameTaken Error Cluster Shown "a machine has a name that ansible reserves"
 
-    "0850" EvenEtcd Warning "an etcd would have an even number of members"
-    "0851" NetworkUnknown Warning "the public installer does not know the network that it is told"
-    "0852" UnfitNodeName Warning "a machine has a name that no node of Kubernetes has"
-    "0853" MixedFamilies Warning "machines of one cluster have addresses of different families"
+    "0850" EvenEtcd Warning Cluster Shown "etcd would have an even number of members"
+    "0851" NetworkUnknown Warning Cluster Shown "the public installer does not support the network plugin"
+    "0852" UnfitNodeName Warning Cluster Shown "a machine's name is not a valid node name"
+    "0853" MixedFamilies Warning Cluster Shown "machines of one cluster have addresses of different IP families"
 }
 
-/// What the hundreds of codes are about.
+/// Areas by the first two digits of codes.
 const AREAS: [(&str, &str); 9] = [
-    ("00", "the repo, its settings, sipgen's own files"),
-    (
-        "01",
-        "documents, their names, the kustomizations around them",
-    ),
-    ("02", "what a SIPCluster asks for"),
+    ("00", "the repo, its settings, generated files"),
+    ("01", "documents: syntax, names, kustomizations"),
+    ("02", "SIPClusters"),
     ("03", "hosts, their network data and their BMCs"),
-    ("04", "what services cannot share"),
+    ("04", "conflicts between services"),
     ("05", "placement"),
-    (
-        "06",
-        "how agents and the repo's kustomizations apply the output",
-    ),
-    ("07", "templates and what is rendered"),
-    ("08", "what a Provisioning asks for, and what is installed"),
+    ("06", "delivery by agents and the repo's kustomizations"),
+    ("07", "templates and rendered files"),
+    ("08", "Provisionings and installers"),
 ];
 
 impl Code {
-    /// The code as people write it: `SIP0101`.
+    /// The code, such as `SIP0101`.
     pub fn id(self) -> &'static str {
         self.entry().id
     }
 
-    /// How much a finding with this code matters.
+    /// Severity of a finding with this code.
     pub fn severity(self) -> Severity {
         self.entry().severity
     }
 
-    /// What is wrong, in a few words.
+    /// The part of a run that an error with this code stops.
+    pub fn scope(self) -> Scope {
+        self.entry().scope
+    }
+
+    /// Returns whether the value that a finding is about may be a secret.
+    pub(crate) fn hides_value(self) -> bool {
+        self.entry().value == Value::Hidden
+    }
+
+    /// Returns the finding in a few words.
     pub fn title(self) -> &'static str {
         self.entry().title
     }
 
-    /// What the code is about, as all codes of its hundred.
+    /// Returns the area of the code, by its hundred.
     pub fn area(self) -> &'static str {
         let known = AREAS
             .iter()
@@ -337,7 +364,7 @@ impl Code {
         known.map_or("others", |(_, area)| area)
     }
 
-    /// What is wrong, why it matters and how to mend it: Markdown.
+    /// Returns the problem, the reason why it matters and the fix, in Markdown.
     pub fn explanation(self) -> &'static str {
         self.entry().explanation
     }
@@ -349,12 +376,12 @@ impl fmt::Display for Code {
     }
 }
 
-/// How many characters of an unknown code are shown.
+/// Maximum number of characters of an unknown code in a message.
 const LONGEST_SHOWN: usize = 20;
 
-/// A text that is no code.
+/// Error for a text that is not a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no code `{text}`; near it are {}", near.map(Code::id).join(", "))]
+#[error("unknown code `{text}`; similar codes are {}", near.map(Code::id).join(", "))]
 pub struct UnknownCode {
     text: String,
     near: [Code; 3],
@@ -423,7 +450,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("there is no code `SIP0210x`; near it are SIP0210, "),
+                .starts_with("unknown code `SIP0210x`; similar codes are SIP0210, "),
             "{error}"
         );
     }

@@ -10,7 +10,7 @@ use crate::api::names::ClusterKey;
 use crate::text::credentials::masked;
 use crate::text::visible::visible;
 
-pub use code::{Code, UnknownCode};
+pub use code::{Code, Scope, UnknownCode};
 pub(crate) use position::{Delivered, Given, Level};
 pub use position::{Moved, Origin, Place, Position, Step};
 
@@ -93,6 +93,15 @@ impl Finding {
         self
     }
 
+    /// Returns whether the finding names clusters as its code requires: one without them stops the whole run.
+    fn has_its_scope(&self) -> bool {
+        match self.code.scope() {
+            Scope::Run => self.clusters.is_empty(),
+            Scope::Cluster => !self.clusters.is_empty(),
+            Scope::Either => true,
+        }
+    }
+
     /// Whether it stops what it concerns.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -111,6 +120,8 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let hasher = RandomState::new();
     for finding in findings {
+        // Every finding of a run comes by here, so each test checks this.
+        debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
         let alike = known
             .entry(hasher.hash_one((&finding.message, &finding.places)))
             .or_default();

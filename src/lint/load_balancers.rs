@@ -1,4 +1,4 @@
-//! Rule: a load balancer has no node set behind it.
+//! Rule: a load balancer has no node set.
 
 use crate::api::names::Role;
 use crate::finding::{Code, Finding};

@@ -10,7 +10,7 @@
 //! * `contention`: node sets together request more hosts than they share.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
 //! * `installers`: an installer cannot do as requested.
-//! * `load_balancers`: a load balancer has no node set behind it.
+//! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
 //! * `network_data`: unused network data, and hosts whose network data is missing.
 //! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.

@@ -22,28 +22,6 @@ const STORY_QUOTED: usize = 3;
 /// Minimum width of the line number column, in characters.
 const GUTTER: usize = 2;
 
-/// Findings about values that may be secrets. Only the key of the line is quoted.
-const VALUES_UNSEEN: [Code; 18] = [
-    Code::SecretInGit,
-    Code::CredentialInUrl,
-    Code::TokenInText,
-    Code::InvalidAuthorizedKey,
-    Code::InvalidReference,
-    Code::VariableInText,
-    Code::InvisibleCharacter,
-    Code::InvalidCredentialsName,
-    Code::InvalidBmcAddress,
-    Code::DuplicateNetworkData,
-    Code::InvalidAddress,
-    Code::NetworkDataDiffers,
-    Code::EncryptedNetworkData,
-    Code::NotDecrypted,
-    Code::UnreadableNetworkData,
-    Code::WrongType,
-    Code::UnknownField,
-    Code::WrongCase,
-];
-
 /// Formats findings, warnings first, so that errors are last on the terminal.
 pub fn findings(findings: &[Finding], files: &Files) -> Text {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
@@ -129,7 +107,7 @@ fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fm
     } else {
         1
     };
-    let values = !VALUES_UNSEEN.contains(&finding.code);
+    let values = !finding.code.hides_value();
     let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
     for (place, _) in finding.places.iter().take(PLACES_SHOWN) {
         excerpts.push(if excerpts.len() < excerpts_shown {

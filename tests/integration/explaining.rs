@@ -174,7 +174,7 @@ fn a_code_is_explained_in_any_case_and_without_a_repo() {
 
     assert_says(
         &said,
-        &["error[SIP0209]: a count is no number of hosts\n\n"],
+        &["error[SIP0209]: a count is invalid\n\n"],
     );
     assert!(!said.contains("```"), "{said}");
     assert_eq!(explain_code(&["sip0209"]).expect(0).stdout, said);
@@ -212,15 +212,15 @@ fn an_unknown_code_is_refused_with_those_near_it() {
         assert_says(
             &run.stderr,
             &[
-                "there is no code",
-                "near it are SIP0",
+                "unknown code",
+                "similar codes are SIP0",
                 "`sipgen explain --list` lists all codes",
             ],
         );
     }
     assert_says(
         &explain_code(&["SIP0210x"]).stderr,
-        &["near it are SIP0210, "],
+        &["similar codes are SIP0210, "],
     );
 }
 

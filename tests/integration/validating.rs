@@ -174,7 +174,7 @@ fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
         ),
         (
             "{code: SIP0399, reason: x}",
-            &["there is no code `SIP0399`; near it are "],
+            &["unknown code `SIP0399`; similar codes are "],
         ),
     ] {
         let repo = with_a_warning();
@@ -211,7 +211,7 @@ fn programs_get_places_with_their_ends() {
         (&1.into(), &0.into())
     );
     let finding = &document["findings"][0];
-    assert_eq!(finding["title"], "a count is no number of hosts");
+    assert_eq!(finding["title"], "a count is invalid");
     assert_eq!(
         finding["places"][0],
         serde_json::json!({"file": EDGE, "line": 17, "column": 17, "endLine": 17, "endColumn": 19, "what": null})
