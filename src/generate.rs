@@ -220,17 +220,16 @@ fn generate_of(
 /// Generates as [`generate`] does, with settings that were read already or that replace unreadable
 /// ones.
 pub(crate) fn generate_by(
-    settings: Result<Settings, (Settings, Finding)>,
+    settings: Result<Settings, (Settings, Vec<Finding>)>,
     repo: &Files,
     options: &Options,
     progress: &dyn Fn(Stage),
 ) -> Result<Generated, Error> {
     progress(Stage::Reading);
-    let (settings, invalid) =
-        settings.map_or_else(|(stand_in, found)| (stand_in, Some(found)), |s| (s, None));
+    let (settings, mut findings) = settings.map_or_else(|invalid| invalid, |s| (s, Vec::new()));
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
-    let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
+    findings.extend(found.into_iter().chain(read));
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // Clusters left out by name are not touched. Without any cluster, that is the only finding

@@ -49,8 +49,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (files, around) = repo::git_root(arguments.repo.as_deref())?;
     let settings = match Settings::load(&files) {
         Ok(settings) => settings,
-        Err(finding) => {
-            say(report::findings(&[finding], &files));
+        Err(findings) => {
+            say(report::findings(&findings, &files));
             return Ok(Outcome::No);
         }
     };

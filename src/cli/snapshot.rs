@@ -332,7 +332,10 @@ struct Target<'a> {
 impl<'a> Target<'a> {
     fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, Failure> {
         let Location { name, files, .. } = site;
-        let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
+        let settings = Settings::load(files).map_err(|findings| {
+            let messages = findings.into_iter().map(|finding| finding.message);
+            Failure(messages.collect::<Vec<_>>().join("; "))
+        })?;
         let directory = match &arguments.to {
             Some(to) => inside(to, files.site_directory(), &settings)?,
             None => settings.snapshot.directory.clone(),

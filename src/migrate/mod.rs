@@ -114,9 +114,9 @@ fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
 pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
     let settings = match Settings::load(repo) {
         Ok(settings) => settings,
-        Err(unreadable) => {
+        Err(findings) => {
             return Ok(Migration {
-                findings: vec![unreadable],
+                findings,
                 ..Migration::default()
             });
         }

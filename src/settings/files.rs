@@ -125,6 +125,11 @@ impl SettingsFiles {
         self.place(vec![group.into(), key.into()])
     }
 
+    /// Returns the place of a setting by its dotted name.
+    pub(super) fn setting(&self, name: &str) -> Place {
+        self.place(name.split('.').map(Step::from).collect())
+    }
+
     /// Returns the place of a setting's key, for values that must not be shown.
     pub(super) fn key(&self, group: &str, key: &str) -> Place {
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));

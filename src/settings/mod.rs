@@ -262,14 +262,19 @@ impl Settings {
     }
 
     /// Loads the settings of a repo, or of a site in it; the defaults if it has no settings.
-    pub fn load(repo: &Files) -> Result<Self, Finding> {
-        let Some((mut settings, files)) = SettingsFiles::read(repo)? else {
+    ///
+    /// # Errors
+    ///
+    /// All invalid settings, or the first one that cannot be parsed.
+    pub fn load(repo: &Files) -> Result<Self, Vec<Finding>> {
+        let read = SettingsFiles::read(repo).map_err(|finding| vec![finding])?;
+        let Some((mut settings, files)) = read else {
             return Ok(Self::default().in_directory(repo.site_directory()));
         };
-        settings.check(&files)?;
+        let mut findings = settings.check(&files);
         let directory = repo.site_directory();
         if directory.as_str().is_empty() {
-            return Ok(settings);
+            return findings_or(settings, findings);
         }
         settings.file = files.own().to_owned();
         let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
@@ -281,17 +286,16 @@ impl Settings {
             .into_iter()
             .filter(|(agent, _)| files.has(agent, "path"))
         {
-            *path = without_end(path, directory).ok_or_else(|| {
-                let message = format!(
-                    "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
-                );
-                let help = format!(
-                    "remove `{agent}.path`; the site's directory is appended automatically"
-                );
-                Finding::new(Code::InvalidSetting, message)
-                    .at(files.at(agent, "path"))
-                    .help(help)
-            })?;
+            match without_end(path, directory) {
+                Some(above) => *path = above,
+                None => findings.push(invalid(
+                    format!(
+                        "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
+                    ),
+                    files.at(agent, "path"),
+                    format!("remove `{agent}.path`; the site's directory is appended automatically"),
+                )),
+            }
         }
         // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
         // site's own directory by default, because agents often apply that directory recursively.
@@ -304,7 +308,7 @@ impl Settings {
         settings.templates = shared_templates.or(settings.templates);
         settings.output = output.unwrap_or(settings.output);
         settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
-        Ok(settings)
+        findings_or(settings, findings)
     }
 
     /// Returns the entries of `sites` in the settings at the repo's root, or none if those cannot
@@ -334,154 +338,186 @@ impl Settings {
     }
 
     /// Normalizes the settings and validates them.
-    fn check(&mut self, files: &SettingsFiles) -> Result<(), Finding> {
-        let settings = self;
-        let at = |key: &str| files.place(key.split('.').map(Step::from).collect());
-        let directories = [
-            ("output", Some(&mut settings.output)),
-            ("templates", settings.templates.as_mut()),
-            ("snapshot.directory", Some(&mut settings.snapshot.directory)),
-        ];
-        for (name, directory) in directories {
-            let Some(directory) = directory else { continue };
-            *directory = inside(directory).ok_or_else(|| {
-                Finding::new(
-                    Code::InvalidSetting,
-                    format!("`{name}: {directory}` is not a directory inside the repo"),
-                )
-                .at(at(name))
-                .help(format!(
-                    "write `{name}` as a path relative to the repo's root, without `..`"
-                ))
-            })?;
+    fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = self.check_directories(files);
+        findings.extend(self.check_sources(files));
+        findings.extend(self.check_prefixes(files));
+        // Overlaps are only known of valid directories.
+        if findings.is_empty() {
+            findings.extend(self.check_overlaps(files));
         }
-        for (index, source) in settings.sources.iter_mut().enumerate() {
-            source.check().map_err(|(field, wrong, help)| {
-                let field = Some(field)
-                    .filter(|field| !field.is_empty())
-                    .map(Step::from);
-                let route = ["sources".into(), index.into()].into_iter().chain(field);
-                Finding::new(
-                    Code::InvalidSetting,
-                    format!("source {} of `sources` {wrong}", index + 1),
-                )
-                .at(files.place(route.collect()))
-                .help(help)
-            })?;
-        }
-        let is_output = |source: &Source| {
-            source
-                .kustomization
-                .as_ref()
-                .is_some_and(|dir| dir.starts_with(&settings.output))
-        };
-        if let Some(index) = settings.sources.iter().position(is_output) {
-            let message = format!(
-                "source {} of `sources` is in the output directory `{}`",
-                index + 1,
-                settings.output
-            );
-            return Err(Finding::new(Code::InvalidSetting, message)
-                .at(files.place(vec![
-                    "sources".into(),
-                    index.into(),
-                    Step::from("kustomization"),
-                ]))
-                .help(
-                    "choose the kustomization of your own hosts; generated files are never inputs",
-                ));
-        }
-        let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
-        if settings.overlaps_output(snapshot) {
-            let message = format!(
-                "`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"
-            );
-            return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
-                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
-            ));
-        }
-        for (name, prefix) in [
-            ("flux.path", &mut settings.flux.path),
-            ("argocd.path", &mut settings.argocd.path),
-        ] {
-            let is_root = prefix
-                .components()
-                .all(|component| component == Utf8Component::CurDir);
-            *prefix = if is_root {
-                Some(Utf8PathBuf::new())
-            } else {
-                inside(prefix)
-            }
-            .ok_or_else(|| {
-                Finding::new(
-                    Code::InvalidSetting,
-                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
-                )
-                .at(at(name))
-                .help(format!(
-                    "write `{name}` as a path relative to the source's root, without `..`"
-                ))
-            })?;
-        }
-        let topology = &settings.topology;
-        let labels = [
-            ("topology.rack", &topology.rack),
-            ("topology.host", &topology.host),
-            ("snapshot.splitBy", &settings.snapshot.split_by),
-        ];
-        // A key that no label can have would silently select nothing.
-        for (name, label) in labels {
-            if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
-                let message = format!("`{name}: {label}` is not a valid label key");
-                let help = "write the key of a host label, such as `topology.example.com/rack`";
-                return Err(Finding::new(Code::InvalidSetting, message)
-                    .at(at(name))
-                    .help(help));
-            }
-        }
-        for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
-            let place = |field: &str| {
-                files.place(vec![
-                    "findings".into(),
-                    "ignore".into(),
-                    index.into(),
-                    Step::from(field),
-                ])
-            };
-            if code.severity() == Severity::Error {
-                let message = format!("{code} is an error; only warnings can be ignored");
-                let help = format!("run `sipgen explain {code}` to see how to fix it");
-                return Err(Finding::new(Code::InvalidSetting, message)
-                    .at(place("code"))
-                    .help(help));
-            }
-            if reason.trim().is_empty() {
-                let message = format!("`reason` for ignoring {code} is empty");
-                let help = "write the reason, for later readers";
-                return Err(Finding::new(Code::InvalidSetting, message)
-                    .at(place("reason"))
-                    .help(help));
-            }
-        }
-        if !is_image(&settings.provisioning.image) {
+        findings.extend(self.check_labels(files));
+        findings.extend(self.check_ignored(files));
+        if !is_image(&self.provisioning.image) {
             // The value is not shown, because it may be a URL with a password.
             let message = "`provisioning.image` is not a valid image reference";
             let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
                         without scheme or credentials; nodes use their own registry credentials";
-            return Err(Finding::new(Code::InvalidSetting, message)
-                .at(files.key("provisioning", "image"))
-                .help(help));
+            findings.push(invalid(message, files.key("provisioning", "image"), help));
         }
-        if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
-            return Err(Finding::new(
-                Code::InvalidSetting,
-                "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo",
-            )
-            .at(at("gitops"))
-            .help("add the URL that Argo CD uses, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
+        if self.gitops == Some(Agent::Argocd) && self.argocd.repo_url.is_none() {
+            let message = "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo";
+            let help = "add the URL that Argo CD uses, such as \
+                        `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`";
+            findings.push(invalid(message, files.setting("gitops"), help));
         }
-        Ok(())
+        findings
     }
+
+    fn check_directories(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let directories = [
+            ("output", Some(&mut self.output)),
+            ("templates", self.templates.as_mut()),
+            ("snapshot.directory", Some(&mut self.snapshot.directory)),
+        ];
+        let mut findings = Vec::new();
+        for (name, directory) in directories {
+            let Some(directory) = directory else { continue };
+            match inside(directory) {
+                Some(plain) => *directory = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {directory}` is not a directory inside the repo"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the repo's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            let Err((field, wrong, help)) = source.check() else {
+                continue;
+            };
+            let field = Some(field).filter(|field| !field.is_empty());
+            let route = ["sources".into(), index.into()];
+            let route = route.into_iter().chain(field.map(Step::from));
+            findings.push(invalid(
+                format!("source {} of `sources` {wrong}", index + 1),
+                files.place(route.collect()),
+                help,
+            ));
+        }
+        findings
+    }
+
+    /// Checks the paths at which agents' sources have the repo.
+    fn check_prefixes(&mut self, files: &SettingsFiles) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, prefix) in [
+            ("flux.path", &mut self.flux.path),
+            ("argocd.path", &mut self.argocd.path),
+        ] {
+            let is_root = prefix
+                .components()
+                .all(|component| component == Utf8Component::CurDir);
+            let plain = if is_root {
+                Some(Utf8PathBuf::new())
+            } else {
+                inside(prefix)
+            };
+            match plain {
+                Some(plain) => *prefix = plain,
+                None => findings.push(invalid(
+                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
+                    files.setting(name),
+                    format!("write `{name}` as a path relative to the source's root, without `..`"),
+                )),
+            }
+        }
+        findings
+    }
+
+    fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let (snapshot, output) = (&self.snapshot.directory, &self.output);
+        let mut findings = Vec::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let built = source.kustomization.as_ref();
+            if built.is_some_and(|directory| directory.starts_with(output)) {
+                let route = vec!["sources".into(), index.into(), "kustomization".into()];
+                findings.push(invalid(
+                    format!(
+                        "source {} of `sources` is in the output directory `{output}`",
+                        index + 1
+                    ),
+                    files.place(route),
+                    "choose the kustomization of your own hosts; generated files are never inputs",
+                ));
+            }
+        }
+        if self.overlaps_output(snapshot) {
+            findings.push(invalid(
+                format!("`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"),
+                files.setting("snapshot.directory"),
+                "choose a separate directory for `snapshot.directory`; generated files are never inputs",
+            ));
+        }
+        findings
+    }
+
+    /// Checks label keys: one that no label can have would silently select nothing.
+    fn check_labels(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let labels = [
+            ("topology.rack", &self.topology.rack),
+            ("topology.host", &self.topology.host),
+            ("snapshot.splitBy", &self.snapshot.split_by),
+        ];
+        let finding = |(name, label): (&str, &Option<String>)| {
+            let label = label.as_ref().filter(|label| !is_label_key(label))?;
+            Some(invalid(
+                format!("`{name}: {label}` is not a valid label key"),
+                files.setting(name),
+                "write the key of a host label, such as `topology.example.com/rack`",
+            ))
+        };
+        labels.into_iter().filter_map(finding).collect()
+    }
+
+    fn check_ignored(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let finding = |(index, ignored): (usize, &Ignored)| {
+            let Ignored { code, reason } = ignored;
+            let place = |field: &str| {
+                let route = [
+                    "findings".into(),
+                    "ignore".into(),
+                    index.into(),
+                    field.into(),
+                ];
+                files.place(route.to_vec())
+            };
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error; only warnings can be ignored");
+                let help = format!("run `sipgen explain {code}` to see how to fix it");
+                return Some(invalid(message, place("code"), help));
+            }
+            reason.trim().is_empty().then(|| {
+                let message = format!("`reason` for ignoring {code} is empty");
+                invalid(
+                    message,
+                    place("reason"),
+                    "write the reason, for later readers",
+                )
+            })
+        };
+        let ignored = self.findings.ignore.iter().enumerate();
+        ignored.filter_map(finding).collect()
+    }
+}
+
+fn findings_or(settings: Settings, findings: Vec<Finding>) -> Result<Settings, Vec<Finding>> {
+    if findings.is_empty() {
+        Ok(settings)
+    } else {
+        Err(findings)
+    }
+}
+
+fn invalid(message: impl Into<String>, place: Place, help: impl Into<String>) -> Finding {
+    Finding::new(Code::InvalidSetting, message)
+        .at(place)
+        .help(help)
 }
 
 /// Returns the place of a setting.

@@ -46,6 +46,29 @@ fn a_snapshot_has_a_directory_of_its_own() {
 }
 
 #[test]
+fn all_invalid_settings_at_once() {
+    let settings = "output: ../deploy\ntemplates: /etc\nflux: {path: ../fleet}\n\
+                    sources: [{paths: [../a]}]\ntopology: {rack: no label}\ngitops: argocd\n\
+                    provisioning: {image: 'https://example.com/a'}\n\
+                    findings: {ignore: [{code: SIP0101, reason: x}, {code: SIP0308, reason: ''}]}\n";
+    let said = with_settings(settings).refused();
+    for (line, message) in [
+        (1, "`output: ../deploy`"),
+        (2, "`templates: /etc`"),
+        (3, "`flux.path: ../fleet`"),
+        (4, "source 1 of `sources`"),
+        (5, "`topology.rack: no label`"),
+        (6, "`gitops: argocd` requires `argocd.repoURL`"),
+        (7, "`provisioning.image`"),
+        (8, "SIP0101 is an error"),
+        (8, "`reason` for ignoring SIP0308 is empty"),
+    ] {
+        assert_says(&said, &[message, &format!("--> sipgen.yaml:{line}:")]);
+    }
+    assert_eq!(said.matches("error[SIP0002]").count(), 9, "{said}");
+}
+
+#[test]
 fn settings_that_are_no_yaml() {
     assert_says(
         &with_settings("output: [\n").refused(),
