@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
-use crate::plan::eligibility::domain;
+use crate::plan::topology::domain;
 use crate::text::counted;
 
 /// The node sets that want more hosts than match, or than there are domains among those.

@@ -9,7 +9,7 @@ use crate::api::names::Role;
 use crate::finding::{Place, Step};
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
-use crate::plan::kinds::Kinds;
+use crate::plan::equivalence::Kinds;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 

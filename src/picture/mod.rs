@@ -15,7 +15,7 @@ mod spare;
 use serde::Serialize;
 
 use crate::generate::Generated;
-use crate::plan::states;
+use crate::plan::host_state;
 
 pub use clusters::{ClusterPicture, Endpoint, NodeSetPicture, Wanted};
 pub use hosts::HostPicture;
@@ -61,7 +61,12 @@ impl Picture {
             Some(label) => Some(racks::checked(site, label)?),
             None => racks::label(site),
         };
-        let hosts = hosts::pictures(site, plan, &states::of_all(site, plan), rack_by.as_deref());
+        let hosts = hosts::pictures(
+            site,
+            plan,
+            &host_state::of_all(site, plan),
+            rack_by.as_deref(),
+        );
         Ok(Self {
             version: VERSION,
             clusters: clusters::pictures(site, plan, &hosts, findings),

@@ -11,8 +11,8 @@ use crate::api::names::{ClusterKey, NodeName, Role};
 use crate::inventory::Host;
 use crate::inventory::machine::AskedMachine;
 use crate::plan::eligibility;
+use crate::plan::host_state::HostState;
 use crate::plan::machines::Asked;
-use crate::plan::states::HostState;
 use crate::site::Site;
 
 /// The hosts that one labelSelector matches, or that have what is asked of some machines. A host may be counted for

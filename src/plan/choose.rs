@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::classes::Instance;
-use super::crossing::{self, Conflict};
+use super::crossing;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
-use super::matching::{Cut, Left, Matching, Pick};
+use super::flow_network::Instance;
+use super::matching::{Left, Matching};
+use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Reason, Shortage};
 use crate::api::mac::MacAddress;
 use crate::inventory::Host;
@@ -125,45 +126,6 @@ pub(super) fn choose(
     results
 }
 
-/// What came of serving the demands of a problem.
-pub(super) struct Served {
-    /// The picks of each demand.
-    pub(super) picks: Vec<Vec<Pick>>,
-    /// The hosts of each demand in whose place some of the picks come.
-    pub(super) replaced: Vec<Vec<usize>>,
-    pub(super) unserved: Vec<Unserved>,
-}
-
-/// A demand that could not be served.
-#[derive(Clone)]
-pub(super) struct Unserved {
-    pub(super) index: usize,
-    pub(super) found: usize,
-    pub(super) why: Why,
-}
-
-/// Why a demand could not be served.
-#[derive(Clone)]
-pub(super) enum Why {
-    Cut(Cut),
-    Crossing(Conflict),
-    Undecided,
-}
-
-impl Served {
-    /// Adds what came of serving other demands of the same problem.
-    fn join(&mut self, other: Served) {
-        for (picks, others) in self.picks.iter_mut().zip(other.picks) {
-            picks.extend(others);
-        }
-        for (replaced, others) in self.replaced.iter_mut().zip(other.replaced) {
-            replaced.extend(others);
-        }
-        self.unserved.extend(other.unserved);
-        self.unserved.sort_by_key(|unserved| unserved.index);
-    }
-}
-
 /// For each demand, whether topology keys cross each other for it, for others of its cluster, or for any that may want
 /// the same hosts, or the same as those.
 fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
@@ -213,14 +175,14 @@ fn serve<'i>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
     replaceable: impl Fn(usize) -> Vec<(usize, Left)>,
-) -> Served {
+) -> SearchResult {
     let mut matching = Matching::new(&instance.problem);
     let mut unserved = Vec::new();
     let mut accepted: Vec<usize> = Vec::new();
     for cluster in clusters {
         match matching.accept(cluster) {
             Ok(()) => accepted.extend(cluster),
-            Err(cuts) => unserved.extend(cuts.into_iter().map(of_cut)),
+            Err(cuts) => unserved.extend(cuts.into_iter().map(Unserved::by_cut)),
         }
     }
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
@@ -230,38 +192,10 @@ fn serve<'i>(
         });
     }
     matching.settle();
-    Served {
+    SearchResult {
         picks: matching.picks,
         replaced,
         unserved,
-    }
-}
-
-/// Replaces what can be replaced of a demand's hosts, each with what it leaves, and returns the hosts that are. One that
-/// cannot be is tried again when another one has left a domain.
-pub(super) fn replace_each<T>(
-    mut hosts: Vec<(usize, T)>,
-    mut replace: impl FnMut(&T) -> bool,
-) -> Vec<usize> {
-    let mut replaced = Vec::new();
-    loop {
-        let before = replaced.len();
-        hosts.retain(|(host, left)| {
-            let found = replace(left);
-            replaced.extend(found.then_some(*host));
-            !found
-        });
-        if replaced.len() == before {
-            return replaced;
-        }
-    }
-}
-
-fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {
-    Unserved {
-        index,
-        found,
-        why: Why::Cut(cut),
     }
 }
 

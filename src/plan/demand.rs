@@ -1,12 +1,14 @@
 //! What a node set still wants after the hosts that it keeps.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use kube::core::SelectorExt;
 
-use super::Assigned;
-use super::eligibility::{self, Needs, Refusal};
-use crate::api::names::Part;
+use super::eligibility::{Needs, Refusal};
+use super::placement::Assigned;
+use super::topology;
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
@@ -44,7 +46,7 @@ impl<'a> Demand<'a> {
         let domains = kept
             .iter()
             .flat_map(|assigned| {
-                eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys)
+                topology::domains(&site.inventory.hosts[assigned.host], &topology_keys)
             })
             .collect();
         let needs = Needs {
@@ -81,7 +83,7 @@ impl<'a> Demand<'a> {
     /// Whether a host that stays is in the topology domain of this one already.
     pub(super) fn domain_taken(&self, host: &Host) -> Option<Refusal> {
         let taken = |domain: &(&str, &str)| self.domains.contains(domain);
-        let (key, domain) = eligibility::domains(host, &self.needs.topology_keys)
+        let (key, domain) = topology::domains(host, &self.needs.topology_keys)
             .into_iter()
             .find(taken)?;
         Some(Refusal::DomainTaken {
@@ -93,7 +95,7 @@ impl<'a> Demand<'a> {
     /// The chosen hosts that lack the topology label, so that nobody knows their domain.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
-        let lacks = |host: &Host, key: &str| eligibility::domain(host, key).is_none();
+        let lacks = |host: &Host, key: &str| topology::domain(host, key).is_none();
         // A key that no matching host bears is told of once, where it is written: see `lint::topology_keys`.
         let is_borne = |key: &str| {
             let mut all = site.inventory.hosts.iter();
@@ -123,4 +125,17 @@ impl<'a> Demand<'a> {
         };
         unlabelled.map(describe).collect()
     }
+}
+
+/// The clusters to plan, in the order in which they are served: by priority, namespace and name.
+pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
+    let valid = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let mut clusters: Vec<&Cluster> = valid
+        .filter(|cluster| !frozen.contains(&cluster.key))
+        .collect();
+    clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
+    clusters
 }

@@ -5,14 +5,13 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
-use super::giving_back;
+use super::claims::foreign_claims;
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::Origin;
+use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
 use crate::inventory::machine::AskedMachine;
-use crate::inventory::machine::{Insufficient, Machine};
+use crate::inventory::machine::Insufficient;
 use crate::inventory::networks::Unaddressed;
 use crate::inventory::undecided::Undecided;
 use crate::inventory::usage::Usage;
@@ -22,9 +21,6 @@ use crate::site::Site;
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
-
-/// The provisioning states in which a host may be running what was installed on it.
-const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
 
 /// What a node set needs of a host, whoever else has it.
 #[derive(Debug, Clone)]
@@ -205,25 +201,6 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
         .or_else(|| reserved(host))
 }
 
-/// Why a host must not be taken from whom it is with, if it is in use. The hosts of Provisionings have no consumer, as no
-/// Machine takes them: what runs there was installed on hosts that were provisioned.
-pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
-    match &host.usage {
-        Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
-        Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
-        Some(_) => Some("it has an operating system, and may be running"),
-        None => (part.node.is_some() && is_provisioned(host))
-            .then_some("it is provisioned, and may be running"),
-    }
-}
-
-/// Returns whether a host may be running what was installed on it, by its state.
-pub(super) fn is_provisioned(host: &Host) -> bool {
-    host.state
-        .as_ref()
-        .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
-}
-
 /// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
 /// provisioned already, as the hosts of the Binary Provisioning Agent were, and no annotation keeps it from being named.
 pub(crate) fn unusable_when_named(host: &Host) -> Option<Refusal> {
@@ -260,31 +237,6 @@ pub(crate) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insuffic
     host.machine.lacks(asked).next().or_else(no_address)
 }
 
-/// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.
-pub(super) fn size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
-    let Machine {
-        cpu,
-        memory_mib,
-        sriov,
-        qat,
-        ..
-    } = &host.machine;
-    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
-    (
-        unasked,
-        cpu.unwrap_or_default(),
-        memory_mib.unwrap_or_default(),
-    )
-}
-
-/// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
-pub(crate) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
-    host.labels
-        .get(topology_key)
-        .map(String::as_str)
-        .filter(|domain| !domain.is_empty())
-}
-
 pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> {
     if selector.matches(&host.labels) {
         return None;
@@ -302,13 +254,6 @@ pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> 
             .map(|requirement| requirement.to_string())
             .unwrap_or_default(),
     ))
-}
-
-/// The topology domains of a host that has them, each with its key.
-pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
-    keys.iter()
-        .filter_map(|key| Some((*key, domain(host, key)?)))
-        .collect()
 }
 
 /// The agent that would apply our object with labels alone takes the spec for something that it should no longer have.
@@ -349,30 +294,6 @@ pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Re
         .iter()
         .find_map(|interface| host.address(interface).err())
         .map(Refusal::Unaddressed)
-}
-
-/// Returns the claims by labels on a host, except labels that this repo gave to a declared one: a run overwrites or
-/// removes those in the same build, whatever an older snapshot shows. They are known by the agent that set them, or by
-/// the last run, which gave the host to a cluster that is still there.
-fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
-    let held = site
-        .state
-        .held
-        .get(&host.key)
-        .filter(|_| host.is_declared());
-    let is_of_agent = giving_back::has_labels_of_agent(site, host);
-    let is_own = move |claim: &Claim, origin: &Origin| {
-        let Claim::Cluster(cluster, _) = claim else {
-            return false;
-        };
-        let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
-        origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
-    };
-    let claims = host
-        .claims
-        .iter()
-        .filter(move |(claim, origin)| !is_own(claim, origin));
-    claims.map(|(claim, _)| claim)
 }
 
 /// Who may take a host at all.

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::choose::taken_or_refused;
-use super::demand::Demand;
-use super::eligibility::{self, Availability, Refusal};
+use super::demand::{Demand, by_priority};
+use super::eligibility::{Availability, Refusal};
+use super::host_state::{self, Assignment};
 use super::machines::{self, Asked, MachineFacts, in_order};
-use super::{How, Plan, Shortage, states};
+use super::placement::{Assigned, How};
+use super::shortage::Shortage;
+use super::{Plan, topology};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::usage::Usage;
@@ -94,19 +97,6 @@ pub struct HostExplanation {
     pub refused: Vec<RefusedBy>,
 }
 
-/// Whose a host is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Assignment {
-    /// The cluster.
-    pub cluster: ClusterKey,
-    /// What for.
-    #[serde(flatten)]
-    pub part: Part,
-    /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
-    pub how: Option<How>,
-}
-
 /// A node set that does not have a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -151,7 +141,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
-                let describe = |assigned: &super::Assigned| {
+                let describe = |assigned: &Assigned| {
                     described(
                         &site.inventory.hosts[assigned.host],
                         assigned.how,
@@ -219,7 +209,7 @@ fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> 
         .flat_map(|set| &set.topology_keys)
         .map(String::as_str)
         .collect();
-    let domains = eligibility::domains(host, &keys).into_iter();
+    let domains = topology::domains(host, &keys).into_iter();
     let is_machine = part.node.is_some();
     AssignedHost {
         host: host.key.clone(),
@@ -236,11 +226,11 @@ fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> 
 pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> {
     let index = site.inventory.index(key)?;
     let host = &site.inventory.hosts[index];
-    let assigned = states::assignments(site, plan).remove(&index);
+    let assigned = host_state::assignments(site, plan).remove(&index);
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
     let availability = Availability::of(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
-    let clusters = super::in_order(site, &plan.frozen);
+    let clusters = by_priority(site, &plan.frozen);
     for cluster in clusters {
         for part in in_order(cluster.node_sets.keys().collect()) {
             let Some(node_set) = cluster.node_sets.get(part) else {

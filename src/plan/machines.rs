@@ -8,8 +8,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::How;
 use super::eligibility;
+use super::placement::How;
 use crate::api::hardware::memory;
 use crate::api::names::Part;
 use crate::inventory::machine::Machine;

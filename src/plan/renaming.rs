@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::holdings::{Holding, own_flaw};
 use super::machines::by_role_and_name;
+use super::placement::CurrentAssignment;
+use super::violations::own_violation;
 use crate::api::names::Part;
 use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
@@ -19,7 +20,7 @@ const MOST: usize = 2_000;
 /// Gives the hosts of names that are gone to machines that have none and name none: to as many as can be, in the order of
 /// names, and first to those of the same role. Whether there is such a machine.
 pub(super) fn inherit<'a>(
-    holdings: &mut BTreeMap<&'a Part, Vec<Holding<'a>>>,
+    assignments: &mut BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>>,
     cluster: &'a Cluster,
     site: &Site,
 ) -> bool {
@@ -31,22 +32,22 @@ pub(super) fn inherit<'a>(
                 .machine
                 .as_ref()
                 .is_some_and(|machine| machine.named.is_none());
-            is_any_host && !holdings.contains_key(part)
+            is_any_host && !assignments.contains_key(part)
         })
         .collect();
     // Labels may name the cluster and no machine of it; what is in use by a Machine was a SIPCluster's, and stays out of this.
-    let is_gone = |part: &Part, holding: &Holding<'_>| {
+    let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
         let is_nobodys = part.node.is_some()
             || !matches!(
-                site.inventory.hosts[holding.host].usage,
+                site.inventory.hosts[assignment.host].usage,
                 Some(Usage::Consumer(_))
             );
         is_nobodys && !cluster.node_sets.contains_key(part)
     };
-    let mut gone: Vec<(&Part, Holding<'_>)> = holdings
+    let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = assignments
         .iter()
-        .flat_map(|(part, of_part)| of_part.iter().map(|holding| (*part, *holding)))
-        .filter(|(part, holding)| is_gone(part, holding))
+        .flat_map(|(part, of_part)| of_part.iter().map(|assignment| (*part, *assignment)))
+        .filter(|(part, assignment)| is_gone(part, assignment))
         .collect();
     if heirs.is_empty() || gone.is_empty() || gone.len() > MOST {
         return false;
@@ -54,7 +55,7 @@ pub(super) fn inherit<'a>(
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
     let fits = |heir: usize, gone_one: usize| {
-        own_flaw(
+        own_violation(
             &site.inventory.hosts[gone[gone_one].1.host],
             Some(heirs[heir].1),
         )
@@ -75,11 +76,14 @@ pub(super) fn inherit<'a>(
         .filter_map(|(gone_one, heir)| Some((gone_one, (*heir)?)))
         .collect();
     for (gone_one, heir) in &inherited {
-        let (part, holding) = gone[*gone_one];
-        if let Some(of_part) = holdings.get_mut(part) {
-            of_part.retain(|other| other.host != holding.host);
+        let (part, assignment) = gone[*gone_one];
+        if let Some(of_part) = assignments.get_mut(part) {
+            of_part.retain(|other| other.host != assignment.host);
         }
-        holdings.entry(heirs[*heir].0).or_default().push(holding);
+        assignments
+            .entry(heirs[*heir].0)
+            .or_default()
+            .push(assignment);
     }
     !inherited.is_empty()
 }

@@ -6,10 +6,11 @@ use std::fmt;
 use kube::core::Expression;
 use serde::Serialize;
 
-use super::crossing::Conflict;
 use super::demand::Demand;
-use super::eligibility::{self, Refusal};
+use super::eligibility::Refusal;
 use super::machines::by_role_and_name;
+use super::search_result::Conflict;
+use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, Step};
 use crate::inventory::mismatch::{Mismatch, mismatch};
@@ -223,7 +224,7 @@ impl Shortage {
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
             let domains = |hosts: &mut dyn Iterator<Item = &Host>| -> BTreeSet<String> {
-                hosts.filter_map(|host| eligibility::domain(host, key)).map(str::to_owned).collect()
+                hosts.filter_map(|host| topology::domain(host, key)).map(str::to_owned).collect()
             };
             let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
             let domain_taken = |refusal: &Refusal| matches!(refusal, Refusal::DomainTaken { key: of, .. } if of == key);

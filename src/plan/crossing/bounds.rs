@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::classes::Instance;
+use super::super::flow_network::Instance;
 use super::super::matching::{Choice, Cut, Domain, Matching, Pool, Problem};
 
 /// The demands that found too few hosts, with how many and why.

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::classes::Instance;
 use super::super::demand::Demand;
-use super::super::eligibility;
+use super::super::flow_network::Instance;
+use super::super::topology;
 use crate::inventory::Host;
 
 /// A topology domain of which a demand may have one host: an index into [`Candidates::limits`].
@@ -99,8 +99,8 @@ impl<'a> Candidates<'a> {
         pool: usize,
     ) -> Vec<Limit> {
         let keys = instance.limiting[pool].iter();
-        let values = keys
-            .filter_map(|key| Some((*key, eligibility::domain(host, instance.topology[*key])?)));
+        let values =
+            keys.filter_map(|key| Some((*key, topology::domain(host, instance.topology[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
     }
 

@@ -19,12 +19,12 @@ mod placing;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::choose::{Served, Unserved, Why, replace_each};
-use super::classes::Instance;
 use super::demand::Demand;
+use super::flow_network::Instance;
 use super::matching::Problem;
+use super::search_result::{Conflict, SearchResult, Unserved, Why, replace_each};
 use crate::inventory::Host;
-use bounds::{Bounds, Cuts};
+use bounds::Bounds;
 use candidates::{Candidates, Limit};
 use exact::{Answer, Budget, Question};
 use minimal::Core;
@@ -40,19 +40,6 @@ const STEPS_OF_ALL: u64 = 100_000_000;
 const FIRST_NEIGHBORS: usize = 2;
 const MORE_NEIGHBORS: usize = 3;
 
-/// Demands that cannot be satisfied together, even if hosts had to be apart by these domains only.
-#[derive(Debug, Clone)]
-pub(super) struct Conflict {
-    pub(super) demands: Vec<usize>,
-    /// Topology keys with values.
-    pub(super) domains: Vec<(String, String)>,
-    /// How many hosts the demands can use, and how many of those are in none of the domains.
-    pub(super) hosts: usize,
-    pub(super) outside: usize,
-    /// Whether each demand and each domain is known to matter.
-    pub(super) is_minimal: bool,
-}
-
 /// Serves clusters one by one, and then replaces hosts where spare ones are left. `demands` are all of these clusters,
 /// by their index.
 pub(super) fn serve<'a, 'i>(
@@ -60,7 +47,7 @@ pub(super) fn serve<'a, 'i>(
     hosts: &'a [Host],
     demands: &[(usize, &Demand<'a>)],
     clusters: impl Iterator<Item = &'i [usize]>,
-) -> Served {
+) -> SearchResult {
     let mut candidates = Candidates::new(instance, hosts, demands);
     let mut replaceable: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
     for (index, demand) in demands {
@@ -109,7 +96,7 @@ pub(super) fn serve<'a, 'i>(
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
-    Served {
+    SearchResult {
         picks: placing.matching.picks,
         replaced,
         unserved,
@@ -140,7 +127,7 @@ impl Search<'_, '_> {
         if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
             return Err(refused
                 .iter()
-                .map(|unserved| unserved.instead(others, cluster))
+                .map(|unserved| unserved.translated(others, cluster))
                 .collect());
         }
         let refused = self.decide(cluster);
@@ -237,15 +224,9 @@ impl Search<'_, '_> {
         let bounds = self
             .bounds
             .get_or_insert_with(|| Bounds::new(problems, &self.accepted));
-        let unserved = |cuts: Cuts| {
-            let of_cut = |(index, found, cut)| Unserved {
-                index,
-                found,
-                why: Why::Cut(cut),
-            };
-            cuts.into_iter().map(of_cut).collect()
-        };
-        bounds.accept(cluster).map_err(unserved)
+        bounds
+            .accept(cluster)
+            .map_err(|cuts| cuts.into_iter().map(Unserved::by_cut).collect())
     }
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
@@ -372,39 +353,6 @@ impl Search<'_, '_> {
             demands: core.demands,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
-        }
-    }
-}
-
-impl Unserved {
-    /// The same of another cluster that wants as much.
-    fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
-        let instead = |demand: usize| {
-            others
-                .iter()
-                .position(|other| *other == demand)
-                .map_or(demand, |at| cluster[at])
-        };
-        let mut why = self.why.clone();
-        match &mut why {
-            Why::Crossing(conflict) => conflict
-                .demands
-                .iter_mut()
-                .for_each(|demand| *demand = instead(*demand)),
-            Why::Cut(cut) => {
-                cut.demands = cut.demands.iter().map(|demand| instead(*demand)).collect();
-                cut.domains = cut
-                    .domains
-                    .iter()
-                    .map(|(demand, domain)| (instead(*demand), *domain))
-                    .collect();
-            }
-            Why::Undecided => {}
-        }
-        Unserved {
-            index: instead(self.index),
-            found: self.found,
-            why,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::super::classes::Instance;
+use super::super::flow_network::Instance;
 use super::super::matching::{Matching, Pick};
 use super::candidates::{Candidate, Candidates, Limit};
 

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Needs};
-use super::kinds::Kinds;
+use super::equivalence::Kinds;
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
+use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
+use crate::inventory::machine::{AskedMachine, Machine};
 
 /// A matching problem, and what its indices stand for. Its demands are those that it was made from.
 pub(super) struct Instance<'a> {
@@ -226,7 +228,7 @@ fn numbers_of<'h>(
     taken: &Taken<'_>,
 ) -> impl Iterator<Item = usize> {
     let keys = needs.topology_keys.as_slice();
-    let values = eligibility::domains(host, if keys.len() > 1 { keys } else { &[] });
+    let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
     values
         .into_iter()
         .filter_map(|value| taken.get(&value).copied())
@@ -234,9 +236,7 @@ fn numbers_of<'h>(
 
 /// The number of a host's domain.
 fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
-    numbers
-        .get(&Some(eligibility::domain(host, key?)?))
-        .copied()
+    numbers.get(&Some(topology::domain(host, key?)?)).copied()
 }
 
 /// Of several topology keys, the one that keeps hosts apart for all: hosts that share a value of another key share
@@ -266,9 +266,7 @@ fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
     needs
         .machine
         .zip(sample)
-        .map_or_else(Size::default, |(asked, host)| {
-            eligibility::size(host, asked)
-        })
+        .map_or_else(Size::default, |(asked, host)| machine_size(host, asked))
 }
 
 /// Numbers things in the order in which they first come.
@@ -415,5 +413,22 @@ fn pool<'a>(
             tiers: tiers.into_values().collect(),
         },
         numbers,
+    )
+}
+
+/// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.
+fn machine_size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
+    let Machine {
+        cpu,
+        memory_mib,
+        sriov,
+        qat,
+        ..
+    } = &host.machine;
+    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
+    (
+        unasked,
+        cpu.unwrap_or_default(),
+        memory_mib.unwrap_or_default(),
     )
 }

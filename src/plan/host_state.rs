@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::Plan;
 use super::eligibility::{self, Availability, Refusal};
-use super::explain::Assignment;
-use super::{Assigned, Plan};
-use crate::api::names::{ClusterKey, HostKey};
+use super::placement::{Assigned, How};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::Host;
 use crate::site::Site;
 
@@ -159,4 +159,17 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         _ => HostState::InUse,
     };
     (state, Some(refusal.to_string()))
+}
+
+/// Whose a host is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assignment {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// What for.
+    #[serde(flatten)]
+    pub part: Part,
+    /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
+    pub how: Option<How>,
 }

@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::How;
-use super::holdings::{Holdings, labelled};
-use crate::api::assignment::{self, GivenBack};
+use super::assignments::Assignments;
+use super::claims::{has_agent_labels, label_place, removal_command};
+use super::placement::How;
+use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::inventory::{Host, Standing};
@@ -41,11 +42,14 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
 }
 
 /// The observed hosts that this plan gives back.
-pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<HostKey, Release> {
+pub(super) fn newly_released(
+    site: &Site,
+    assignments: &Assignments<'_>,
+) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
-    for (cluster, index, _) in &holdings.given_back {
+    for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
-        if host.standing == Standing::Observed && !holdings.kept.contains_key(index) {
+        if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
             let round = host
                 .given_back
                 .map_or(0, |given_back| given_back.round)
@@ -87,7 +91,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
                 host.key
             ),
         )
-        .at(labelled(
+        .at(label_place(
             host.claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
@@ -95,7 +99,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
             who_set_labels(site, host),
-            labels_off(host)
+            removal_command(host)
         ))
     };
     stuck.map(describe).collect()
@@ -103,15 +107,15 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
 
 /// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
 /// ours can take those away: the manifest does not have them, and its manager did not set them.
-pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
+pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        !is_ours_to_take(host, *how) && !has_labels_of_agent(site, host)
+        !is_ours_to_take(host, *how) && !has_agent_labels(site, host)
     };
-    let surplus = holdings.given_back.iter().filter(stays);
+    let surplus = assignments.released.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        let place = labelled(
+        let place = label_place(
             host.claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
@@ -125,21 +129,11 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
             "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
              snapshot\n{}",
             who_set_labels(site, host),
-            labels_off(host)
+            removal_command(host)
         ))
         .of(cluster)
     };
     surplus.map(describe).collect()
-}
-
-/// Returns whether the agent set the assignment labels that the snapshot shows. It removes those of a declared host with
-/// the next sync, or has done so since.
-pub(super) fn has_labels_of_agent(site: &Site, host: &Host) -> bool {
-    host.is_declared()
-        && host
-            .label_owners
-            .iter()
-            .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
 }
 
 /// Whether a file of ours can take a host's labels away.
@@ -165,44 +159,14 @@ fn who_set_labels(site: &Site, host: &Host) -> String {
         })
 }
 
-/// The command that removes a host's assignment labels.
-fn labels_off(host: &Host) -> String {
-    let others = host
-        .live_labels
-        .iter()
-        .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
-    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
-}
-
-/// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
-/// in part, or make, keeps what they set. Those in a manifest are patched away.
-pub(super) fn older_labels_that_stay(host: &Host) -> Option<String> {
-    let stays = |label: &&&str| {
-        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
-    };
-    let mut stay = host.live_labels.iter().filter(stays).peekable();
-    stay.peek()?;
-    Some(without_labels(host, stay))
-}
-
-fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
-    let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
-    format!(
-        "kubectl label baremetalhost -n {} {} {}",
-        host.key.namespace,
-        host.key.name,
-        labels.join(" ")
-    )
-}
-
 /// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those
 /// of earlier runs, for as long as the manifests have the labels, and those that this plan gives back.
 pub(super) fn unlabelled(
     site: &Site,
-    holdings: &Holdings<'_>,
+    assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeSet<HostKey> {
-    let given_back = holdings.given_back.iter().map(|(_, index, _)| *index);
+    let given_back = assignments.released.iter().map(|(_, index, _)| *index);
     let before = site
         .state
         .unlabelled
@@ -221,11 +185,11 @@ pub(super) fn unlabelled(
 /// away: those are not counted.
 pub(super) fn by_cluster(
     site: &Site,
-    holdings: &Holdings<'_>,
+    assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeMap<ClusterKey, Vec<HostKey>> {
     let mut given_back: BTreeMap<ClusterKey, Vec<HostKey>> = BTreeMap::new();
-    for (cluster, index, how) in &holdings.given_back {
+    for (cluster, index, how) in &assignments.released {
         let host = &site.inventory.hosts[*index];
         if is_ours_to_take(host, *how) && assigned.get(index) != Some(cluster) {
             given_back

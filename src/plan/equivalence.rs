@@ -94,7 +94,7 @@ impl<'h> Kinds<'h> {
                         asked.values.contains(value).then_some(value.as_str()),
                     ));
                 }
-                // As in `eligibility::domain`, an empty value is none.
+                // As in `topology::domain`, an empty value is none.
                 if let Some(at) = topology
                     .iter()
                     .position(|other| other == key)
