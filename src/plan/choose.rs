@@ -14,7 +14,6 @@ use super::flow_network::Instance;
 use super::matching::{Left, Matching};
 use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Reason, Shortage};
-use crate::api::mac::MacAddress;
 use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
@@ -212,44 +211,11 @@ fn refusals(
         .filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
-            let taken = takers
-                .get(&index)
-                .map(|cluster| Refusal::Assigned(cluster.key.clone()));
-            (
-                index,
-                taken_or_refused((index, host), demand, &availability[index], taken),
-            )
+            let asker = demand.asker(
+                &availability[index],
+                takers.get(&index).map(|cluster| &cluster.key),
+            );
+            (index, eligibility::refusal(index, host, &asker))
         })
         .collect()
-}
-
-/// Why a host is not for a demand: what is asked of it comes first, for it says most.
-pub(super) fn taken_or_refused(
-    (index, host): (usize, &Host),
-    demand: &Demand<'_>,
-    availability: &Availability,
-    taken: Option<Refusal>,
-) -> Option<Refusal> {
-    let machine = demand.needs.machine;
-    let not_named =
-        |(mac, named): (MacAddress, usize)| (named != index).then_some(Refusal::NotNamed(mac));
-    machine
-        .and_then(|asked| asked.named)
-        .and_then(not_named)
-        .or_else(|| eligibility::not_selected(host, demand.needs.selector))
-        .or_else(|| {
-            machine.and_then(|asked| {
-                Some(Refusal::Insufficient(eligibility::insufficient(
-                    host, asked,
-                )?))
-            })
-        })
-        .or_else(|| availability.refuses(&demand.cluster.key).cloned())
-        .or(taken)
-        .or_else(|| match demand.needs.named() {
-            Some(_) => eligibility::unusable_when_named(host),
-            None => eligibility::unusable(host),
-        })
-        .or_else(|| eligibility::unaddressed(host, &demand.needs.interfaces))
-        .or_else(|| demand.domain_taken(host))
 }

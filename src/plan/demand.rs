@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use kube::core::SelectorExt;
 
-use super::eligibility::{Needs, Refusal};
+use super::eligibility::{Asker, Availability, Needs};
 use super::placement::Assigned;
 use super::topology;
 use crate::api::names::{ClusterKey, Part};
@@ -50,10 +50,9 @@ impl<'a> Demand<'a> {
             })
             .collect();
         let needs = Needs {
-            selector: &node_set.selector,
             interfaces: cluster.interfaces(part.role),
             topology_keys,
-            machine: node_set.machine.as_ref(),
+            ..Needs::without_services(node_set)
         };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
@@ -80,16 +79,19 @@ impl<'a> Demand<'a> {
         self.missing > 0 || !self.replaceable.is_empty()
     }
 
-    /// Whether a host that stays is in the topology domain of this one already.
-    pub(super) fn domain_taken(&self, host: &Host) -> Option<Refusal> {
-        let taken = |domain: &(&str, &str)| self.domains.contains(domain);
-        let (key, domain) = topology::domains(host, &self.needs.topology_keys)
-            .into_iter()
-            .find(taken)?;
-        Some(Refusal::DomainTaken {
-            key: key.to_owned(),
-            domain: domain.to_owned(),
-        })
+    /// Describes who asks for a host with this availability, which the plan may assign to a cluster.
+    pub(super) fn asker<'q>(
+        &'q self,
+        availability: &'q Availability,
+        assigned_to: Option<&'q ClusterKey>,
+    ) -> Asker<'q> {
+        Asker {
+            cluster: &self.cluster.key,
+            needs: &self.needs,
+            availability,
+            assigned_to,
+            domains: &self.domains,
+        }
     }
 
     /// The chosen hosts that lack the topology label, so that nobody knows their domain.

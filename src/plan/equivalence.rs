@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use kube::core::{Expression, SelectorExt};
+use kube::core::Expression;
 
 use super::eligibility::{self, Needs};
 use crate::inventory::Host;
 use crate::inventory::machine::Machine;
 
 /// The kinds of some hosts.
-pub(crate) struct Kinds<'h> {
+pub(crate) struct HostKinds<'h> {
     of_host: Vec<Option<usize>>,
     /// The topology domains of each host, one after the other.
     domains: Vec<Option<&'h str>>,
@@ -53,7 +53,7 @@ struct Asked {
     values: BTreeSet<String>,
 }
 
-impl<'h> Kinds<'h> {
+impl<'h> HostKinds<'h> {
     /// The kinds that the needs tell apart among the hosts that `counts` and those that somebody names, and the topology
     /// domains of those: both in one pass, because the labels lie all over the memory.
     pub(crate) fn new(
@@ -156,7 +156,7 @@ impl<'h> Kinds<'h> {
     }
 
     /// The kind of a host; none when it does not count.
-    pub(crate) fn of(&self, host: usize) -> Option<usize> {
+    pub(crate) fn kind_of(&self, host: usize) -> Option<usize> {
         self.of_host[host]
     }
 
@@ -166,7 +166,7 @@ impl<'h> Kinds<'h> {
     }
 
     /// The kinds that meet needs, in order.
-    pub(crate) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
+    pub(crate) fn matching(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
         if let Some(named) = needs.named() {
             return self
                 .of_host
@@ -198,10 +198,8 @@ impl<'h> Kinds<'h> {
         candidates.sort_unstable();
         let meets = |index: usize| {
             let host = &hosts[index];
-            needs.selector.matches(&host.labels)
-                && eligibility::unaddressed(host, &needs.interfaces).is_none()
-                && needs.machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
-                // It may be there for those only who name it.
+            eligibility::unmet(index, host, needs).is_none()
+                // A named host may be usable only for the machine that names it.
                 && !(self.named.contains(&index) && eligibility::unusable(host).is_some())
         };
         candidates.retain(|kind| meets(self.samples[*kind]));

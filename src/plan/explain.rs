@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::choose::taken_or_refused;
 use super::demand::{Demand, by_priority};
-use super::eligibility::{Availability, Refusal};
+use super::eligibility::{self, Availability, Obstacle, Refusal};
 use super::host_state::{self, Assignment};
 use super::machines::{self, Asked, MachineFacts, in_order};
 use super::placement::{Assigned, How};
@@ -254,12 +253,14 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 kept.map_or(&[], Vec::as_slice),
                 |_| false,
             );
-            let refusal = taken_or_refused((index, host), &demand, &availability, None);
+            let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
             refused.push(RefusedBy {
                 cluster: cluster.key.clone(),
                 part: part.clone(),
                 why: refusal.as_ref().map(Refusal::to_string),
-                names_another: matches!(refusal, Some(Refusal::NotNamed(_))),
+                names_another: refusal
+                    .as_ref()
+                    .is_some_and(|refusal| refusal.obstacle() == Obstacle::AnotherHost),
             });
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Needs};
-use super::equivalence::Kinds;
+use super::equivalence::HostKinds;
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
 use super::topology;
 use crate::api::names::ClusterKey;
@@ -83,7 +83,7 @@ impl<'a> Instance<'a> {
             .chain(spread_by)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = Kinds::new(hosts, &needs, &topology, |host| {
+        let kinds = HostKinds::new(hosts, &needs, &topology, |host| {
             eligibility::unusable(host).is_none()
         });
         let (classes, of_kind) = classify(availability, &kinds);
@@ -91,7 +91,7 @@ impl<'a> Instance<'a> {
         let members: Vec<Vec<usize>> = needs
             .iter()
             .map(|needs| {
-                let kinds = kinds.meeting(hosts, needs);
+                let kinds = kinds.matching(hosts, needs);
                 let size = |class: usize| size(hosts, &classes[class], needs);
                 let mut members: Vec<usize> = kinds
                     .into_iter()
@@ -282,7 +282,7 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 /// The classes of the hosts that somebody may take, and those of each kind.
 fn classify<'a>(
     availability: &'a [Availability],
-    kinds: &Kinds<'a>,
+    kinds: &HostKinds<'a>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
@@ -293,7 +293,7 @@ fn classify<'a>(
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,
         };
-        let Some(kind) = kinds.of(index) else {
+        let Some(kind) = kinds.kind_of(index) else {
             continue;
         };
         let domains = kinds.domains(index).to_vec();

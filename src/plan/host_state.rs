@@ -156,7 +156,19 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Refusal::InError(_) => HostState::Failed,
         Refusal::NotFree(_) => HostState::NotReady,
         Refusal::Reserved(_) => HostState::Reserved,
-        _ => HostState::InUse,
+        Refusal::Assigned(_)
+        | Refusal::NamedBy(_)
+        | Refusal::Claimed(_)
+        | Refusal::GivenBack(_)
+        | Refusal::AppliedInFull(_)
+        | Refusal::InUse(_)
+        | Refusal::Undecided(_) => HostState::InUse,
+        // Depends on who asks, and nobody does here.
+        Refusal::NotNamed(_)
+        | Refusal::NotSelected(_)
+        | Refusal::Insufficient(_)
+        | Refusal::Unaddressed(_)
+        | Refusal::DomainTaken { .. } => HostState::InUse,
     };
     (state, Some(refusal.to_string()))
 }

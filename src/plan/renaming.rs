@@ -55,10 +55,10 @@ pub(super) fn inherit<'a>(
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
     let fits = |heir: usize, gone_one: usize| {
-        own_violation(
-            &site.inventory.hosts[gone[gone_one].1.host],
-            Some(heirs[heir].1),
-        )
+        {
+            let host = gone[gone_one].1.host;
+            own_violation(host, &site.inventory.hosts[host], Some(heirs[heir].1))
+        }
         .is_none()
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;

@@ -7,7 +7,7 @@ use kube::core::Expression;
 use serde::Serialize;
 
 use super::demand::Demand;
-use super::eligibility::Refusal;
+use super::eligibility::{Obstacle, Refusal};
 use super::machines::by_role_and_name;
 use super::search_result::Conflict;
 use super::topology;
@@ -214,8 +214,8 @@ impl Shortage {
             .filter(|(_, refusal)| {
                 let is_other = |refusal: &Refusal| {
                     matches!(
-                        refusal,
-                        Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_)
+                        refusal.obstacle(),
+                        Obstacle::AnotherHost | Obstacle::Requirement
                     )
                 };
                 !refusal.as_ref().is_some_and(is_other)
@@ -224,12 +224,20 @@ impl Shortage {
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
             let domains = |hosts: &mut dyn Iterator<Item = &Host>| -> BTreeSet<String> {
-                hosts.filter_map(|host| topology::domain(host, key)).map(str::to_owned).collect()
+                hosts
+                    .filter_map(|host| topology::domain(host, key))
+                    .map(str::to_owned)
+                    .collect()
             };
             let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
-            let domain_taken = |refusal: &Refusal| matches!(refusal, Refusal::DomainTaken { key: of, .. } if of == key);
+            let domain_taken = |refusal: &Refusal| refusal.obstacle() == Obstacle::Domain(key);
             let limits = limited_by_topology || refusals.values().flatten().any(domain_taken);
-            Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
+            Topology {
+                key: (*key).to_owned(),
+                limits,
+                domains: domains(&mut matching.iter().copied()),
+                used,
+            }
         });
         let topology = topology.collect();
         let may_mismatch =
@@ -249,9 +257,9 @@ impl Shortage {
             topology,
             reason,
             is_machine,
-            remedy: refusals.iter().find_map(|(host, refusal)| match refusal {
-                Some(Refusal::Unaddressed(_)) => remedy(&site.inventory, &hosts[*host]),
-                _ => None,
+            remedy: refusals.iter().find_map(|(host, refusal)| {
+                let is_of_network = refusal.as_ref()?.obstacle() == Obstacle::NetworkData;
+                is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
             named: demand.needs.named().map(|named| {
                 (
@@ -329,10 +337,8 @@ impl Shortage {
             .as_ref()
             .and_then(|(_, refusal)| refusal.as_ref());
         // What this plan would give back is with its cluster until that is written, applied and seen.
-        let has_it_still = match refusal {
-            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => {
-                Some(by)
-            }
+        let has_it_still = match refusal.map(Refusal::obstacle) {
+            Some(Obstacle::Release(by)) if !site.state.released.contains_key(&host.key) => Some(by),
             _ => None,
         };
         let why = match (has_it_still, refusal) {
@@ -362,8 +368,8 @@ impl Shortage {
             .cloned()
             .chain(["mac-address".into()])))
         .see(host.origin.name(), "the host");
-        let owner = match refusal {
-            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
+        let owner = match refusal.map(Refusal::obstacle) {
+            Some(Obstacle::Owner(owner)) => site.clusters.get(owner),
             _ => None,
         };
         let finding = owner

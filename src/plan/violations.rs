@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use kube::core::SelectorExt;
-
+use super::eligibility::{self, Needs, Refusal};
 use super::placement::CurrentAssignment;
-use super::{eligibility, topology};
+use super::topology;
 use crate::api::names::Part;
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
@@ -49,25 +48,38 @@ impl Violation {
 }
 
 /// Returns the violation of a host by itself, whichever other hosts the node set has.
-pub(super) fn own_violation(host: &Host, node_set: Option<&NodeSet>) -> Option<Violation> {
+pub(super) fn own_violation(
+    index: usize,
+    host: &Host,
+    node_set: Option<&NodeSet>,
+) -> Option<Violation> {
     if host.deleting {
         return Some(Violation::Deleting);
     }
     if host.failed {
         return Some(Violation::Failed);
     }
-    // The request reader already reports what a host named by its MAC address lacks.
-    let is_named = |set: &NodeSet| {
-        set.machine
-            .as_ref()
-            .is_some_and(|machine| machine.named.is_some())
-    };
-    let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
-    let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
-    let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
-    (!selected)
-        .then_some(Violation::NotSelected)
-        .or((!suffices).then_some(Violation::Insufficient))
+    match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
+        Refusal::NotSelected(_) | Refusal::Undecided(_) => Some(Violation::NotSelected),
+        Refusal::Insufficient(_) => Some(Violation::Insufficient),
+        // The host is released then.
+        Refusal::NotNamed(_) => None,
+        // Rendering reports missing addresses of services.
+        Refusal::Unaddressed(_) => None,
+        // The rules for owners, conditions and domains are not asked: a retained host is in use, and
+        // `Violation` has its own conditions.
+        Refusal::Assigned(_)
+        | Refusal::NamedBy(_)
+        | Refusal::Claimed(_)
+        | Refusal::GivenBack(_)
+        | Refusal::AppliedInFull(_)
+        | Refusal::InUse(_)
+        | Refusal::Deleting
+        | Refusal::InError(_)
+        | Refusal::NotFree(_)
+        | Refusal::Reserved(_)
+        | Refusal::DomainTaken { .. } => None,
+    }
 }
 
 /// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.
@@ -80,7 +92,7 @@ pub(super) fn by_retention<'a>(
     site: &Site,
 ) -> Vec<(Option<Violation>, CurrentAssignment<'a>)> {
     let hosts = &site.inventory.hosts;
-    let own_violation = |host: &Host| own_violation(host, node_set);
+    let own_violation = |index: usize| own_violation(index, &hosts[index], node_set);
     let worth = |violation: Option<Violation>, assignment: &CurrentAssignment<'_>| {
         let host = &hosts[assignment.host];
         let is_in_use = in_use_as(host, assignment.part).is_some();
@@ -92,7 +104,7 @@ pub(super) fn by_retention<'a>(
             assignment.host,
         )
     };
-    assignments.sort_by_key(|assignment| worth(own_violation(&hosts[assignment.host]), assignment));
+    assignments.sort_by_key(|assignment| worth(own_violation(assignment.host), assignment));
     let mut domains = BTreeSet::new();
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> =
         Vec::with_capacity(assignments.len());
@@ -102,7 +114,7 @@ pub(super) fn by_retention<'a>(
         let own = keys.filter_map(|key| Some((key, topology::domain(host, key)?)));
         let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
         violating.push((
-            own_violation(host).or(shares.then_some(Violation::SharesDomain)),
+            own_violation(assignment.host).or(shares.then_some(Violation::SharesDomain)),
             assignment,
         ));
     }
