@@ -1,9 +1,11 @@
 //! Chooses hosts for all demands at once.
 //!
-//! Clusters are accepted one by one, in the order of their demands; each exactly when it can be served together
-//! with all before it, which may then get other new hosts than without it. So no order of hosts or of node sets
-//! can be in the way of a placement that exists. Hosts that stay never move. Where topology keys cross each other,
-//! `crossing` serves all clusters that may want the same hosts; the others are a flow.
+//! Clusters are served in the order of their demands. Each is accepted exactly if it can be served
+//! together with all clusters before it. Those may get other new hosts for it, so neither the order
+//! of hosts nor that of node sets prevents a placement. Retained hosts never move.
+//!
+//! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
+//! each other. All others are a flow.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,19 +20,20 @@ use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
 
-/// How many shortages are told host by host. Nobody reads more, and each takes a look at every host.
+/// Number of shortages that list refused hosts. Each list looks at every host, and nobody reads
+/// more.
 const TOLD_IN_FULL: usize = 100;
 
-/// The hosts for one demand.
+/// Hosts chosen for one demand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chosen {
     pub(super) added: Vec<usize>,
-    /// Hosts of the node set in whose place some of those come.
+    /// Retained hosts of the node set that some added hosts replace.
     pub(super) replaced: Vec<usize>,
 }
 
-/// Chooses for all demands, which come cluster by cluster. For each, as many hosts as are missing, or why there
-/// are not so many.
+/// Chooses hosts for all demands, which come cluster by cluster. Returns the missing hosts of each
+/// demand or the reason why there are not enough.
 pub(super) fn choose(
     site: &Site,
     availability: &[Availability],
@@ -125,14 +128,14 @@ pub(super) fn choose(
     results
 }
 
-/// For each demand, whether topology keys cross each other for it, for others of its cluster, or for any that may want
-/// the same hosts, or the same as those.
+/// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
+/// each other for a demand that competes with it, directly or through others.
 fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
     if instance.crossing.iter().all(Vec::is_empty) {
         return vec![false; problem.demands.len()];
     }
-    // Pools and groups are joined to the classes that come with them.
+    // Union-find over pools, classes and groups: a pool is joined to its classes and to its groups.
     let (pools, classes) = (problem.pools.len(), problem.capacities.len());
     let mut parts: Vec<usize> = (0..pools + classes + problem.demands.len()).collect();
     for (pool, of) in problem.pools.iter().enumerate() {
@@ -168,8 +171,9 @@ fn root(parts: &mut [usize], mut part: usize) -> usize {
     part
 }
 
-/// Serves clusters one by one, and then replaces hosts where spare ones are left: `replaceable` has those of a
-/// demand, with what they leave.
+/// Serves clusters one by one and then replaces hosts by spare ones.
+///
+/// `replaceable` returns the replaceable hosts of a demand, each with what it leaves.
 fn serve<'i>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
@@ -198,7 +202,7 @@ fn serve<'i>(
     }
 }
 
-/// Why each host is not for a demand, but for those that could serve it if fewer were missing.
+/// Returns the refusal of each host; `None` for a host that would do.
 fn refusals(
     hosts: &[Host],
     availability: &[Availability],

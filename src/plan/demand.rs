@@ -1,4 +1,4 @@
-//! What a node set still wants after the hosts that it keeps.
+//! Demands: the hosts that each node set lacks.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,26 +14,26 @@ use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// What a node set still wants.
+/// The hosts that a node set has and lacks.
 pub(super) struct Demand<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) part: &'a Part,
     pub(super) node_set: &'a NodeSet,
     pub(super) needs: Needs<'a>,
-    /// How many hosts are wanted in all.
+    /// Number of hosts that the node set requests.
     pub(super) wanted: usize,
-    /// How many are missing.
+    /// Number of hosts that it lacks.
     pub(super) missing: usize,
-    /// The hosts that stay.
+    /// Retained hosts.
     pub(super) kept: BTreeSet<usize>,
-    /// Those of them that give way when a spare host exists.
+    /// Retained hosts that a spare host replaces.
     pub(super) replaceable: Vec<usize>,
-    /// The topology domains of the hosts that stay.
+    /// Topology domains of the retained hosts.
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Demand<'a> {
-    /// The demand of a node set that keeps some hosts, of which some are to be replaced where that is possible.
+    /// Derives the demand of a node set from its retained hosts.
     pub(super) fn new(
         site: &'a Site,
         cluster: &'a Cluster,
@@ -74,7 +74,7 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Whether there is anything to choose for it.
+    /// Returns whether there is a host to choose.
     pub(super) fn is_open(&self) -> bool {
         self.missing > 0 || !self.replaceable.is_empty()
     }
@@ -94,11 +94,11 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// The chosen hosts that lack the topology label, so that nobody knows their domain.
+    /// Reports chosen hosts without the topology label: their domain is unknown.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
         let lacks = |host: &Host, key: &str| topology::domain(host, key).is_none();
-        // A key that no matching host bears is told of once, where it is written: see `lint::topology_keys`.
+        // `lint::topology_keys` reports a key that no matching host has.
         let is_borne = |key: &str| {
             let mut all = site.inventory.hosts.iter();
             all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
@@ -129,7 +129,8 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// The clusters to plan, in the order in which they are served: by priority, namespace and name.
+/// Returns the clusters to plan in the order in which they are served: by priority, namespace and
+/// name.
 pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
     let valid = site
         .clusters

@@ -60,31 +60,32 @@ use violations::{Violation, in_use_as};
 pub use placement::{Assigned, How, Placement};
 pub use shortage::{Reason, Refused, Rival, Shortage, Topology};
 
-/// What is to become of every cluster's hosts.
+/// The planned hosts of every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The hosts of every cluster that is planned.
+    /// Hosts of every planned cluster.
     pub clusters: BTreeMap<ClusterKey, Placement>,
-    /// The node sets that cannot be filled.
+    /// Node sets that cannot be filled.
     pub shortages: BTreeMap<(ClusterKey, Part), Shortage>,
-    /// The clusters whose files stay as they are.
+    /// Clusters whose files stay unchanged.
     pub frozen: BTreeSet<ClusterKey>,
-    /// The observed hosts that are being given back, those of earlier runs included.
+    /// Observed hosts that are being released, including those of earlier runs.
     pub released: BTreeMap<HostKey, Release>,
-    /// The declared hosts whose manifests' assignment labels must be patched away.
+    /// Declared hosts without a cluster whose manifests have assignment labels, which a patch
+    /// removes.
     pub unlabelled: BTreeSet<HostKey>,
-    /// The hosts that this plan takes from clusters, deleted clusters included.
+    /// Hosts that this plan releases, including those of deleted clusters.
     pub given_back: BTreeMap<ClusterKey, Vec<HostKey>>,
 }
 
-/// Plans every cluster of the site that is valid and not `frozen`.
+/// Plans every valid cluster of the site that is not `frozen`.
 ///
-/// A frozen cluster keeps the hosts that the last run's output gives it. Of those, `left_out` are the ones that nobody
-/// asked for in this run: nobody else gets the hosts that they name by MAC addresses. With `rebalance`, hosts that stay but
-/// would not be chosen again are moved where that is possible.
+/// A frozen cluster keeps the hosts that the previous output assigns to it. `left_out` are frozen
+/// clusters that this run excludes on purpose: hosts that they name by MAC address stay reserved.
+/// With `rebalance`, retained hosts with a violation are replaced if possible.
 ///
-/// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
-/// to report, and a new one, with that cluster frozen, good for writing.
+/// A cluster that cannot be planned has an error among the findings. Then the plan serves for
+/// reports only. For writing, plan again with that cluster frozen.
 pub fn plan(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
@@ -93,7 +94,7 @@ pub fn plan(
 ) -> (Plan, Vec<Finding>) {
     let (plan, findings, renamed) = with_names(site, frozen, left_out, rebalance, true);
     if renamed && !plan.shortages.is_empty() {
-        // Another machine may need the host that one has kept under another name.
+        // Another machine may need a host that a renamed machine retains.
         let (other, findings, _) = with_names(site, frozen, left_out, rebalance, false);
         if other.shortages.len() < plan.shortages.len() {
             return (other, findings);
@@ -102,7 +103,8 @@ pub fn plan(
     (plan, findings)
 }
 
-/// A plan in which machines keep their hosts under other names with `inherit`, and whether there is such a machine.
+/// Plans once. With `inherit`, renamed machines retain their hosts; the flag returned tells whether
+/// one does.
 fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
@@ -183,8 +185,10 @@ fn with_names(
     (plan, findings, assignments.renamed)
 }
 
-/// What every node set wants. A host that is being deleted gives way to a spare one; so does one that has failed, or
-/// with `rebalance` is not what its node set wants, but not while a Machine consumes it.
+/// Derives the demand of every node set.
+///
+/// A spare host replaces a host that is being deleted, even one in use. A failed host is replaced
+/// unless it is in use. With `rebalance`, so is a host with any other violation.
 fn demands<'a>(
     site: &'a Site,
     clusters: &[&'a Cluster],
@@ -222,7 +226,7 @@ fn demands<'a>(
     node_sets.map(demand).collect()
 }
 
-/// Puts the chosen hosts into a placement, and takes those out in whose place they come.
+/// Adds chosen hosts to a placement and removes the hosts that they replace.
 fn replace<'a>(
     placement: &mut Vec<Assigned>,
     chosen: &Chosen,
@@ -242,7 +246,7 @@ fn replace<'a>(
     placement.sort();
 }
 
-/// Whose each assigned host is, those of frozen clusters included.
+/// Returns the owner of every assigned host, including hosts of frozen clusters.
 fn assigned<'a>(
     placements: &'a BTreeMap<ClusterKey, Placement>,
     assignments: &Assignments<'a>,

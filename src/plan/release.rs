@@ -1,11 +1,12 @@
-//! What becomes of the hosts that clusters give back.
+//! Decides what is written for released hosts.
 //!
-//! A declared host loses its patch, and with it, its labels: its manifest is applied in full all the same. Only
-//! labels that stand in the manifest itself must be patched away for as long as they stand there.
+//! A declared host loses its patch, and with it its labels. Its manifest is still applied in full.
+//! Labels in the manifest itself are patched away for as long as they are there.
 //!
-//! An observed host must be written once more, without labels, because agents do not prune it. It is *released*
-//! until a snapshot proves that its labels are gone. A snapshot without labels alone proves nothing: it may be
-//! older than the labels. Proof is one without them after one with them, or one that shows our annotation.
+//! An observed host is written once more without labels, because agents do not prune it. It stays
+//! *released* until a snapshot proves that its labels are gone. A snapshot without labels proves
+//! nothing by itself, because it may be older than the labels. Proof is a snapshot without labels
+//! after one with labels, or a snapshot with our annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +20,11 @@ use crate::inventory::{Host, Standing};
 use crate::output::state::Release;
 use crate::site::Site;
 
-/// The hosts that an earlier run released and that the snapshot does not yet show free.
+/// Returns the hosts that an earlier run released and that the snapshot does not yet show free.
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
     for (key, release) in &site.state.released {
-        // Where somebody applies the host in full, one more application of ours would erase its spec.
+        // If an agent applies the host in full, writing it once more would erase its spec.
         let is_ours =
             |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
         let Some(host) = site.inventory.host(key).filter(is_ours) else {
@@ -41,7 +42,7 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     released
 }
 
-/// The observed hosts that this plan gives back.
+/// Returns the observed hosts that this plan releases.
 pub(super) fn newly_released(
     site: &Site,
     assignments: &Assignments<'_>,
@@ -70,14 +71,14 @@ pub(super) fn newly_released(
     released
 }
 
-/// Whether the snapshot shows that the release has been applied.
+/// Returns whether the snapshot shows that the release has been applied.
 fn annotation_seen(host: &Host, release: &Release) -> bool {
     host.given_back
         .is_some_and(|seen| seen.round == release.given_back.round)
 }
 
-/// The released hosts whose labels stay although the release has been applied: somebody else set them too, and
-/// server-side apply takes only away what its own manager set.
+/// Reports released hosts whose labels stay although the release has been applied. Another field
+/// manager set them, and server-side apply removes only what its own manager set.
 pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
@@ -105,8 +106,9 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
     stuck.map(describe).collect()
 }
 
-/// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
-/// ours can take those away: the manifest does not have them, and its manager did not set them.
+/// Reports declared hosts that labels on the live object give to a cluster that needs no more
+/// hosts. No file of this repo can remove those labels: they are not in the manifest, and another
+/// field manager owns them.
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
@@ -136,13 +138,13 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
     surplus.map(describe).collect()
 }
 
-/// Whether a file of ours can take a host's labels away.
+/// Returns whether a file of this repo can remove the labels of a host.
 fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-/// Names who set labels that nothing of ours can remove. The agent of before, if it was replaced by another, still owns
-/// the labels that it applied.
+/// Names the owner of labels that no file of this repo can remove. An agent that was replaced by
+/// another still owns the labels that it applied.
 fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host
         .label_owners
@@ -159,8 +161,8 @@ fn who_set_labels(site: &Site, host: &Host) -> String {
         })
 }
 
-/// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those
-/// of earlier runs, for as long as the manifests have the labels, and those that this plan gives back.
+/// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of
+/// earlier runs stay in the list for as long as their manifests have the labels.
 pub(super) fn unlabelled(
     site: &Site,
     assignments: &Assignments<'_>,
@@ -181,8 +183,8 @@ pub(super) fn unlabelled(
         .collect()
 }
 
-/// The hosts that each cluster loses. One that only labels gave it, on a declared host, is not ours to take
-/// away: those are not counted.
+/// Returns the hosts that each cluster loses. A declared host that only live labels assign does not
+/// count, because no file of this repo can release it.
 pub(super) fn by_cluster(
     site: &Site,
     assignments: &Assignments<'_>,

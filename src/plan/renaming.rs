@@ -1,8 +1,8 @@
-//! Machines that have got another name in their Provisioning: they keep the hosts that they had.
+//! Machines that were renamed in their Provisioning and retain their hosts.
 //!
-//! A Provisioning does not say that a machine was renamed: one name is gone, and another one has come. So the host of a
-//! name that is gone goes to a new name that asks for no more than the host has, before anything is given back. By such
-//! a guess nobody loses a machine that runs.
+//! A Provisioning does not record a rename: one name disappears, and another one appears. Therefore
+//! a new name inherits the host of a name that disappeared if it meets the requirements. That
+//! happens before any host is released, so a wrong guess never stops a running machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,12 @@ use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// More machines than anybody renames at once; to pair them takes time and memory that grow with the square of it.
+/// Largest number of names that disappear at once. Pairing takes time and memory quadratic in it.
 const MOST: usize = 2_000;
 
-/// Gives the hosts of names that are gone to machines that have none and name none: to as many as can be, in the order of
-/// names, and first to those of the same role. Whether there is such a machine.
+/// Assigns hosts of names that disappeared to machines without a host that name none. Pairs as many
+/// as possible, in the order of names, and the same role first. Returns whether there is such a
+/// machine.
 pub(super) fn inherit<'a>(
     assignments: &mut BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>>,
     cluster: &'a Cluster,
@@ -35,7 +36,8 @@ pub(super) fn inherit<'a>(
             is_any_host && !assignments.contains_key(part)
         })
         .collect();
-    // Labels may name the cluster and no machine of it; what is in use by a Machine was a SIPCluster's, and stays out of this.
+    // Labels may name the cluster but no machine. A host that a Machine consumes came from a
+    // SIPCluster and is not inherited.
     let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
         let is_nobodys = part.node.is_some()
             || !matches!(
@@ -88,20 +90,20 @@ pub(super) fn inherit<'a>(
     !inherited.is_empty()
 }
 
-/// Who gets what: as many pairs as there can be.
+/// A maximum bipartite matching of heirs and things.
 struct Pairs<F, P> {
-    /// Whether an heir can have something.
+    /// Tells whether an heir can have a thing.
     fits: F,
-    /// What an heir would rather have.
+    /// Tells whether an heir prefers a thing.
     is_preferred: P,
-    /// Who has each thing.
+    /// The heir of each thing.
     heirs: Vec<Option<usize>>,
 }
 
 impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
-    /// Serves so many heirs, one after the other.
+    /// Serves heirs `0..heirs` in order.
     fn find_all(&mut self, heirs: usize) {
-        // What a search has tried in vain leads nowhere until another one succeeds.
+        // A thing that was tried in vain leads nowhere until a search succeeds.
         let mut tried = BTreeSet::new();
         for heir in 0..heirs {
             if self.find(heir, &mut tried) {
@@ -110,7 +112,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
         }
     }
 
-    /// Finds something for an heir, if need be by finding something else for who has it.
+    /// Finds a thing for an heir, if need be by an augmenting path.
     fn find(&mut self, heir: usize, tried: &mut BTreeSet<usize>) -> bool {
         let (preferred, others): (Vec<usize>, Vec<usize>) =
             (0..self.heirs.len()).partition(|thing| (self.is_preferred)(heir, *thing));
@@ -137,7 +139,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
 mod tests {
     use super::*;
 
-    /// Who gets each of three things, by what fits.
+    /// Returns the heir of each of three things.
     fn paired(heirs: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
         let mut pairs = Pairs {
             fits,

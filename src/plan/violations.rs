@@ -1,7 +1,7 @@
 //! Violations: reasons why a retained host would not be chosen again.
 //!
-//! Retained hosts are never moved without `--rebalance`, except hosts that fail or are being deleted.
-//! The rules are those of [`eligibility`]; what a host must have is asked through the same list.
+//! Retained hosts are moved with `--rebalance` only, except hosts that fail or are being deleted.
+//! The requirements come from the list of rules in [`eligibility`].
 
 use std::collections::BTreeSet;
 
@@ -62,12 +62,12 @@ pub(super) fn own_violation(
     match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
         Refusal::NotSelected(_) | Refusal::Undecided(_) => Some(Violation::NotSelected),
         Refusal::Insufficient(_) => Some(Violation::Insufficient),
-        // The host is released then.
+        // `Assignments::retain` releases such a host.
         Refusal::NotNamed(_) => None,
         // Rendering reports missing addresses of services.
         Refusal::Unaddressed(_) => None,
-        // The rules for owners, conditions and domains are not asked: a retained host is in use, and
-        // `Violation` has its own conditions.
+        // The rules for ownership, condition and topology are not asked. A retained host is in use,
+        // and `Violation` has conditions of its own.
         Refusal::Assigned(_)
         | Refusal::NamedBy(_)
         | Refusal::Claimed(_)

@@ -1,14 +1,15 @@
-//! Demands that want hosts apart by several topology keys which cross each other, such as rack and power feed.
+//! Serves demands whose topology keys cross each other, such as rack and power feed.
 //!
-//! A flow knows one domain a host, so these are not served by flows alone; in general the problem is as hard as
-//! three-dimensional matching. A cluster is decided by the first of these that can:
+//! A flow knows one domain for each host, so flows alone cannot serve them. In general the problem
+//! is as hard as three-dimensional matching. The first of these that can decides about a cluster:
 //!
-//! 1. `placing` finds hosts, by moving others on where need be;
-//! 2. `bounds` proves by a flow for each key that there are none;
-//! 3. `exact` decides it for the cluster and some of those that were served before, then for more of them, at last for
-//!    all. If it says that there is no placement, `minimal` leaves out what does not matter for that.
+//! 1. `placing` finds hosts, if need be by moving others.
+//! 2. `bounds` proves with a flow for each key that there are none.
+//! 3. `exact` decides for the cluster and some served before, then for more of them, at last for
+//!    all.
 //!
-//! Steps are counted, never time, so that the result is a function of the site alone.
+//! If there is no placement, `minimal` reduces the conflict to what is necessary. Steps are counted
+//! instead of time, so that the result is a function of the site alone.
 
 mod bounds;
 mod candidates;
@@ -30,18 +31,18 @@ use exact::{Answer, Budget, Question};
 use minimal::Core;
 use placing::Placing;
 
-/// Steps for all that a site asks of `exact`: some 5,000,000 take a second.
+/// Steps of `exact` for a whole site; some 5,000,000 take 1 s.
 const STEPS: u64 = 200_000_000;
 /// Steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
 /// Steps for all demands together.
 const STEPS_OF_ALL: u64 = 100_000_000;
-/// How many demands are rearranged first, and how many times more are next.
+/// Number of demands that are rearranged first, and the factor by which it grows.
 const FIRST_NEIGHBORS: usize = 2;
 const MORE_NEIGHBORS: usize = 3;
 
-/// Serves clusters one by one, and then replaces hosts where spare ones are left. `demands` are all of these clusters,
-/// by their index.
+/// Serves clusters one by one and then replaces hosts by spare ones. `demands` has all demands of
+/// these clusters by index.
 pub(super) fn serve<'a, 'i>(
     instance: &Instance<'a>,
     hosts: &'a [Host],
@@ -103,25 +104,27 @@ pub(super) fn serve<'a, 'i>(
     }
 }
 
-/// What makes clusters alike: the pool of each demand, what it misses and the domains that it has.
+/// Equal for clusters with equal demands: the pool of each demand, its missing hosts and its
+/// domains.
 type Wants = Vec<(usize, usize, Vec<Limit>)>;
 
 struct Search<'a, 'c> {
     instance: &'a Instance<'a>,
     placing: Placing<'a, 'c>,
     problems: &'c OnceCell<Vec<Problem>>,
-    /// Made when it is first needed.
+    /// Created on first use.
     bounds: Option<Bounds<'c>>,
     accepted: Vec<usize>,
-    /// The groups for which some hosts are reserved.
+    /// Groups for which some hosts are reserved.
     reserved: HashSet<usize>,
-    /// Why clusters were refused that have no hosts reserved: there are not more hosts for those that come later.
+    /// Refused clusters without reserved hosts. A later cluster with equal demands is refused as
+    /// well.
     refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
     budget: Budget,
 }
 
 impl Search<'_, '_> {
-    /// Satisfies all demands of a cluster or none; all those accepted before stay satisfied.
+    /// Satisfies all demands of a cluster or none. Accepted demands stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let wants = self.wants(cluster);
         if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
@@ -138,7 +141,7 @@ impl Search<'_, '_> {
         refused
     }
 
-    /// Searches for hosts, once it is known that no equal cluster was refused.
+    /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let is_bounded = self.bounds.is_some();
         if is_bounded {
@@ -164,7 +167,7 @@ impl Search<'_, '_> {
         Err(refused)
     }
 
-    /// Why a cluster cannot be served: of the demands that matter for it, those that do not have all of their hosts.
+    /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
     fn refusal(&mut self, cluster: &[usize]) -> Vec<Unserved> {
         let Self {
             instance,
@@ -174,7 +177,7 @@ impl Search<'_, '_> {
             ..
         } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
-        // Those that are served last are left out first.
+        // Demands that are served last are removed first.
         let last_first: Vec<usize> = cluster
             .iter()
             .rev()
@@ -249,7 +252,7 @@ impl Search<'_, '_> {
         Some(wants.collect())
     }
 
-    /// Places a cluster, and others that were served before anew: some, then more, then all.
+    /// Places a cluster together with others that were served before: some, then more, then all.
     fn rearrange(&mut self, cluster: &[usize]) -> Answer {
         let neighbors = self.neighbors(cluster);
         let mut count = FIRST_NEIGHBORS;
@@ -294,7 +297,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The accepted demands, those first that have most hosts that a cluster could use.
+    /// Returns the accepted demands, those first that have most hosts that the cluster could use.
     fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
         let problem = &self.instance.problem;
         let pools: HashSet<usize> = cluster
