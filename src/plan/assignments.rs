@@ -30,7 +30,8 @@ use crate::site::Site;
 
 /// Host assignments before planning, and what planning makes of them.
 pub(super) struct Assignments<'a> {
-    /// Assigned hosts per cluster, in inventory order, until [`Assignments::retain`] decides on them.
+    /// Assigned hosts per cluster, in inventory order, until [`Assignments::retain`] decides on
+    /// them.
     by_cluster: BTreeMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
     /// Owners of every retained host; more than one is an error.
     pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
@@ -139,9 +140,9 @@ pub(super) fn current_assignments<'a>(
 impl<'a> Assignments<'a> {
     /// Retains as many hosts of a cluster as it wants, and releases the others.
     ///
-    /// Hosts in use are released last. Of the others, those with the worst [`Violation`] go first, then
-    /// those that only labels assign, then the last by name. With `inherit`, renamed machines retain
-    /// their hosts.
+    /// Hosts in use are released last. Of the others, those with the worst [`Violation`] go first,
+    /// then those that only labels assign, then the last by name. With `inherit`, renamed machines
+    /// retain their hosts.
     pub(super) fn retain(
         &mut self,
         cluster: &'a Cluster,
@@ -229,7 +230,14 @@ impl<'a> Assignments<'a> {
                 ) if !rebalance => {
                     "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
                 }
-                _ => "it stays: no other host can take its place".to_owned(),
+                (Violation::Deleting, _)
+                | (
+                    Violation::Failed
+                    | Violation::NotSelected
+                    | Violation::Insufficient
+                    | Violation::SharesDomain,
+                    None,
+                ) => "it stays: no other host can take its place".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match violation {
@@ -303,8 +311,8 @@ impl<'a> Assignments<'a> {
 
 /// Groups the hosts of a cluster by part.
 ///
-/// A host that a machine of a Provisioning names belongs to that machine. Any other host belongs to the
-/// machine of the same name, whose role may have changed.
+/// A host that a machine of a Provisioning names belongs to that machine. Any other host belongs to
+/// the machine of the same name, whose role may have changed.
 fn by_part<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     cluster: &'a Cluster,

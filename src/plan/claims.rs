@@ -1,7 +1,7 @@
 //! Claims: assignment labels on hosts, and whom to believe.
 //!
-//! Labels reach a host by its manifest, by the agent that applies our patch, or by somebody else. The
-//! previous output outranks them: a snapshot may be older than it.
+//! Labels reach a host by its manifest, by the agent that applies our patch, or by somebody else.
+//! The previous output outranks them: a snapshot may be older than it.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,9 @@ pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
 
 /// Returns the claims on a host, except those that this repo made on a declared host.
 ///
-/// A run overwrites or removes its own labels in the same build, whatever an older snapshot shows. They
-/// are recognised by the agent that set them, or by the previous output: it assigned the host to a
-/// cluster that still exists.
+/// A run overwrites or removes its own labels in the same build, whatever an older snapshot shows.
+/// They are recognised by the agent that set them, or by the previous output: it assigned the host
+/// to a cluster that still exists.
 pub(super) fn foreign_claims<'a>(
     site: &'a Site,
     host: &'a Host,
@@ -66,7 +66,8 @@ pub(super) enum Adopter<'a> {
 
 /// Returns the cluster of this repo that the labels of a host name.
 ///
-/// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use there.
+/// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
+/// there.
 pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     let mut named = Vec::new();
     for (claim, origin) in &host.claims {
@@ -108,8 +109,8 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
 /// Reports a host that the output assigns to one cluster and labels to another.
 ///
 /// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
-/// overwrites them. They are recognised by the agent that set them, or because they name a cluster of
-/// this repo.
+/// overwrites them. They are recognised by the agent that set them, or because they name a cluster
+/// of this repo.
 pub(super) fn conflict(
     host: &Host,
     held: &Held,

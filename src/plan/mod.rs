@@ -8,15 +8,15 @@
 //!    retained hosts.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` says which hosts each node set lacks.
-//! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes, `matching`
-//!    solves the flow, and `crossing` serves demands whose topology keys cross each other. Both return
-//!    a `search_result`.
+//! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
+//!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
+//!    other. Both return a `search_result`.
 //! 5. `shortage` turns the proof for an unserved demand into a finding.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! For reports, `explain` gives the reasons, `host_state` a state for each host, and `machines` what
-//! Provisionings ask for. `encrypted` reports network data that must be decrypted. `placement` and
-//! `topology` hold shared data types and lookups.
+//! For reports, `explain` gives the reasons, `host_state` a state for each host, and `machines`
+//! what Provisionings ask for. `encrypted` reports network data that must be decrypted. `placement`
+//! and `topology` hold shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 

@@ -1,4 +1,5 @@
-//! Hosts of clusters as plain data: before planning ([`CurrentAssignment`]) and after ([`Placement`]).
+//! Hosts of clusters as plain data: before planning ([`CurrentAssignment`]) and after
+//! ([`Placement`]).
 
 use std::collections::BTreeMap;
 

@@ -84,8 +84,8 @@ pub(super) fn own_violation(
 
 /// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.
 ///
-/// A host in use comes before any other. Ties follow from the worst violation, from the provisioning
-/// state, from how the host was assigned, and at last from the inventory.
+/// A host in use comes before any other. Ties follow from the worst violation, from the
+/// provisioning state, from how the host was assigned, and at last from the inventory.
 pub(super) fn by_retention<'a>(
     mut assignments: Vec<CurrentAssignment<'a>>,
     node_set: Option<&NodeSet>,
@@ -124,8 +124,8 @@ pub(super) fn by_retention<'a>(
 
 /// Returns the reason why a host that is in use must not be taken from its cluster.
 ///
-/// Hosts of Provisionings have no consumer, because no Machine takes them. Their state shows whether
-/// something was installed.
+/// Hosts of Provisionings have no consumer, because no Machine takes them. Their state shows
+/// whether something was installed.
 pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
     match &host.usage {
         Some(Usage::Consumer(_)) => Some("a Machine consumes it"),

@@ -3,19 +3,19 @@
 //! A flow knows one domain for each host, so flows alone cannot serve them. In general the problem
 //! is as hard as three-dimensional matching. The first of these that can decides about a cluster:
 //!
-//! 1. `placing` finds hosts, if need be by moving others.
-//! 2. `bounds` proves with a flow for each key that there are none.
-//! 3. `exact` decides for the cluster and some served before, then for more of them, at last for
-//!    all.
+//! 1. `local_search` finds hosts, if need be by moving others.
+//! 2. `relaxations` proves with a flow for each key that there are none.
+//! 3. `integer_program` decides for the cluster and some served before, then for more of them, at
+//!    last for all.
 //!
-//! If there is no placement, `minimal` reduces the conflict to what is necessary. Steps are counted
-//! instead of time, so that the result is a function of the site alone.
+//! If there is no placement, `minimal_conflict` reduces the conflict to what is necessary. Steps
+//! are counted instead of time, so that the result is a function of the site alone.
 
-mod bounds;
 mod candidates;
-mod exact;
-mod minimal;
-mod placing;
+mod integer_program;
+mod local_search;
+mod minimal_conflict;
+mod relaxations;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,13 +25,13 @@ use super::flow_network::Instance;
 use super::matching::Problem;
 use super::search_result::{Conflict, SearchResult, Unserved, Why, replace_each};
 use crate::inventory::Host;
-use bounds::Bounds;
 use candidates::{Candidates, Limit};
-use exact::{Answer, Budget, Question};
-use minimal::Core;
-use placing::Placing;
+use integer_program::{Answer, Budget, Question};
+use local_search::LocalSearch;
+use minimal_conflict::Core;
+use relaxations::Relaxations;
 
-/// Steps of `exact` for a whole site; some 5,000,000 take 1 s.
+/// Steps of `integer_program` for a whole site; some 5,000,000 take 1 s.
 const STEPS: u64 = 200_000_000;
 /// Steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
@@ -61,7 +61,7 @@ pub(super) fn serve<'a, 'i>(
     let problems = OnceCell::new();
     let mut search = Search {
         instance,
-        placing: Placing::new(instance, &candidates),
+        placing: LocalSearch::new(instance, &candidates),
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
@@ -110,10 +110,10 @@ type Wants = Vec<(usize, usize, Vec<Limit>)>;
 
 struct Search<'a, 'c> {
     instance: &'a Instance<'a>,
-    placing: Placing<'a, 'c>,
+    placing: LocalSearch<'a, 'c>,
     problems: &'c OnceCell<Vec<Problem>>,
     /// Created on first use.
-    bounds: Option<Bounds<'c>>,
+    bounds: Option<Relaxations<'c>>,
     accepted: Vec<usize>,
     /// Groups for which some hosts are reserved.
     reserved: HashSet<usize>,
@@ -184,8 +184,8 @@ impl Search<'_, '_> {
             .chain(accepted.iter().rev())
             .copied()
             .collect();
-        let core = minimal::core(problem, candidates, &last_first, budget);
-        let found = minimal::most(problem, candidates, accepted, cluster, budget);
+        let core = minimal_conflict::core(problem, candidates, &last_first, budget);
+        let found = minimal_conflict::most(problem, candidates, accepted, cluster, budget);
         let is_short = |(index, found): &(&usize, usize)| {
             *found < problem.demands[**index].missing && core.demands.contains(index)
         };
@@ -223,10 +223,10 @@ impl Search<'_, '_> {
     fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let problems = self
             .problems
-            .get_or_init(|| bounds::by_one_key(self.instance));
+            .get_or_init(|| relaxations::by_one_key(self.instance));
         let bounds = self
             .bounds
-            .get_or_insert_with(|| Bounds::new(problems, &self.accepted));
+            .get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
         bounds
             .accept(cluster)
             .map_err(|cuts| cuts.into_iter().map(Unserved::by_cut).collect())

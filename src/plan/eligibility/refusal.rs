@@ -77,7 +77,8 @@ impl Refusal {
         }
     }
 
-    /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster already".
+    /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster
+    /// already".
     pub(in crate::plan) fn rule(&self) -> String {
         struct Rule<'r>(&'r Refusal);
         impl fmt::Display for Rule<'_> {

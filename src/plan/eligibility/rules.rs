@@ -139,8 +139,8 @@ fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
     Some(Refusal::Assigned(asker.assigned_to?.clone()))
 }
 
-/// Requires that no agent applies the host in full. Such an agent would apply our object with labels
-/// alone under the same name, and erase the spec.
+/// Requires that no agent applies the host in full. Such an agent would apply our object with
+/// labels alone under the same name, and erase the spec.
 fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
     host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
 }
@@ -177,7 +177,8 @@ fn in_free_state(host: &Host, is_named: bool) -> Option<Refusal> {
     Some(Refusal::NotFree(state.clone()))
 }
 
-/// Requires that no annotation reserves the host. An annotation does not keep a host from being named.
+/// Requires that no annotation reserves the host. An annotation does not keep a host from being
+/// named.
 fn unreserved(host: &Host, is_named: bool) -> Option<Refusal> {
     host.reserved_by
         .filter(|_| !is_named)

@@ -17,7 +17,7 @@ const MOST_CHAINS: usize = 64;
 const MOST_EXHAUSTED: usize = 16;
 
 /// The placement so far.
-pub(super) struct Placing<'a, 'c> {
+pub(super) struct LocalSearch<'a, 'c> {
     instance: &'a Instance<'a>,
     pub(super) candidates: &'c Candidates<'a>,
     pub(super) matching: Matching<'a>,
@@ -36,7 +36,7 @@ struct Link {
     before: Option<(usize, usize)>,
 }
 
-impl<'a, 'c> Placing<'a, 'c> {
+impl<'a, 'c> LocalSearch<'a, 'c> {
     pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
         let used = candidates.taken.iter().map(|taken| {
             let mut used = HashMap::new();

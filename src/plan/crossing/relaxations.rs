@@ -79,11 +79,11 @@ fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
 }
 
 /// One flow for each key.
-pub(super) struct Bounds<'p> {
+pub(super) struct Relaxations<'p> {
     flows: Vec<Matching<'p>>,
 }
 
-impl<'p> Bounds<'p> {
+impl<'p> Relaxations<'p> {
     /// Starts with the flows of all accepted demands.
     pub(super) fn new(problems: &'p [Problem], accepted: &[usize]) -> Self {
         let mut bounds = Self {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
-use super::exact::{Answer, Budget, Question};
+use super::integer_program::{Answer, Budget, Question};
 
 /// Steps for one question.
 const SHARE: u64 = 3_000_000;
