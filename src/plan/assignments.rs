@@ -228,7 +228,7 @@ impl<'a> Assignments<'a> {
                     Violation::NotSelected | Violation::Insufficient | Violation::SharesDomain,
                     None,
                 ) if !rebalance => {
-                    "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
+                    "it stays; `--rebalance` replaces such hosts where possible".to_owned()
                 }
                 (Violation::Deleting, _)
                 | (
@@ -362,11 +362,11 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
     let (machine, help) = match &part.node {
         None => (
             String::new(),
-            "it has no other host to give back; scale the tenant's machines down before, or want more hosts",
+            "scale the tenant's machines down first, or raise the count: there is no other host to give back",
         ),
         Some(node) => (
             format!(", its machine {node},"),
-            "see to it that nothing needs the host any more before this is applied, or ask for the machine as before",
+            "make sure that nothing uses the host before this is applied, or restore the machine",
         ),
     };
     Some(

@@ -84,7 +84,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
         let finding = Finding::new(
             Code::SeveralClaims,
             format!(
-                "host {} bears the labels of {other} and of {cluster}",
+                "host {} has the labels of {other} and of {cluster}",
                 host.key
             ),
         )

@@ -311,13 +311,13 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     );
     facts.extend(
         host.reserved_by
-            .map(|annotation| format!("bears the annotation {annotation}")),
+            .map(|annotation| format!("has the annotation {annotation}")),
     );
     for (claim, _) in &host.claims {
         facts.push(match claim {
-            Claim::Cluster(cluster, part) => format!("bears the labels of {cluster}, {part}"),
+            Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => {
-                format!("bears the labels {labels}")
+                format!("has the labels {labels}")
             }
         });
     }

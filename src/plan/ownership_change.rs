@@ -17,7 +17,7 @@ use crate::site::Site;
 /// The help for a host that is no longer declared.
 pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \
      The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete \
-     the BareMetalHost and take it out of the snapshot, too";
+     the BareMetalHost and remove it from the snapshot";
 
 /// The help for a host that an agent applies in full from elsewhere.
 const ONE_RENDERER: &str = "one object must render the host: have its manifest in this repo, in a kustomization, and \
@@ -143,6 +143,6 @@ fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
         )
         .at(host.origin.name())
         .see(held.origin.name(), "the observed object, which would erase the declared one's spec")
-        .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))
+        .help(format!("fix the errors of {}, or include it in `--only`", held.cluster))
     })
 }

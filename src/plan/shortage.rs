@@ -355,8 +355,7 @@ impl Shortage {
                 "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
                  `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
             ),
-            None => "name another host, or see to it that this one is nobody else's and in order"
-                .to_owned(),
+            None => "choose another host, or release this one and clear its error".to_owned(),
         };
         let finding = Finding::new(
             Code::NamedHostRefused,
@@ -445,9 +444,11 @@ impl Shortage {
             .map(|topology| topology.key.as_str())
             .collect();
         if limits.is_empty() {
-            return format!(
-                "too few of the {selected} hosts that its labelSelector matches can be taken"
-            );
+            let matching = match selected {
+                1 => "1 host matches".to_owned(),
+                count => format!("{count} hosts match"),
+            };
+            return format!("{matching} its labelSelector, too few are available");
         }
         format!(
             "its topologyKey wants every host in another domain of {}",

@@ -70,9 +70,7 @@ pub(super) fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Op
     // Removing the entry of a host that still exists would let the agent erase its spec.
     let help = match site.inventory.host(host).map(|host| host.standing) {
         Some(Standing::Observed) => ownership_change::STAY_DECLARED,
-        _ => {
-            "let the cluster be generated again: correct its errors, or do not leave it out by --only"
-        }
+        _ => "fix the errors of the cluster, or include it in `--only`",
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::new(Code::FrozenHostGone, format!(

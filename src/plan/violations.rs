@@ -37,10 +37,10 @@ impl Violation {
     pub(super) fn words(self) -> &'static str {
         match self {
             Violation::SharesDomain => {
-                "shares its topology domain with another one of the node set"
+                "shares its topology domain with another host of the node set"
             }
-            Violation::NotSelected => "is no longer what the labelSelector asks for",
-            Violation::Insufficient => "has less than is asked of it now",
+            Violation::NotSelected => "no longer matches the labelSelector",
+            Violation::Insufficient => "no longer meets its requirements",
             Violation::Failed => "has failed",
             Violation::Deleting => "is being deleted",
         }

@@ -147,7 +147,7 @@ impl Refusal {
                 format_args!("in the state `{state}`"),
             ),
             Refusal::Reserved(annotation) => say(
-                format_args!("bears the annotation {annotation}"),
+                format_args!("has the annotation {annotation}"),
                 format_args!("with the annotation {annotation}"),
             ),
             Refusal::Unaddressed(reason) => say(
