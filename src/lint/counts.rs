@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
-use crate::plan::eligibility::domain;
+use crate::plan::topology::domain;
 use crate::text::counted;
 
 /// Finds node sets that request more hosts than match, or more than those hosts have domains.

@@ -10,7 +10,7 @@ use crate::api::names::Role;
 use crate::finding::{Place, Step};
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
-use crate::plan::kinds::Kinds;
+use crate::plan::equivalence::HostKinds;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -86,16 +86,17 @@ impl<'a> NodeSets<'a> {
         });
         let networks: Vec<Needs<'_>> = networks.collect();
         let hosts = &site.inventory.hosts;
-        let kinds_of_hosts = Kinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], |_| true);
+        let kinds_of_hosts =
+            HostKinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], |_| true);
         let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
         for (index, host) in hosts.iter().enumerate() {
-            if let Some(kind) = kinds_of_hosts.of(index) {
+            if let Some(kind) = kinds_of_hosts.kind_of(index) {
                 kinds[kind].push(host);
             }
         }
         let pools = needs
             .iter()
-            .map(|needs| kinds_of_hosts.meeting(hosts, needs))
+            .map(|needs| kinds_of_hosts.matching(hosts, needs))
             .collect();
         Self {
             site,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding, Step};
 use crate::inventory::mismatch::key_alike;
-use crate::plan::eligibility::domain;
+use crate::plan::topology::domain;
 
 /// Maximum number of hosts to search for a similar label.
 const HOSTS_ASKED: usize = 100;

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
-use crate::plan::explain::{self, Assignment};
-use crate::plan::states::{HostStanding, HostState};
+use crate::plan::explain;
+use crate::plan::host_state::{Assignment, HostStanding, HostState};
 use crate::plan::{How, Plan};
 use crate::site::Site;
 

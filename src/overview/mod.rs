@@ -16,7 +16,7 @@ mod spare;
 use serde::Serialize;
 
 use crate::generate::Generated;
-use crate::plan::states;
+use crate::plan::host_state;
 
 pub use clusters::{ClusterOverview, Endpoint, NodeSetOverview, Wanted};
 pub use hosts::HostOverview;
@@ -62,7 +62,12 @@ impl Overview {
             Some(label) => Some(racks::checked(site, label)?),
             None => racks::label(site),
         };
-        let hosts = hosts::overviews(site, plan, &states::of_all(site, plan), rack_by.as_deref());
+        let hosts = hosts::overviews(
+            site,
+            plan,
+            &host_state::of_all(site, plan),
+            rack_by.as_deref(),
+        );
         Ok(Self {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),

@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 
-use kube::core::{Selector, SelectorExt};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::HostOverview;
 use crate::api::names::{ClusterKey, NodeName, Role};
-use crate::inventory::Host;
 use crate::inventory::machine::AskedMachine;
-use crate::plan::eligibility;
+use crate::plan::eligibility::Needs;
+use crate::plan::equivalence::HostKinds;
+use crate::plan::host_state::HostState;
 use crate::plan::machines::Asked;
-use crate::plan::states::HostState;
 use crate::site::Site;
 
 /// Hosts that match a labelSelector, or the requirements of machines. A host may be counted in
@@ -51,7 +50,7 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare
             .iter()
             .map(move |(part, set)| (cluster, part, set))
     });
-    let mut found: Vec<(&Selector, Option<&AskedMachine>, Spare)> = Vec::new();
+    let mut found: Vec<(Needs<'_>, Spare)> = Vec::new();
     let mut known: HashMap<(String, Option<&AskedMachine>), usize> = HashMap::new();
     for (cluster, part, node_set) in node_sets {
         let machine = node_set.machine.as_ref();
@@ -69,10 +68,10 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare
                 assigned: 0,
                 free: 0,
             };
-            found.push((&node_set.selector, machine, spare));
+            found.push((Needs::without_services(node_set), spare));
             found.len() - 1
         });
-        let spare = &mut found[at].2;
+        let spare = &mut found[at].1;
         match &part.node {
             None => spare.node_sets.push((cluster.key.clone(), part.role)),
             Some(node) => spare
@@ -81,18 +80,18 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare
         }
     }
 
-    found.par_iter_mut().for_each(|(selector, machine, spare)| {
-        let is_of_use = |host: &Host| {
-            selector.matches(&host.labels)
-                && machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
-        };
-        for (_, overview) in site
-            .inventory
-            .hosts
-            .iter()
-            .zip(hosts)
-            .filter(|(host, _)| is_of_use(host))
-        {
+    let inventory = &site.inventory.hosts;
+    let needs: Vec<&Needs<'_>> = found.iter().map(|(needs, _)| needs).collect();
+    let kinds = HostKinds::new(inventory, &needs, &[], |_| true);
+    let mut of_kind: Vec<Vec<&HostOverview>> = vec![Vec::new(); kinds.count()];
+    for (index, overview) in hosts.iter().enumerate() {
+        if let Some(kind) = kinds.kind_of(index) {
+            of_kind[kind].push(overview);
+        }
+    }
+    found.par_iter_mut().for_each(|(needs, spare)| {
+        let matching = kinds.matching(inventory, needs).into_iter();
+        for overview in matching.flat_map(|kind| &of_kind[kind]) {
             spare.matching += 1;
             spare.assigned += usize::from(overview.state == HostState::Assigned);
             spare.free += usize::from(overview.state == HostState::Free);

@@ -1,36 +1,39 @@
 //! Chooses hosts for all demands at once.
 //!
-//! Clusters are accepted one by one, in the order of their demands; each exactly when it can be served together
-//! with all before it, which may then get other new hosts than without it. So no order of hosts or of node sets
-//! can be in the way of a placement that exists. Hosts that stay never move. Where topology keys cross each other,
-//! `crossing` serves all clusters that may want the same hosts; the others are a flow.
+//! Clusters are served in the order of their demands. Each is accepted exactly if it can be served
+//! together with all clusters before it. Those may get other new hosts for it, so neither the order
+//! of hosts nor that of node sets prevents a placement. Retained hosts never move.
+//!
+//! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
+//! each other. All others are a flow.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::classes::Instance;
-use super::crossing::{self, Conflict};
+use super::crossing;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
-use super::matching::{Cut, Left, Matching, Pick};
+use super::flow_network::Instance;
+use super::matching::{Left, Matching};
+use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Reason, Shortage};
-use crate::api::mac::MacAddress;
 use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
 
-/// How many shortages are told host by host. Nobody reads more, and each takes a look at every host.
+/// Number of shortages that list refused hosts. Each list looks at every host, and nobody reads
+/// more.
 const TOLD_IN_FULL: usize = 100;
 
-/// The hosts for one demand.
+/// Hosts chosen for one demand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chosen {
     pub(super) added: Vec<usize>,
-    /// Hosts of the node set in whose place some of those come.
+    /// Retained hosts of the node set that some added hosts replace.
     pub(super) replaced: Vec<usize>,
 }
 
-/// Chooses for all demands, which come cluster by cluster. For each, as many hosts as are missing, or why there
-/// are not so many.
+/// Chooses hosts for all demands, which come cluster by cluster. Returns the missing hosts of each
+/// demand or the reason why there are not enough.
 pub(super) fn choose(
     site: &Site,
     availability: &[Availability],
@@ -125,53 +128,14 @@ pub(super) fn choose(
     results
 }
 
-/// What came of serving the demands of a problem.
-pub(super) struct Served {
-    /// The picks of each demand.
-    pub(super) picks: Vec<Vec<Pick>>,
-    /// The hosts of each demand in whose place some of the picks come.
-    pub(super) replaced: Vec<Vec<usize>>,
-    pub(super) unserved: Vec<Unserved>,
-}
-
-/// A demand that could not be served.
-#[derive(Clone)]
-pub(super) struct Unserved {
-    pub(super) index: usize,
-    pub(super) found: usize,
-    pub(super) why: Why,
-}
-
-/// Why a demand could not be served.
-#[derive(Clone)]
-pub(super) enum Why {
-    Cut(Cut),
-    Crossing(Conflict),
-    Undecided,
-}
-
-impl Served {
-    /// Adds what came of serving other demands of the same problem.
-    fn join(&mut self, other: Served) {
-        for (picks, others) in self.picks.iter_mut().zip(other.picks) {
-            picks.extend(others);
-        }
-        for (replaced, others) in self.replaced.iter_mut().zip(other.replaced) {
-            replaced.extend(others);
-        }
-        self.unserved.extend(other.unserved);
-        self.unserved.sort_by_key(|unserved| unserved.index);
-    }
-}
-
-/// For each demand, whether topology keys cross each other for it, for others of its cluster, or for any that may want
-/// the same hosts, or the same as those.
+/// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
+/// each other for a demand that competes with it, directly or through others.
 fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
     if instance.crossing.iter().all(Vec::is_empty) {
         return vec![false; problem.demands.len()];
     }
-    // Pools and groups are joined to the classes that come with them.
+    // Union-find over pools, classes and groups: a pool is joined to its classes and to its groups.
     let (pools, classes) = (problem.pools.len(), problem.capacities.len());
     let mut parts: Vec<usize> = (0..pools + classes + problem.demands.len()).collect();
     for (pool, of) in problem.pools.iter().enumerate() {
@@ -207,20 +171,21 @@ fn root(parts: &mut [usize], mut part: usize) -> usize {
     part
 }
 
-/// Serves clusters one by one, and then replaces hosts where spare ones are left: `replaceable` has those of a
-/// demand, with what they leave.
+/// Serves clusters one by one and then replaces hosts by spare ones.
+///
+/// `replaceable` returns the replaceable hosts of a demand, each with what it leaves.
 fn serve<'i>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
     replaceable: impl Fn(usize) -> Vec<(usize, Left)>,
-) -> Served {
+) -> SearchResult {
     let mut matching = Matching::new(&instance.problem);
     let mut unserved = Vec::new();
     let mut accepted: Vec<usize> = Vec::new();
     for cluster in clusters {
         match matching.accept(cluster) {
             Ok(()) => accepted.extend(cluster),
-            Err(cuts) => unserved.extend(cuts.into_iter().map(of_cut)),
+            Err(cuts) => unserved.extend(cuts.into_iter().map(Unserved::by_cut)),
         }
     }
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
@@ -230,42 +195,14 @@ fn serve<'i>(
         });
     }
     matching.settle();
-    Served {
+    SearchResult {
         picks: matching.picks,
         replaced,
         unserved,
     }
 }
 
-/// Replaces what can be replaced of a demand's hosts, each with what it leaves, and returns the hosts that are. One that
-/// cannot be is tried again when another one has left a domain.
-pub(super) fn replace_each<T>(
-    mut hosts: Vec<(usize, T)>,
-    mut replace: impl FnMut(&T) -> bool,
-) -> Vec<usize> {
-    let mut replaced = Vec::new();
-    loop {
-        let before = replaced.len();
-        hosts.retain(|(host, left)| {
-            let found = replace(left);
-            replaced.extend(found.then_some(*host));
-            !found
-        });
-        if replaced.len() == before {
-            return replaced;
-        }
-    }
-}
-
-fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {
-    Unserved {
-        index,
-        found,
-        why: Why::Cut(cut),
-    }
-}
-
-/// Why each host is not for a demand, but for those that could serve it if fewer were missing.
+/// Returns the refusal of each host; `None` for a host that would do.
 fn refusals(
     hosts: &[Host],
     availability: &[Availability],
@@ -278,44 +215,11 @@ fn refusals(
         .filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
-            let taken = takers
-                .get(&index)
-                .map(|cluster| Refusal::Assigned(cluster.key.clone()));
-            (
-                index,
-                taken_or_refused((index, host), demand, &availability[index], taken),
-            )
+            let asker = demand.asker(
+                &availability[index],
+                takers.get(&index).map(|cluster| &cluster.key),
+            );
+            (index, eligibility::refusal(index, host, &asker))
         })
         .collect()
-}
-
-/// Why a host is not for a demand: what is asked of it comes first, for it says most.
-pub(super) fn taken_or_refused(
-    (index, host): (usize, &Host),
-    demand: &Demand<'_>,
-    availability: &Availability,
-    taken: Option<Refusal>,
-) -> Option<Refusal> {
-    let machine = demand.needs.machine;
-    let not_named =
-        |(mac, named): (MacAddress, usize)| (named != index).then_some(Refusal::NotNamed(mac));
-    machine
-        .and_then(|asked| asked.named)
-        .and_then(not_named)
-        .or_else(|| eligibility::not_selected(host, demand.needs.selector))
-        .or_else(|| {
-            machine.and_then(|asked| {
-                Some(Refusal::Insufficient(eligibility::insufficient(
-                    host, asked,
-                )?))
-            })
-        })
-        .or_else(|| availability.refuses(&demand.cluster.key).cloned())
-        .or(taken)
-        .or_else(|| match demand.needs.named() {
-            Some(_) => eligibility::unusable_when_named(host),
-            None => eligibility::unusable(host),
-        })
-        .or_else(|| eligibility::unaddressed(host, &demand.needs.interfaces))
-        .or_else(|| demand.domain_taken(host))
 }

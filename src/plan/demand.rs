@@ -1,37 +1,39 @@
-//! What a node set still wants after the hosts that it keeps.
+//! Demands: the hosts that each node set lacks.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use kube::core::SelectorExt;
 
-use super::Assigned;
-use super::eligibility::{self, Needs, Refusal};
-use crate::api::names::Part;
+use super::eligibility::{Asker, Availability, Needs};
+use super::placement::Assigned;
+use super::topology;
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// What a node set still wants.
+/// The hosts that a node set has and lacks.
 pub(super) struct Demand<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) part: &'a Part,
     pub(super) node_set: &'a NodeSet,
     pub(super) needs: Needs<'a>,
-    /// How many hosts are wanted in all.
+    /// Number of hosts that the node set requests.
     pub(super) wanted: usize,
-    /// How many are missing.
+    /// Number of hosts that it lacks.
     pub(super) missing: usize,
-    /// The hosts that stay.
+    /// Retained hosts.
     pub(super) kept: BTreeSet<usize>,
-    /// Those of them that give way when a spare host exists.
+    /// Retained hosts that a spare host replaces.
     pub(super) replaceable: Vec<usize>,
-    /// The topology domains of the hosts that stay.
+    /// Topology domains of the retained hosts.
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Demand<'a> {
-    /// The demand of a node set that keeps some hosts, of which some are to be replaced where that is possible.
+    /// Derives the demand of a node set from its retained hosts.
     pub(super) fn new(
         site: &'a Site,
         cluster: &'a Cluster,
@@ -44,14 +46,13 @@ impl<'a> Demand<'a> {
         let domains = kept
             .iter()
             .flat_map(|assigned| {
-                eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys)
+                topology::domains(&site.inventory.hosts[assigned.host], &topology_keys)
             })
             .collect();
         let needs = Needs {
-            selector: &node_set.selector,
             interfaces: cluster.interfaces(part.role),
             topology_keys,
-            machine: node_set.machine.as_ref(),
+            ..Needs::without_services(node_set)
         };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
@@ -73,28 +74,32 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Whether there is anything to choose for it.
+    /// Returns whether there is a host to choose.
     pub(super) fn is_open(&self) -> bool {
         self.missing > 0 || !self.replaceable.is_empty()
     }
 
-    /// Whether a host that stays is in the topology domain of this one already.
-    pub(super) fn domain_taken(&self, host: &Host) -> Option<Refusal> {
-        let taken = |domain: &(&str, &str)| self.domains.contains(domain);
-        let (key, domain) = eligibility::domains(host, &self.needs.topology_keys)
-            .into_iter()
-            .find(taken)?;
-        Some(Refusal::DomainTaken {
-            key: key.to_owned(),
-            domain: domain.to_owned(),
-        })
+    /// Describes who asks for a host with this availability, which the plan may assign to a
+    /// cluster.
+    pub(super) fn asker<'q>(
+        &'q self,
+        availability: &'q Availability,
+        assigned_to: Option<&'q ClusterKey>,
+    ) -> Asker<'q> {
+        Asker {
+            cluster: &self.cluster.key,
+            needs: &self.needs,
+            availability,
+            assigned_to,
+            domains: &self.domains,
+        }
     }
 
-    /// The chosen hosts that lack the topology label, so that nobody knows their domain.
+    /// Reports chosen hosts without the topology label: their domain is unknown.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
-        let lacks = |host: &Host, key: &str| eligibility::domain(host, key).is_none();
-        // A key that no matching host bears is told of once, where it is written: see `lint::topology_keys`.
+        let lacks = |host: &Host, key: &str| topology::domain(host, key).is_none();
+        // `lint::topology_keys` reports a key that no matching host has.
         let is_borne = |key: &str| {
             let mut all = site.inventory.hosts.iter();
             all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
@@ -123,4 +128,18 @@ impl<'a> Demand<'a> {
         };
         unlabelled.map(describe).collect()
     }
+}
+
+/// Returns the clusters to plan in the order in which they are served: by priority, namespace and
+/// name.
+pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
+    let valid = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let mut clusters: Vec<&Cluster> = valid
+        .filter(|cluster| !frozen.contains(&cluster.key))
+        .collect();
+    clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
+    clusters
 }

@@ -1,4 +1,4 @@
-//! Hosts that clusters could take if their network data were not encrypted.
+//! Network data that must be decrypted before clusters can use its hosts.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::request::Cluster;
 use crate::site::Site;
 use crate::text::counted;
 
-/// Says which encrypted values have addresses that a cluster needs: of hosts that one of its node sets may have, and that
-/// its services have to reach. What nobody needs may be encrypted.
+/// Reports encrypted network data that services need: of hosts that a node set may take and whose
+/// addresses its services use. Other network data may stay encrypted.
 pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     let encrypted = site
         .inventory
@@ -52,7 +52,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
             counted(needed.len(), "host")
         ),
     };
-    // sops has signed the file, and not what somebody else renders of it.
+    // sops signs the file, but not what another tool renders from it.
     let of_stream = "decrypt it before it is rendered and given to sipgen";
     let is_of_stream = |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
     let help = if site.settings.sops.decrypt

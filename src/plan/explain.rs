@@ -1,14 +1,16 @@
-//! Why each host is where it is, for people.
+//! Explains assignments: the reasons why hosts are where they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::choose::taken_or_refused;
-use super::demand::Demand;
-use super::eligibility::{self, Availability, Refusal};
+use super::demand::{Demand, by_priority};
+use super::eligibility::{self, Availability, Obstacle, Refusal};
+use super::host_state::{self, Assignment};
 use super::machines::{self, Asked, MachineFacts, in_order};
-use super::{How, Plan, Shortage, states};
+use super::placement::{Assigned, How};
+use super::shortage::Shortage;
+use super::{Plan, topology};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::usage::Usage;
@@ -16,47 +18,47 @@ use crate::inventory::{Host, Standing};
 use crate::request::{ClusterKind, NodeSet};
 use crate::site::Site;
 
-/// Why a cluster has the hosts that it has.
+/// The reasons for the hosts of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExplanation {
     /// The cluster.
     pub cluster: ClusterKey,
-    /// What asks for it.
+    /// The kind of its request.
     pub kind: ClusterKind,
-    /// The name of the Provisioning that does, if it is one; nothing where that is invalid.
+    /// The name of its Provisioning; `None` for other kinds and if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioning: Option<String>,
-    /// Where that stands: the file, and the line where it begins.
+    /// The position of its request: file and line.
     pub place: String,
-    /// Clusters with a higher one choose first.
+    /// The priority; clusters with a higher one choose first.
     pub priority: i64,
-    /// Whether it has errors, so that its files stay as they are.
+    /// True if it is frozen, so that its files stay unchanged.
     pub left_as_it_is: bool,
-    /// Its node sets, in the order in which they are filled.
+    /// Its node sets, by role and name.
     pub node_sets: Vec<NodeSetExplanation>,
-    /// The hosts that it gives back.
+    /// The hosts that it releases.
     pub gives_back: Vec<HostKey>,
 }
 
-/// Why a node set has the hosts that it has.
+/// The reasons for the hosts of a node set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetExplanation {
-    /// What its hosts are for.
+    /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
-    /// Whether it is a machine of the control plane that runs workloads, too.
+    /// True for a control plane machine that also runs workloads.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worker_too: bool,
-    /// How many it wants.
+    /// Number of hosts that it requests.
     pub wanted: usize,
-    /// What is asked of the one machine that it is.
+    /// The requirements on its machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// Its hosts.
     pub hosts: Vec<AssignedHost>,
-    /// Why there are not more.
+    /// The reason why it has too few hosts.
     pub shortage: Option<Shortage>,
 }
 
@@ -66,64 +68,51 @@ pub struct NodeSetExplanation {
 pub struct AssignedHost {
     /// The host.
     pub host: HostKey,
-    /// How the cluster came by it.
+    /// How the host was assigned.
     pub how: How,
-    /// The values of the topology keys on the host.
+    /// Values of the topology keys on the host.
     pub domains: BTreeMap<String, String>,
-    /// Of a machine of a Provisioning, what it has.
+    /// The capacity of the host, for a machine of a Provisioning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineFacts>,
-    /// And why it is this host.
+    /// The reason why the machine has this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Whose a host is, or why it is nobody's.
+/// The owner of a host, or the reasons why it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostExplanation {
     /// The host.
     pub host: HostKey,
-    /// Whether the repo's manifests make it.
+    /// True if a manifest of the repo declares it.
     pub declared: bool,
-    /// Whose it is, and what for.
+    /// Its owner.
     pub assigned: Option<Assignment>,
-    /// What is true of it for every cluster: how it stands, and who claims it.
+    /// Facts that hold for every cluster: the host's state and its claims.
     pub facts: Vec<String>,
-    /// For each node set that does not have it, why not; none where it would do and is not needed.
+    /// The node sets that do not have it.
     pub refused: Vec<RefusedBy>,
-}
-
-/// Whose a host is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Assignment {
-    /// The cluster.
-    pub cluster: ClusterKey,
-    /// What for.
-    #[serde(flatten)]
-    pub part: Part,
-    /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
-    pub how: Option<How>,
 }
 
 /// A node set that does not have a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedBy {
-    /// Of this cluster.
+    /// The cluster.
     pub cluster: ClusterKey,
-    /// For this part of it.
+    /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
-    /// Why not, completing the sentence "the host …".
+    /// The reason, which completes the sentence "the host …"; `None` if the host would do.
     pub why: Option<String>,
-    /// Whether it is a machine that names another host.
+    /// True for a machine that names another host.
     #[serde(skip)]
     pub names_another: bool,
 }
 
-/// Explains a cluster; nothing when the repo does not ask for it.
+/// Explains a cluster; `None` if the repo does not request it.
 pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
     let request = site.clusters.get(key)?;
     let held = || {
@@ -151,7 +140,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
-                let describe = |assigned: &super::Assigned| {
+                let describe = |assigned: &Assigned| {
                     described(
                         &site.inventory.hosts[assigned.host],
                         assigned.how,
@@ -219,7 +208,7 @@ fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> 
         .flat_map(|set| &set.topology_keys)
         .map(String::as_str)
         .collect();
-    let domains = eligibility::domains(host, &keys).into_iter();
+    let domains = topology::domains(host, &keys).into_iter();
     let is_machine = part.node.is_some();
     AssignedHost {
         host: host.key.clone(),
@@ -232,15 +221,15 @@ fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> 
     }
 }
 
-/// Explains a host; nothing when the repo does not have it.
+/// Explains a host; `None` if the repo does not have it.
 pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> {
     let index = site.inventory.index(key)?;
     let host = &site.inventory.hosts[index];
-    let assigned = states::assignments(site, plan).remove(&index);
+    let assigned = host_state::assignments(site, plan).remove(&index);
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
     let availability = Availability::of(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
-    let clusters = super::in_order(site, &plan.frozen);
+    let clusters = by_priority(site, &plan.frozen);
     for cluster in clusters {
         for part in in_order(cluster.node_sets.keys().collect()) {
             let Some(node_set) = cluster.node_sets.get(part) else {
@@ -264,12 +253,14 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 kept.map_or(&[], Vec::as_slice),
                 |_| false,
             );
-            let refusal = taken_or_refused((index, host), &demand, &availability, None);
+            let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
             refused.push(RefusedBy {
                 cluster: cluster.key.clone(),
                 part: part.clone(),
                 why: refusal.as_ref().map(Refusal::to_string),
-                names_another: matches!(refusal, Some(Refusal::NotNamed(_))),
+                names_another: refusal
+                    .as_ref()
+                    .is_some_and(|refusal| refusal.obstacle() == Obstacle::AnotherHost),
             });
         }
     }
@@ -283,7 +274,8 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     })
 }
 
-/// What is true of a host for every cluster: how it stands, and who claims it. Each completes the sentence "the host …".
+/// Returns facts about a host that hold for every cluster: its state and its claims. Each completes
+/// the sentence "the host …".
 pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     let mut facts = Vec::new();
     match host.standing {
@@ -319,13 +311,13 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     );
     facts.extend(
         host.reserved_by
-            .map(|annotation| format!("bears the annotation {annotation}")),
+            .map(|annotation| format!("has the annotation {annotation}")),
     );
     for (claim, _) in &host.claims {
         facts.push(match claim {
-            Claim::Cluster(cluster, part) => format!("bears the labels of {cluster}, {part}"),
+            Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => {
-                format!("bears the labels {labels}")
+                format!("has the labels {labels}")
             }
         });
     }

@@ -1,5 +1,5 @@
-//! The machines of Provisionings in words and for programs: what is asked of each, what its host has, and why it is that
-//! host.
+//! Machines of Provisionings for reports: requirements, the capacity of hosts, and the reasons for
+//! a host.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,35 +8,35 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::How;
 use super::eligibility;
+use super::placement::How;
 use crate::api::hardware::memory;
 use crate::api::names::Part;
 use crate::inventory::machine::Machine;
 use crate::inventory::{Host, natural};
 use crate::request::NodeSet;
 
-/// What a Provisioning asks of one machine.
+/// The requirements of a Provisioning on one machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
-    /// The MAC address that it has.
+    /// The MAC address of its host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
-    /// How many CPUs it has at least; 0 for any number.
+    /// The minimum number of CPUs; 0 for any number.
     pub cpu: u64,
-    /// How much memory it has at least, in MiB; 0 for any amount.
+    /// The minimum memory in MiB; 0 for any amount.
     pub memory_mib: u64,
-    /// Whether it has SR-IOV.
+    /// True if it requires SR-IOV.
     pub sriov: bool,
-    /// Whether it has QuickAssist.
+    /// True if it requires QuickAssist.
     pub qat: bool,
-    /// Which labels it has; empty for any.
+    /// The labelSelector; empty for any labels.
     pub selector: String,
 }
 
 impl Asked {
-    /// What a node set asks for, if it is for a machine.
+    /// Returns the requirements of a node set if it is for a machine.
     pub fn of(node_set: &NodeSet) -> Option<Self> {
         let machine = node_set.machine.as_ref()?;
         Some(Self {
@@ -51,7 +51,7 @@ impl Asked {
 }
 
 impl fmt::Display for Asked {
-    /// `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`
+    /// Formats the requirements as `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = self
             .mac_address
@@ -70,24 +70,24 @@ impl fmt::Display for Asked {
     }
 }
 
-/// What a host has, to a Provisioning.
+/// The capacity of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineFacts {
-    /// Its CPUs; nothing where nobody knows.
+    /// Number of CPUs, if known.
     pub cpu: Option<u64>,
-    /// Its memory in MiB; nothing where nobody knows.
+    /// Memory in MiB, if known.
     pub memory_mib: Option<u64>,
-    /// Whether it has SR-IOV.
+    /// True if it has SR-IOV.
     pub sriov: bool,
-    /// Whether it has QuickAssist.
+    /// True if it has QuickAssist.
     pub qat: bool,
-    /// Where it is reached.
+    /// The address at which an installer reaches it.
     pub address: Option<IpAddr>,
 }
 
 impl MachineFacts {
-    /// What a host has as the machine that a node set asks for; as any machine, without one.
+    /// Returns the capacity of a host as the machine of a node set; without one, as any machine.
     pub(super) fn of(host: &Host, node_set: Option<&NodeSet>) -> Self {
         let Machine {
             cpu,
@@ -110,7 +110,7 @@ impl MachineFacts {
 }
 
 impl fmt::Display for MachineFacts {
-    /// What is known of it, but for its address: `40 CPUs, 188 GiB, SR-IOV`.
+    /// Formats the capacity without the address, as `40 CPUs, 188 GiB, SR-IOV`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = [self.cpu.map(cpus), self.memory_mib.map(memory)];
         let mut parts: Vec<String> = sizes.into_iter().flatten().collect();
@@ -132,7 +132,7 @@ fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
         .filter_map(|(has, name)| has.then_some(name))
 }
 
-/// Why a machine is this host.
+/// Returns the reason why a machine has this host.
 pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
     let asked = node_set.and_then(|set| set.machine.as_ref());
     let came = match how {
@@ -153,7 +153,8 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
     }
 }
 
-/// What a host is to Provisionings, completing the sentence "the host …"; nothing where nobody looked.
+/// Describes a host as a machine, completing the sentence "the host …"; `None` if the site has no
+/// Provisioning.
 pub(super) fn fact(host: &Host) -> Option<String> {
     if host.machine == Machine::default() {
         return None;
@@ -168,14 +169,14 @@ pub(super) fn fact(host: &Host) -> Option<String> {
     ))
 }
 
-/// Parts by role, and machines as people count: `worker-9` before `worker-10`.
+/// Sorts parts with [`by_role_and_name`].
 pub(crate) fn in_order(parts: BTreeSet<&Part>) -> Vec<&Part> {
     let mut parts: Vec<&Part> = parts.into_iter().collect();
     parts.sort_by(|a, b| by_role_and_name(a, b));
     parts
 }
 
-/// The order of two parts by role, and of machines as people count.
+/// Compares parts by role and then by name in natural order: `worker-9` before `worker-10`.
 pub(crate) fn by_role_and_name(a: &Part, b: &Part) -> Ordering {
     a.role.cmp(&b.role).then_with(|| match (&a.node, &b.node) {
         (Some(a), Some(b)) => natural(a.as_str(), b.as_str()),

@@ -1,86 +1,88 @@
-//! A complete assignment of hosts to demands: a flow that is augmented demand by demand.
+//! Assigns hosts to demands by a flow that is augmented demand by demand.
 //!
-//! Every demand sends its missing hosts as units of flow through one of its topology domains (one unit a domain,
-//! where the domain is limited) into a class of hosts that are alike, which takes as many units as it has hosts.
-//! A group of demands is accepted when all of its units find a way, if need be by sending units of others
-//! another way; units once accepted never get lost. When a unit finds no way, the nodes that the search has
+//! A demand sends its missing hosts as units of flow through its topology domains into classes. A
+//! limited domain lets one unit of a demand pass. A class of equal hosts takes as many units as it
+//! has hosts.
+//!
+//! A group of demands is accepted if all of its units find a path, if need be by rerouting units of
+//! others. Accepted units are never lost. If a unit finds no path, the nodes that the search
 //! reached prove why: see [`Cut`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// What is to be matched. Classes, domains and demands are known by their indices.
+/// A matching problem. Classes, domains and demands are indices.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Problem {
-    /// How many hosts each class has.
+    /// Number of hosts of each class.
     pub(super) capacities: Vec<usize>,
-    /// Which group alone may take the hosts of a class, where it is not everybody's.
+    /// The only group that may take the hosts of a class, if there is one.
     pub(super) reserved: Vec<Option<usize>>,
-    /// The values of topology keys that the hosts of each class have, by number.
+    /// Numbers of the topology values of each class.
     pub(super) values: Vec<Vec<usize>>,
-    /// What demands choose from. Demands with the same needs share one pool.
+    /// Candidates of demands. Demands with equal requirements share a pool.
     pub(super) pools: Vec<Pool>,
-    /// Who wants hosts.
+    /// Demands for hosts.
     pub(super) demands: Vec<Demand>,
 }
 
-/// The hosts that meet certain needs.
+/// The hosts that meet certain requirements.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
-    /// Whether smaller hosts are better; it is then of demands of one host.
+    /// True if smaller hosts are preferred. Then every demand wants one host.
     pub(super) by_size: bool,
     pub(super) domains: Vec<Domain>,
-    /// The domains with their classes, in the order in which they are to be used up: each tier before the next.
+    /// Domains with their classes in order of preference: each tier is used up before the next.
     pub(super) tiers: Vec<Vec<Choice>>,
 }
 
 /// A topology domain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Domain {
-    /// Whether a demand may have one host of it only.
+    /// True if a demand may have only one host in it.
     pub(super) limited: bool,
-    /// The classes whose hosts are in it.
+    /// Classes in the domain.
     pub(super) classes: Vec<usize>,
 }
 
-/// Classes of one domain that are equally good.
+/// Equally good classes of one domain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Choice {
     pub(super) domain: usize,
     pub(super) classes: Vec<usize>,
 }
 
-/// Wanted hosts.
+/// A demand for hosts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Demand {
-    /// The group that is accepted as a whole: a cluster.
+    /// The group that is accepted as a whole, a cluster.
     pub(super) group: usize,
     pub(super) pool: usize,
     pub(super) missing: usize,
-    /// How many hosts it has already in domains of its pool.
+    /// Number of hosts that it has in each domain of its pool.
     pub(super) load: BTreeMap<usize, usize>,
-    /// How many hosts it has already with values of topology keys, where it may not have another one.
+    /// Number of hosts that it has with each topology value that excludes another.
     pub(super) taken: BTreeMap<usize, usize>,
 }
 
-/// The domain and the values of a host that is replaced: another host may have them then.
+/// The domain and the values that a replaced host gives up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
-    /// Its domain in the demand's pool.
+    /// The domain in the demand's pool.
     pub(super) domain: Option<usize>,
-    /// Its values of topology keys.
+    /// Topology values by number.
     pub(super) values: Vec<usize>,
 }
 
-/// Why a demand cannot be satisfied, as a proof that can be checked by counting.
+/// The proof that a demand cannot be satisfied, which can be checked by counting.
 ///
-/// Every host that may serve one of `demands` is in one of `classes`, or in a domain that `domains` names for that
-/// demand; of such a domain a demand takes one host at most. So together they can have no more hosts than the
-/// classes have, and one for each of `domains`; and that is less than they want.
+/// Every host for one of `demands` is in one of `classes`, or in a domain that `domains` names for
+/// that demand. A demand takes one host at most of such a domain. So together they have no more
+/// hosts than the classes, and one for each of `domains`. They want more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) demands: BTreeSet<usize>,
     pub(super) classes: BTreeSet<usize>,
-    /// Demands with domains.
+    /// Pairs of demand and domain.
     pub(super) domains: BTreeSet<(usize, usize)>,
 }
 
@@ -91,26 +93,26 @@ pub(super) struct Pick {
     pub(super) class: usize,
 }
 
-/// The flow.
+/// The flow so far.
 pub(super) struct Matching<'a> {
     problem: &'a Problem,
-    /// How many hosts of each class are not picked.
+    /// Number of unpicked hosts of each class.
     free: Vec<usize>,
-    /// The demands that picked hosts of each class; as often as they did.
+    /// Demands of the picked hosts of each class, once per host.
     users: Vec<Vec<usize>>,
-    /// The picks of each demand.
+    /// Picks of each demand.
     pub(super) picks: Vec<Vec<Pick>>,
-    /// How many hosts each demand is to pick.
+    /// Number of picks that each demand wants.
     wanted: Vec<usize>,
-    /// How many hosts each demand has in domains of its pool: picks, and those that it had before.
+    /// Number of hosts of each demand in each domain, retained hosts included.
     load: Vec<BTreeMap<usize, usize>>,
-    /// How many hosts each demand keeps with values of topology keys.
+    /// Number of retained hosts of each demand with each topology value.
     taken: Vec<BTreeMap<usize, usize>>,
-    /// For each pool and tier, the choices that may have a free host.
+    /// Choices that may have a free host, by pool and tier.
     live: Vec<Vec<Vec<usize>>>,
 }
 
-/// How many exhausted choices at the beginning of a tier are put up with.
+/// Number of exhausted choices at the start of a tier that are tolerated.
 const EXHAUSTED_AT_FIRST: usize = 8;
 
 fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
@@ -124,7 +126,7 @@ fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
 }
 
 impl<'a> Matching<'a> {
-    /// A flow without a unit.
+    /// Starts with an empty flow.
     pub(super) fn new(problem: &'a Problem) -> Self {
         Self {
             problem,
@@ -150,11 +152,11 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Satisfies all of some demands or none; all those accepted before stay satisfied.
+    /// Satisfies all of these demands or none. Accepted demands stay satisfied.
     ///
     /// # Errors
     ///
-    /// The demands that found no hosts, each with how many it found and why there are no more.
+    /// Returns the unsatisfied demands, each with the number of hosts found and the proof.
     pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<(usize, usize, Cut)>> {
         let mut failed = Vec::new();
         for &demand in demands {
@@ -171,7 +173,7 @@ impl<'a> Matching<'a> {
         Err(failed)
     }
 
-    /// Gives a demand that was accepted one host more, in the place of one that it has; if there is one.
+    /// Replaces one host of an accepted demand by a spare one. Returns whether there is one.
     pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &Left) -> bool {
         in_place_of
             .domain
@@ -197,7 +199,7 @@ impl<'a> Matching<'a> {
         found
     }
 
-    /// Picks until a demand has what it wants.
+    /// Picks until the demand has what it wants.
     fn fill(&mut self, demand: usize) -> Result<(), Cut> {
         self.take_free(demand);
         while self.picks[demand].len() < self.wanted[demand] {
@@ -206,8 +208,8 @@ impl<'a> Matching<'a> {
         Ok(())
     }
 
-    /// Moves demands of one host to a better one that has become free, until there is none: whoever made room for another
-    /// may have gone to a worse one than need be. Only where the size of hosts matters.
+    /// Moves demands of one host to better hosts that have become free, until none is left. Making
+    /// room for another may have left a demand with a worse host than necessary.
     pub(super) fn settle(&mut self) {
         let is_by_size =
             |demand: &usize| self.problem.pools[self.problem.demands[*demand].pool].by_size;
@@ -221,7 +223,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Moves a demand's only pick to a free host of an earlier tier, if there is one.
+    /// Moves the only pick of a demand to a free host of an earlier tier. Returns whether there is
+    /// one.
     fn improve(&mut self, demand: usize) -> bool {
         let [pick] = self.picks[demand][..] else {
             return false;
@@ -259,38 +262,38 @@ impl<'a> Matching<'a> {
         self.picks[demand].len() < self.wanted[demand]
     }
 
-    /// Makes a demand want one host more.
+    /// Raises the number of wanted picks by one.
     pub(super) fn want_more(&mut self, demand: usize) {
         self.wanted[demand] += 1;
     }
 
-    /// Makes a demand want one host fewer.
+    /// Lowers the number of wanted picks by one.
     pub(super) fn want_less(&mut self, demand: usize) {
         self.wanted[demand] -= 1;
     }
 
-    /// Returns whether a class has a host that is not picked.
+    /// Returns whether a class has an unpicked host.
     pub(super) fn is_free(&self, class: usize) -> bool {
         self.free[class] > 0
     }
 
-    /// How many hosts of a class are not picked.
+    /// Returns the number of unpicked hosts of a class.
     pub(super) fn free(&self, class: usize) -> usize {
         self.free[class]
     }
 
-    /// The demands that picked hosts of a class; as often as they did.
+    /// Returns the demands of the picked hosts of a class, once per host.
     pub(super) fn users(&self, class: usize) -> &[usize] {
         &self.users[class]
     }
 
-    /// Gives a demand a free host.
+    /// Picks a free host for a demand.
     pub(super) fn pick(&mut self, demand: usize, pick: Pick) {
         self.free[pick.class] -= 1;
         self.put(demand, pick);
     }
 
-    /// Takes a pick of a demand back.
+    /// Undoes a pick.
     pub(super) fn unpick(&mut self, demand: usize, pick: Pick) {
         self.lift(demand, pick);
         self.free[pick.class] += 1;
@@ -310,20 +313,21 @@ impl<'a> Matching<'a> {
             .is_none_or(|reserved| reserved == self.problem.demands[demand].group)
     }
 
-    /// Whether a demand has no host yet in a domain where it may have one only.
+    /// Returns whether a demand may have another host in a domain.
     fn is_open(&self, demand: usize, domain: usize) -> bool {
         let pool = &self.problem.demands[demand].pool;
         !self.problem.pools[*pool].domains[domain].limited
             || !self.load[demand].contains_key(&domain)
     }
 
-    /// Takes free hosts, the best ones first: tier by tier, and within one, where the demand has fewest so far.
+    /// Picks free hosts tier by tier. Within a tier, the domain comes first in which the demand has
+    /// fewest hosts.
     pub(super) fn take_free(&mut self, demand: usize) {
         let problem = self.problem;
         let pool = &problem.demands[demand].pool;
         for (tier, choices) in problem.pools[*pool].tiers.iter().enumerate() {
             self.forget_exhausted(*pool, tier);
-            // Rounds: every domain gets its next host only after all others have as many.
+            // Each round gives every domain one more host.
             let mut level = 0;
             loop {
                 let mut more = None;
@@ -365,7 +369,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Drops the choices without a free host once they are many, so that each is passed over a few times only.
+    /// Drops exhausted choices once there are many, so that each is passed over a few times only.
     fn forget_exhausted(&mut self, pool: usize, tier: usize) {
         let Self {
             problem,
@@ -376,7 +380,8 @@ impl<'a> Matching<'a> {
         let choices = &problem.pools[pool].tiers[tier];
         let is_exhausted = |at: &usize| choices[*at].classes.iter().all(|class| free[*class] == 0);
         let live = &mut live[pool][tier];
-        // The best ones go first: when they are gone, many of those behind them are, too.
+        // The best choices are exhausted first. Then many of those behind them are exhausted as
+        // well.
         if live.iter().take(EXHAUSTED_AT_FIRST).all(is_exhausted) {
             live.retain(|at| !is_exhausted(at));
         }
@@ -388,7 +393,7 @@ impl<'a> Matching<'a> {
         *self.load[demand].entry(pick.domain).or_default() += 1;
     }
 
-    /// Takes one pick back, without giving the host free.
+    /// Undoes a pick without freeing the host.
     fn lift(&mut self, demand: usize, pick: Pick) {
         let users = &mut self.users[pick.class];
         if let Some(at) = users.iter().position(|user| *user == demand) {
@@ -400,7 +405,7 @@ impl<'a> Matching<'a> {
         take_one(&mut self.load[demand], pick.domain);
     }
 
-    /// Takes all picks of a demand back.
+    /// Undoes all picks of a demand.
     pub(super) fn release(&mut self, demand: usize) {
         for pick in std::mem::take(&mut self.picks[demand]) {
             self.free[pick.class] += 1;
@@ -410,7 +415,7 @@ impl<'a> Matching<'a> {
         self.live = all_choices(self.problem);
     }
 
-    /// Finds one more host for a demand, the shortest way.
+    /// Finds one more host for a demand by a shortest augmenting path.
     fn augment(&mut self, demand: usize) -> Result<(), Cut> {
         let mut search = Search::new(self, demand);
         let Some(class) = search.run() else {
@@ -425,13 +430,13 @@ impl<'a> Matching<'a> {
         for step in &steps {
             self.put(step.demand, step.pick);
         }
-        // Along the way, every class gets one unit for the one that it loses; only the last one gets one more.
+        // Every class on the path gains one unit and loses one, except the last.
         self.free[class] -= 1;
         Ok(())
     }
 }
 
-/// Takes one off a count, and the count away where none is left.
+/// Decrements a count and removes it at zero.
 fn take_one(counts: &mut BTreeMap<usize, usize>, key: usize) {
     if let Some(count) = counts.get_mut(&key) {
         *count -= 1;
@@ -441,28 +446,29 @@ fn take_one(counts: &mut BTreeMap<usize, usize>, key: usize) {
     }
 }
 
-/// A demand takes a host of a class, and may leave one of another class for it.
+/// A step of an augmenting path: a demand takes a host of a class, and may leave one of another
+/// class.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     demand: usize,
     pick: Pick,
     instead_of: Option<Pick>,
-    /// The class over which the search came to the demand; the demand leaves it.
+    /// The class that the demand leaves, over which the search came to it.
     from: Option<usize>,
 }
 
-/// A search for a way from one demand to a free host, over hosts that others could leave.
+/// A breadth-first search for an augmenting path.
 struct Search<'a, 'm> {
     matching: &'m Matching<'a>,
     start: usize,
-    /// How each class was reached.
+    /// The step that reached each class.
     reached: HashMap<usize, Step>,
     queue: VecDeque<usize>,
-    /// The demands all of whose open domains were tried, and those domains.
+    /// Demands all of whose open domains were tried.
     expanded: BTreeSet<usize>,
     /// Limited domains of demands that were tried although the demand has a host there.
     slots: BTreeSet<(usize, usize)>,
-    /// The domains of each pool that still have classes to be reached.
+    /// Domains of each pool with unreached classes.
     untried: HashMap<usize, Vec<usize>>,
 }
 
@@ -479,7 +485,7 @@ impl<'a, 'm> Search<'a, 'm> {
         }
     }
 
-    /// The class with a free host that was reached first.
+    /// Returns the first class reached that has a free host.
     fn run(&mut self) -> Option<usize> {
         if let Some(class) = self.expand(self.start, None) {
             return Some(class);
@@ -491,7 +497,7 @@ impl<'a, 'm> Search<'a, 'm> {
                     if pick.class != class {
                         continue;
                     }
-                    // The user may take another host of the same domain, or of any open one.
+                    // The user may take another host of the same domain, or of any open domain.
                     let found = self
                         .try_slot(user, pick, class)
                         .or_else(|| self.expand(user, Some((class, pick))));
@@ -543,7 +549,7 @@ impl<'a, 'm> Search<'a, 'm> {
                 }
                 complete &= self.reached.contains_key(class);
             }
-            // A class that is reserved for another group may yet be reached by that one.
+            // A class that is reserved for another group may still be reached by that group.
             if !complete {
                 kept.push(domain);
             }
@@ -576,7 +582,7 @@ impl<'a, 'm> Search<'a, 'm> {
         (self.matching.free[class] > 0).then_some(class)
     }
 
-    /// The steps from a class back to the start.
+    /// Returns the steps from a class back to the start.
     fn steps_to(&self, class: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut next = Some(class);
@@ -617,7 +623,7 @@ mod tests {
             .any(|value| taken.contains_key(value))
     }
 
-    /// Whether demands can all be satisfied together, by trying every way.
+    /// Tells whether all demands can be satisfied together, by brute force.
     fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
         fn place(
             problem: &Problem,
@@ -672,7 +678,7 @@ mod tests {
         )
     }
 
-    /// Checks a cut by counting, without trust in the search.
+    /// Checks a cut by counting, independently of the search.
     fn proves(problem: &Problem, cut: &Cut) -> bool {
         let mut most = cut.domains.len()
             + cut
@@ -708,7 +714,8 @@ mod tests {
         most < wanted
     }
 
-    /// A small problem: classes in domains, pools over some of the classes, groups of one or two demands.
+    /// Generates small problems: classes in domains, pools of some classes, groups of one or two
+    /// demands.
     fn problems() -> impl Strategy<Value = Problem> {
         let values = prop::collection::vec(0..4_usize, 0..3);
         let class = (

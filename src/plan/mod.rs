@@ -1,43 +1,49 @@
-//! The plan: which host each cluster gets, which it keeps, and which it gives back.
+//! Assigns hosts to clusters.
 //!
-//! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
-//! * `renaming`: machines that keep their hosts under other names.
-//! * `standing`: hosts that one object must not be made of after another one, or an agent erases their spec.
-//! * `eligibility`: one rule after the other, why a host may not be taken.
-//! * `encrypted`: hosts whose network data would have to be decrypted.
-//! * `demand`: what a node set still wants after the hosts that it keeps.
-//! * `choose`: chooses hosts for all demands at once, so that a placement is found whenever there is one.
-//!   `kinds` and `classes` make its problem small, `matching` solves it, and `crossing` where hosts are to be apart
-//!   by labels that cross each other.
-//! * `shortage`: the proof that a node set cannot be filled.
-//! * `giving_back`: what becomes of the hosts that clusters give back.
-//! * `explain`: why each host is where it is, for people.
-//! * `machines`: what is asked of machines and what hosts have, for people.
-//! * `states`: how every host stands when the plan is carried out, in a word.
+//! Planning goes through these steps:
+//!
+//! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
+//!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
+//!    Machines that were renamed retain theirs (`renaming`). `violations` names what is wrong with
+//!    retained hosts.
+//! 2. `eligibility` lists the rules by which a host may be taken.
+//! 3. `demand` says which hosts each node set lacks.
+//! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
+//!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
+//!    other. Both return a `search_result`.
+//! 5. `shortage` turns the proof for an unserved demand into a finding.
+//! 6. `release` decides what is written for released hosts.
+//!
+//! For reports, `explain` gives the reasons, `host_state` a state for each host, and `machines`
+//! what Provisionings ask for. `encrypted` reports network data that must be decrypted. `placement`
+//! and `topology` hold shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
+mod assignments;
 mod choose;
-mod classes;
+mod claims;
 mod crossing;
 mod demand;
 pub(crate) mod eligibility;
 mod encrypted;
+pub(crate) mod equivalence;
 pub mod explain;
-mod giving_back;
-mod holdings;
-pub(crate) mod kinds;
+mod flow_network;
+pub mod host_state;
 pub mod machines;
 mod matching;
+mod ownership_change;
+mod placement;
+mod release;
 mod renaming;
+mod search_result;
 mod shortage;
-mod standing;
-pub mod states;
+pub(crate) mod topology;
+mod vanished_hosts;
+mod violations;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
@@ -45,62 +51,41 @@ use crate::output::state::Release;
 use crate::request::Cluster;
 use crate::site::Site;
 
+use assignments::{Assignments, current_assignments};
 use choose::{Chosen, choose};
-use demand::Demand;
+use demand::{Demand, by_priority};
 use eligibility::Availability;
-use holdings::{Flaw, Holdings};
+use violations::{Violation, in_use_as};
 
+pub use placement::{Assigned, How, Placement};
 pub use shortage::{Reason, Refused, Rival, Shortage, Topology};
 
-/// What is to become of every cluster's hosts.
+/// The planned hosts of every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The hosts of every cluster that is planned.
+    /// Hosts of every planned cluster.
     pub clusters: BTreeMap<ClusterKey, Placement>,
-    /// The node sets that cannot be filled.
+    /// Node sets that cannot be filled.
     pub shortages: BTreeMap<(ClusterKey, Part), Shortage>,
-    /// The clusters whose files stay as they are.
+    /// Clusters whose files stay unchanged.
     pub frozen: BTreeSet<ClusterKey>,
-    /// The observed hosts that are being given back, those of earlier runs included.
+    /// Observed hosts that are being released, including those of earlier runs.
     pub released: BTreeMap<HostKey, Release>,
-    /// The declared hosts whose manifests' assignment labels must be patched away.
+    /// Declared hosts without a cluster whose manifests have assignment labels, which a patch
+    /// removes.
     pub unlabelled: BTreeSet<HostKey>,
-    /// The hosts that this plan takes from clusters, deleted clusters included.
+    /// Hosts that this plan releases, including those of deleted clusters.
     pub given_back: BTreeMap<ClusterKey, Vec<HostKey>>,
 }
 
-/// The hosts of one cluster: indices into the inventory's hosts, in their order.
-pub type Placement = BTreeMap<Part, Vec<Assigned>>;
-
-/// A host of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Assigned {
-    /// Index into the inventory's hosts.
-    pub host: usize,
-    /// How the cluster came by it.
-    pub how: How,
-}
-
-/// How a cluster came by a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum How {
-    /// The last run's output has it there.
-    Stays,
-    /// Labels in the inventory say so, and the output does not yet.
-    Adopted,
-    /// This plan chose it.
-    Added,
-}
-
-/// Plans every cluster of the site that is valid and not `frozen`.
+/// Plans every valid cluster of the site that is not `frozen`.
 ///
-/// A frozen cluster keeps the hosts that the last run's output gives it. Of those, `left_out` are the ones that nobody
-/// asked for in this run: nobody else gets the hosts that they name by MAC addresses. With `rebalance`, hosts that stay but
-/// would not be chosen again are moved where that is possible.
+/// A frozen cluster keeps the hosts that the previous output assigns to it. `left_out` are frozen
+/// clusters that this run excludes on purpose: hosts that they name by MAC address stay reserved.
+/// With `rebalance`, retained hosts with a violation are replaced if possible.
 ///
-/// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
-/// to report, and a new one, with that cluster frozen, good for writing.
+/// A cluster that cannot be planned has an error among the findings. Then the plan serves for
+/// reports only. For writing, plan again with that cluster frozen.
 pub fn plan(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
@@ -109,7 +94,7 @@ pub fn plan(
 ) -> (Plan, Vec<Finding>) {
     let (plan, findings, renamed) = with_names(site, frozen, left_out, rebalance, true);
     if renamed && !plan.shortages.is_empty() {
-        // Another machine may need the host that one has kept under another name.
+        // Another machine may need a host that a renamed machine retains.
         let (other, findings, _) = with_names(site, frozen, left_out, rebalance, false);
         if other.shortages.len() < plan.shortages.len() {
             return (other, findings);
@@ -118,7 +103,8 @@ pub fn plan(
     (plan, findings)
 }
 
-/// A plan in which machines keep their hosts under other names with `inherit`, and whether there is such a machine.
+/// Plans once. With `inherit`, renamed machines retain their hosts; the flag returned tells whether
+/// one does.
 fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
@@ -126,21 +112,21 @@ fn with_names(
     rebalance: bool,
     inherit: bool,
 ) -> (Plan, Vec<Finding>, bool) {
-    let clusters = in_order(site, frozen);
-    let (mut holdings, mut findings) = holdings::read(site, frozen);
+    let clusters = by_priority(site, frozen);
+    let (mut assignments, mut findings) = current_assignments(site, frozen);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
     for cluster in &clusters {
-        let (placement, found) = holdings.keep(cluster, site, inherit);
+        let (placement, found) = assignments.retain(cluster, site, inherit);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
-    findings.extend(holdings.contested(site));
+    findings.extend(assignments.contested(site));
 
-    let mut released = giving_back::still_released(site);
-    released.extend(giving_back::newly_released(site, &holdings));
-    let availability = Availability::of_all(site, &holdings.kept_by(), &released, left_out);
-    let demands = demands(site, &clusters, &placements, &holdings, rebalance);
+    let mut released = release::still_released(site);
+    released.extend(release::newly_released(site, &assignments));
+    let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
+    let demands = demands(site, &clusters, &placements, &assignments, rebalance);
     let mut shortages = BTreeMap::new();
     for (demand, chosen) in demands.iter().zip(choose(site, &availability, &demands)) {
         let key = &demand.cluster.key;
@@ -152,7 +138,7 @@ fn with_names(
                     .or_default()
                     .entry(demand.part.clone())
                     .or_default();
-                replace(placement, &chosen, key, &mut holdings);
+                replace(placement, &chosen, key, &mut assignments);
             }
             Err(shortage) => {
                 findings.extend(
@@ -172,19 +158,19 @@ fn with_names(
         site,
         &of_any_host.collect::<Vec<_>>(),
     ));
-    findings.extend(holdings.flawed(site, rebalance));
+    findings.extend(assignments.violation_findings(site, rebalance));
 
-    let assigned = assigned(&placements, &holdings);
-    released.extend(giving_back::newly_released(site, &holdings));
+    let assigned = assigned(&placements, &assignments);
+    released.extend(release::newly_released(site, &assignments));
     released.retain(|host, _| {
         site.inventory
             .index(host)
             .is_some_and(|index| !assigned.contains_key(&index))
     });
-    findings.extend(giving_back::stuck(site, &released));
-    findings.extend(giving_back::surplus(site, &holdings));
-    let unlabelled = giving_back::unlabelled(site, &holdings, &assigned);
-    let given_back = giving_back::by_cluster(site, &holdings, &assigned);
+    findings.extend(release::stuck(site, &released));
+    findings.extend(release::surplus(site, &assignments));
+    let unlabelled = release::unlabelled(site, &assignments, &assigned);
+    let given_back = release::by_cluster(site, &assignments, &assigned);
     placements
         .values_mut()
         .for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
@@ -196,37 +182,26 @@ fn with_names(
         unlabelled,
         given_back,
     };
-    (plan, findings, holdings.renamed)
+    (plan, findings, assignments.renamed)
 }
 
-/// The clusters to plan, in the order in which they are served: by priority, namespace and name.
-fn in_order<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
-    let valid = site
-        .clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref());
-    let mut clusters: Vec<&Cluster> = valid
-        .filter(|cluster| !frozen.contains(&cluster.key))
-        .collect();
-    clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
-    clusters
-}
-
-/// What every node set wants. A host that is being deleted gives way to a spare one; so does one that has failed, or
-/// with `rebalance` is not what its node set wants, but not while a Machine consumes it.
+/// Derives the demand of every node set.
+///
+/// A spare host replaces a host that is being deleted, even one in use. A failed host is replaced
+/// unless it is in use. With `rebalance`, so is a host with any other violation.
 fn demands<'a>(
     site: &'a Site,
     clusters: &[&'a Cluster],
     placements: &BTreeMap<ClusterKey, Placement>,
-    holdings: &Holdings<'_>,
+    assignments: &Assignments<'_>,
     rebalance: bool,
 ) -> Vec<Demand<'a>> {
     let gives_way = |part: &Part, host: usize| {
-        let in_use = eligibility::in_use_as(&site.inventory.hosts[host], part).is_some();
-        match holdings.flaws.get(&host) {
-            Some(Flaw::Deleting) => true,
-            Some(Flaw::Failed) => !in_use,
-            Some(Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain) => {
+        let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
+        match assignments.violations.get(&host) {
+            Some(Violation::Deleting) => true,
+            Some(Violation::Failed) => !in_use,
+            Some(Violation::NotSelected | Violation::Insufficient | Violation::SharesDomain) => {
                 rebalance && !in_use
             }
             None => false,
@@ -251,17 +226,17 @@ fn demands<'a>(
     node_sets.map(demand).collect()
 }
 
-/// Puts the chosen hosts into a placement, and takes those out in whose place they come.
+/// Adds chosen hosts to a placement and removes the hosts that they replace.
 fn replace<'a>(
     placement: &mut Vec<Assigned>,
     chosen: &Chosen,
     cluster: &'a ClusterKey,
-    holdings: &mut Holdings<'a>,
+    assignments: &mut Assignments<'a>,
 ) {
     for host in &chosen.replaced {
         if let Some(at) = placement.iter().position(|assigned| assigned.host == *host) {
             let assigned = placement.remove(at);
-            holdings.give_back(cluster, assigned.host, assigned.how);
+            assignments.release(cluster, assigned.host, assigned.how);
         }
     }
     placement.extend(chosen.added.iter().map(|host| Assigned {
@@ -271,10 +246,10 @@ fn replace<'a>(
     placement.sort();
 }
 
-/// Whose each assigned host is, those of frozen clusters included.
+/// Returns the owner of every assigned host, including hosts of frozen clusters.
 fn assigned<'a>(
     placements: &'a BTreeMap<ClusterKey, Placement>,
-    holdings: &Holdings<'a>,
+    assignments: &Assignments<'a>,
 ) -> BTreeMap<usize, &'a ClusterKey> {
     let planned = placements.iter().flat_map(|(cluster, placement)| {
         placement
@@ -282,5 +257,5 @@ fn assigned<'a>(
             .flatten()
             .map(move |assigned| (assigned.host, cluster))
     });
-    holdings.kept_by().into_iter().chain(planned).collect()
+    assignments.owners().into_iter().chain(planned).collect()
 }

@@ -1,25 +1,27 @@
-//! Machines that have got another name in their Provisioning: they keep the hosts that they had.
+//! Machines that were renamed in their Provisioning and retain their hosts.
 //!
-//! A Provisioning does not say that a machine was renamed: one name is gone, and another one has come. So the host of a
-//! name that is gone goes to a new name that asks for no more than the host has, before anything is given back. By such
-//! a guess nobody loses a machine that runs.
+//! A Provisioning does not record a rename: one name disappears, and another one appears. Therefore
+//! a new name inherits the host of a name that disappeared if it meets the requirements. That
+//! happens before any host is released, so a wrong guess never stops a running machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::holdings::{Holding, own_flaw};
 use super::machines::by_role_and_name;
+use super::placement::CurrentAssignment;
+use super::violations::own_violation;
 use crate::api::names::Part;
 use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// More machines than anybody renames at once; to pair them takes time and memory that grow with the square of it.
+/// Largest number of names that disappear at once. Pairing takes time and memory quadratic in it.
 const MOST: usize = 2_000;
 
-/// Gives the hosts of names that are gone to machines that have none and name none: to as many as can be, in the order of
-/// names, and first to those of the same role. Whether there is such a machine.
+/// Assigns hosts of names that disappeared to machines without a host that name none. Pairs as many
+/// as possible, in the order of names, and the same role first. Returns whether there is such a
+/// machine.
 pub(super) fn inherit<'a>(
-    holdings: &mut BTreeMap<&'a Part, Vec<Holding<'a>>>,
+    assignments: &mut BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>>,
     cluster: &'a Cluster,
     site: &Site,
 ) -> bool {
@@ -31,22 +33,23 @@ pub(super) fn inherit<'a>(
                 .machine
                 .as_ref()
                 .is_some_and(|machine| machine.named.is_none());
-            is_any_host && !holdings.contains_key(part)
+            is_any_host && !assignments.contains_key(part)
         })
         .collect();
-    // Labels may name the cluster and no machine of it; what is in use by a Machine was a SIPCluster's, and stays out of this.
-    let is_gone = |part: &Part, holding: &Holding<'_>| {
+    // Labels may name the cluster but no machine. A host that a Machine consumes came from a
+    // SIPCluster and is not inherited.
+    let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
         let is_nobodys = part.node.is_some()
             || !matches!(
-                site.inventory.hosts[holding.host].usage,
+                site.inventory.hosts[assignment.host].usage,
                 Some(Usage::Consumer(_))
             );
         is_nobodys && !cluster.node_sets.contains_key(part)
     };
-    let mut gone: Vec<(&Part, Holding<'_>)> = holdings
+    let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = assignments
         .iter()
-        .flat_map(|(part, of_part)| of_part.iter().map(|holding| (*part, *holding)))
-        .filter(|(part, holding)| is_gone(part, holding))
+        .flat_map(|(part, of_part)| of_part.iter().map(|assignment| (*part, *assignment)))
+        .filter(|(part, assignment)| is_gone(part, assignment))
         .collect();
     if heirs.is_empty() || gone.is_empty() || gone.len() > MOST {
         return false;
@@ -54,10 +57,10 @@ pub(super) fn inherit<'a>(
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
     let fits = |heir: usize, gone_one: usize| {
-        own_flaw(
-            &site.inventory.hosts[gone[gone_one].1.host],
-            Some(heirs[heir].1),
-        )
+        {
+            let host = gone[gone_one].1.host;
+            own_violation(host, &site.inventory.hosts[host], Some(heirs[heir].1))
+        }
         .is_none()
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
@@ -75,29 +78,32 @@ pub(super) fn inherit<'a>(
         .filter_map(|(gone_one, heir)| Some((gone_one, (*heir)?)))
         .collect();
     for (gone_one, heir) in &inherited {
-        let (part, holding) = gone[*gone_one];
-        if let Some(of_part) = holdings.get_mut(part) {
-            of_part.retain(|other| other.host != holding.host);
+        let (part, assignment) = gone[*gone_one];
+        if let Some(of_part) = assignments.get_mut(part) {
+            of_part.retain(|other| other.host != assignment.host);
         }
-        holdings.entry(heirs[*heir].0).or_default().push(holding);
+        assignments
+            .entry(heirs[*heir].0)
+            .or_default()
+            .push(assignment);
     }
     !inherited.is_empty()
 }
 
-/// Who gets what: as many pairs as there can be.
+/// A maximum bipartite matching of heirs and things.
 struct Pairs<F, P> {
-    /// Whether an heir can have something.
+    /// Tells whether an heir can have a thing.
     fits: F,
-    /// What an heir would rather have.
+    /// Tells whether an heir prefers a thing.
     is_preferred: P,
-    /// Who has each thing.
+    /// The heir of each thing.
     heirs: Vec<Option<usize>>,
 }
 
 impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
-    /// Serves so many heirs, one after the other.
+    /// Serves heirs `0..heirs` in order.
     fn find_all(&mut self, heirs: usize) {
-        // What a search has tried in vain leads nowhere until another one succeeds.
+        // A thing that was tried in vain leads nowhere until a search succeeds.
         let mut tried = BTreeSet::new();
         for heir in 0..heirs {
             if self.find(heir, &mut tried) {
@@ -106,7 +112,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
         }
     }
 
-    /// Finds something for an heir, if need be by finding something else for who has it.
+    /// Finds a thing for an heir, if need be by an augmenting path.
     fn find(&mut self, heir: usize, tried: &mut BTreeSet<usize>) -> bool {
         let (preferred, others): (Vec<usize>, Vec<usize>) =
             (0..self.heirs.len()).partition(|thing| (self.is_preferred)(heir, *thing));
@@ -133,7 +139,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
 mod tests {
     use super::*;
 
-    /// Who gets each of three things, by what fits.
+    /// Returns the heir of each of three things.
     fn paired(heirs: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
         let mut pairs = Pairs {
             fits,

@@ -1,4 +1,4 @@
-//! Why a node set cannot be filled: a proof that a person can check by counting.
+//! Shortages: node sets that cannot be filled, with a proof that a person can check by counting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,10 +6,11 @@ use std::fmt;
 use kube::core::Expression;
 use serde::Serialize;
 
-use super::crossing::Conflict;
 use super::demand::Demand;
-use super::eligibility::{self, Refusal};
+use super::eligibility::{Obstacle, Refusal};
 use super::machines::by_role_and_name;
+use super::search_result::Conflict;
+use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, Step};
 use crate::inventory::mismatch::{Mismatch, mismatch};
@@ -18,79 +19,81 @@ use crate::inventory::{Host, natural};
 use crate::site::Site;
 use crate::text::counted;
 
-/// How many rules, hosts of each, rivals and domains a message names.
+/// Numbers of rules, hosts of each rule, rivals and domains that a message names.
 const RULES_SHOWN: usize = 8;
 const HOSTS_SHOWN: usize = 3;
 const RIVALS_SHOWN: usize = 4;
 const DOMAINS_SHOWN: usize = 8;
-/// How many machines a message names.
+/// Number of machines that a message names.
 const MACHINES_SHOWN: usize = 4;
 
 /// A node set that cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shortage {
-    /// How many hosts the node set wants in all.
+    /// Number of hosts that the node set requests.
     pub wanted: usize,
-    /// How many it has, which stay.
+    /// Number of hosts that it retains.
     pub kept: usize,
-    /// How many more could be found for it.
+    /// Number of further hosts that it could have.
     pub found: usize,
-    /// How many hosts its labelSelector matches besides those that it has.
+    /// Number of other hosts that its labelSelector matches.
     pub matching: usize,
-    /// Where those are, for each topology key.
+    /// Topology domains of those hosts, for each topology key.
     pub topology: Vec<Topology>,
-    /// Why there are not more.
+    /// The reason why there are not more.
     pub reason: Reason,
-    /// Why hosts are refused, the commonest reason first.
+    /// Refused hosts by rule, the most common rule first.
     pub refused: Vec<Refused>,
-    /// A label that it asks for and that no host has, with one of the same name that hosts do have.
+    /// A label that it requires and no host has, with a label of the same name that hosts have.
     pub unknown_label: Option<(String, Option<String>)>,
-    /// Why its labelSelector matches no host at all, if that is so.
+    /// The requirement that excludes every host, if its labelSelector matches none.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
-    /// How one of the hosts that lack network data gets some.
+    /// The advice for a host without network data.
     #[serde(skip)]
     remedy: Option<String>,
-    /// Whether it is one machine of a Provisioning.
+    /// True for a machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
-    /// The host that it names by a MAC address, and why that is refused; nothing where another cluster gets it, or where
-    /// hosts are not told one by one.
+    /// The host that it names by MAC address, with the refusal. The refusal is `None` if another
+    /// cluster has the host, or if refused hosts are not listed.
     #[serde(skip)]
     named: Option<(HostKey, Option<Refusal>)>,
 }
 
-/// Why a node set cannot have all the hosts that it wants.
+/// The reason why a node set cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// There are too few hosts.
+    /// The hosts do not suffice.
     #[serde(rename_all = "camelCase")]
     Counted {
-        /// The node sets that want the same hosts, itself included: in the order in which they choose.
+        /// The node sets that compete for the hosts, including this one, in the order in which they
+        /// choose.
         rivals: Vec<Rival>,
-        /// How many more hosts all of these can have together, at most; fewer than they miss.
+        /// The largest number of further hosts that they can have together. It is less than they
+        /// lack.
         can_be_had: usize,
-        /// Whether there would be more if hosts could share a topology domain.
+        /// True if more hosts were available without topology keys.
         limited_by_topology: bool,
     },
-    /// There are enough hosts for each topologyKey, but not for all at once.
+    /// There are enough hosts for each topology key alone, but not for all together.
     #[serde(rename_all = "camelCase")]
     Crossing {
-        /// Node sets that cannot be filled together: in the order in which they choose.
+        /// Node sets that cannot be filled together, in the order in which they choose.
         node_sets: Vec<Rival>,
-        /// The only topology domains that need be kept apart for that, by topologyKey.
+        /// The topology domains that suffice for the conflict, by topology key.
         domains: BTreeMap<String, BTreeSet<String>>,
-        /// How many hosts these node sets can use.
+        /// Number of hosts that these node sets can use.
         usable: usize,
-        /// How many of those are in none of the domains.
+        /// Number of those hosts in none of the domains.
         outside: usize,
-        /// Whether they could be filled if any one of the node sets wanted nothing, or hosts could share any one of the
-        /// domains; false if the search ended before that was known.
+        /// True if each node set and each domain is proven necessary for the conflict. False if the
+        /// search ended before.
         is_minimal: bool,
     },
-    /// The search for a choice of hosts ended at its limit of steps.
+    /// The search ended at its limit of steps.
     Undecided,
 }
 
@@ -135,28 +138,28 @@ impl Reason {
     }
 }
 
-/// The topology domains of the hosts that a labelSelector matches.
+/// Topology domains of the hosts that a labelSelector matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Topology {
-    /// The topologyKey.
+    /// The topology key.
     pub key: String,
-    /// Whether it would be filled, or fuller, if hosts could share a domain.
+    /// True if sharing a domain would allow more hosts.
     pub limits: bool,
-    /// The domains of matching hosts.
+    /// Domains of matching hosts.
     pub domains: BTreeSet<String>,
-    /// Those of them in which the node set has a host.
+    /// Domains in which the node set has a host.
     pub used: BTreeSet<String>,
 }
 
-/// A node set that wants hosts.
+/// A node set that lacks hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rival {
-    /// Of this cluster.
+    /// The cluster.
     pub cluster: ClusterKey,
-    /// For this part of it.
+    /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
-    /// So many more than it has.
+    /// Number of hosts that it lacks.
     pub missing: usize,
 }
 
@@ -181,17 +184,18 @@ impl fmt::Display for Rival {
 pub struct Refused {
     /// The rule, as in "5 in use".
     pub rule: String,
-    /// The hosts.
+    /// The refused hosts.
     pub hosts: Vec<HostKey>,
 }
 
 impl Shortage {
-    /// How many hosts cannot be found.
+    /// Returns the number of hosts that cannot be found.
     pub fn short_of(&self) -> usize {
         self.wanted.saturating_sub(self.kept + self.found)
     }
 
-    /// `refusals` has every host that the node set does not have, and why it is refused, if it is.
+    /// Collects the proof. `refusals` has every host that the node set does not have, with its
+    /// refusal.
     pub(super) fn new(
         site: &Site,
         demand: &Demand<'_>,
@@ -213,8 +217,8 @@ impl Shortage {
             .filter(|(_, refusal)| {
                 let is_other = |refusal: &Refusal| {
                     matches!(
-                        refusal,
-                        Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_)
+                        refusal.obstacle(),
+                        Obstacle::AnotherHost | Obstacle::Requirement
                     )
                 };
                 !refusal.as_ref().is_some_and(is_other)
@@ -223,12 +227,20 @@ impl Shortage {
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
             let domains = |hosts: &mut dyn Iterator<Item = &Host>| -> BTreeSet<String> {
-                hosts.filter_map(|host| eligibility::domain(host, key)).map(str::to_owned).collect()
+                hosts
+                    .filter_map(|host| topology::domain(host, key))
+                    .map(str::to_owned)
+                    .collect()
             };
             let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
-            let domain_taken = |refusal: &Refusal| matches!(refusal, Refusal::DomainTaken { key: of, .. } if of == key);
+            let domain_taken = |refusal: &Refusal| refusal.obstacle() == Obstacle::Domain(key);
             let limits = limited_by_topology || refusals.values().flatten().any(domain_taken);
-            Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
+            Topology {
+                key: (*key).to_owned(),
+                limits,
+                domains: domains(&mut matching.iter().copied()),
+                used,
+            }
         });
         let topology = topology.collect();
         let may_mismatch =
@@ -238,7 +250,7 @@ impl Shortage {
         } else {
             None
         };
-        // A machine may lack a host for what it asks for beside labels.
+        // A machine may lack a host because of its other requirements.
         let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
             wanted: demand.wanted,
@@ -248,9 +260,9 @@ impl Shortage {
             topology,
             reason,
             is_machine,
-            remedy: refusals.iter().find_map(|(host, refusal)| match refusal {
-                Some(Refusal::Unaddressed(_)) => remedy(&site.inventory, &hosts[*host]),
-                _ => None,
+            remedy: refusals.iter().find_map(|(host, refusal)| {
+                let is_of_network = refusal.as_ref()?.obstacle() == Obstacle::NetworkData;
+                is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
             named: demand.needs.named().map(|named| {
                 (
@@ -268,13 +280,13 @@ impl Shortage {
         }
     }
 
-    /// Whether it is of a machine that any host can be that has what is asked for. Those that are alike are told together,
-    /// by [`of_machines`].
+    /// Returns whether any host with the required properties would do. Such shortages are reported
+    /// together, by [`of_machines`].
     pub(super) fn is_of_any_host(&self, demand: &Demand<'_>) -> bool {
         self.is_machine && demand.needs.named().is_none()
     }
 
-    /// The finding about a node set of a role, or a machine that names its host.
+    /// Reports the shortage of a node set, or of a machine that names its host.
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
         if let Some(named) = demand.needs.named() {
@@ -302,7 +314,7 @@ impl Shortage {
         );
         let count = cluster.origin.at(route("count"));
         let (finding, hints) = match &self.mismatch {
-            // The count is no mistake there: the requirement is that excludes every host.
+            // The mistake is the requirement that excludes every host, not the count.
             Some(mismatch) => {
                 let finding = mismatch.point(finding, &cluster.origin, &route("labelSelector"));
                 (
@@ -320,18 +332,17 @@ impl Shortage {
         finding.help(lines.join("\n")).of(&cluster.key)
     }
 
-    /// The finding about a machine that names its host.
+    /// Reports that a machine cannot have the host that it names.
     fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
         let refusal = self
             .named
             .as_ref()
             .and_then(|(_, refusal)| refusal.as_ref());
-        // What this plan would give back is with its cluster until that is written, applied and seen.
-        let has_it_still = match refusal {
-            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => {
-                Some(by)
-            }
+        // A host that this plan releases belongs to its cluster until that is written, applied and
+        // seen.
+        let has_it_still = match refusal.map(Refusal::obstacle) {
+            Some(Obstacle::Release(by)) if !site.state.released.contains_key(&host.key) => Some(by),
             _ => None,
         };
         let why = match (has_it_still, refusal) {
@@ -344,8 +355,7 @@ impl Shortage {
                 "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
                  `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
             ),
-            None => "name another host, or see to it that this one is nobody else's and in order"
-                .to_owned(),
+            None => "choose another host, or release this one and clear its error".to_owned(),
         };
         let finding = Finding::new(
             Code::NamedHostRefused,
@@ -361,8 +371,8 @@ impl Shortage {
             .cloned()
             .chain(["mac-address".into()])))
         .see(host.origin.name(), "the host");
-        let owner = match refusal {
-            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
+        let owner = match refusal.map(Refusal::obstacle) {
+            Some(Obstacle::Owner(owner)) => site.clusters.get(owner),
             _ => None,
         };
         let finding = owner
@@ -372,7 +382,7 @@ impl Shortage {
         finding.help(help).of(&cluster.key)
     }
 
-    /// The constraint that decides: what has to change for the node set to be filled.
+    /// Words the constraint: what has to change so that the node set can be filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
@@ -434,9 +444,11 @@ impl Shortage {
             .map(|topology| topology.key.as_str())
             .collect();
         if limits.is_empty() {
-            return format!(
-                "too few of the {selected} hosts that its labelSelector matches can be taken"
-            );
+            let matching = match selected {
+                1 => "1 host matches".to_owned(),
+                count => format!("{count} hosts match"),
+            };
+            return format!("{matching} its labelSelector, too few are available");
         }
         format!(
             "its topologyKey wants every host in another domain of {}",
@@ -444,7 +456,7 @@ impl Shortage {
         )
     }
 
-    /// What can be checked by counting, line by line.
+    /// Words the proof line by line.
     pub fn proof(&self) -> Vec<String> {
         if let Some((host, refusal)) = &self.named {
             let why = refusal
@@ -530,7 +542,7 @@ impl Shortage {
     }
 }
 
-/// What cannot be had together, line by line. It names everything, for it is the proof.
+/// Words a conflict line by line. It names every node set and domain, because it is the proof.
 fn conflict(
     node_sets: &[Rival],
     domains: &BTreeMap<String, BTreeSet<String>>,
@@ -569,7 +581,7 @@ fn conflict(
     lines
 }
 
-/// The machines of a role of a cluster that lack a host for the same reasons.
+/// Machines of a cluster and role that lack a host for the same reasons.
 struct AlikeShort<'a> {
     constraint: String,
     proof: Vec<String>,
@@ -577,8 +589,8 @@ struct AlikeShort<'a> {
     demands: Vec<&'a Demand<'a>>,
 }
 
-/// The findings about machines that have no host although any would do that has what is asked for: one for all machines
-/// of a role of a cluster that lack one for the same reasons.
+/// Reports machines for which no host has the required properties. Machines of a cluster and role
+/// that lack a host for the same reasons share a finding.
 pub(super) fn of_machines<'a>(
     site: &Site,
     short: &[(&'a Demand<'a>, &'a Shortage)],
@@ -648,7 +660,7 @@ impl AlikeShort<'_> {
         let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
-            // The machine is no mistake there: the requirement is that excludes every host.
+            // The mistake is the requirement that excludes every host, not the machine.
             Some(mismatch) => {
                 let route: Vec<Step> = node_set
                     .route
@@ -670,7 +682,7 @@ impl AlikeShort<'_> {
     }
 }
 
-/// The first of some things, and an ellipsis if there are more.
+/// Joins the first items, with an ellipsis if there are more.
 fn some_of<T: ToString>(things: impl ExactSizeIterator<Item = T>, shown: usize) -> String {
     let more = if things.len() > shown { ", …" } else { "" };
     let first: Vec<String> = things.take(shown).map(|thing| thing.to_string()).collect();

@@ -7,8 +7,9 @@ use std::fmt;
 use super::{ERROR, STRONG, Text, one_line, styled};
 use crate::api::names::{ClusterKey, Role};
 use crate::plan::explain::{
-    AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
+    AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
+use crate::plan::host_state::Assignment;
 use crate::plan::{How, Shortage};
 use crate::request::ClusterKind;
 use crate::text::counted;

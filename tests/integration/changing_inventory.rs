@@ -79,7 +79,7 @@ fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
         |
     182 |                 "name": "bay1-right",
         |                         ------------
-      help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and take it out of the snapshot, too
+      help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and remove it from the snapshot
 
     1 error in metal/lab: no files written
     "#);

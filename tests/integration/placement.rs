@@ -357,10 +357,7 @@ mod rebalancing {
 
         assert_says(
             &run.stderr,
-            &[
-                "is no longer what the labelSelector asks for",
-                "--rebalance",
-            ],
+            &["no longer matches the labelSelector", "--rebalance"],
         );
         assert_eq!(
             repo.hosts_of("tenant-b", "core"),

@@ -383,7 +383,7 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
+    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its labelSelector, too few are available
       --> sites/lab/clusters/more.yaml:8:7
        |
      8 |       count: {active: 2}

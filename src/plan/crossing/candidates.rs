@@ -1,40 +1,40 @@
-//! The classes that demands may use, each with the topology domains that it limits.
+//! Candidates: the classes that demands may use, each with the topology domains that it occupies.
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::classes::Instance;
 use super::super::demand::Demand;
-use super::super::eligibility;
+use super::super::flow_network::Instance;
+use super::super::topology;
 use crate::inventory::Host;
 
-/// A topology domain of which a demand may have one host: an index into [`Candidates::limits`].
+/// A topology domain in which a demand may have one host; an index into [`Candidates::limits`].
 pub(super) type Limit = usize;
 
 /// A class in a pool.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) class: usize,
-    /// The domain of the pool that the class is in.
+    /// The domain of the class in the pool.
     pub(super) domain: usize,
     pub(super) limits: &'a [Limit],
 }
 
-/// The classes of every pool, in order of preference: fewest missing labels first, then as the pool's tiers say.
+/// The classes of every pool in order of preference: fewest missing labels first, then by tier.
 pub(super) struct Candidates<'a> {
     classes: Vec<Vec<(usize, usize, Vec<Limit>)>>,
-    /// The place of each class in its pools.
+    /// The position of each class in its pools.
     places: Vec<HashMap<usize, usize>>,
     /// The pools of each class.
     pools: Vec<Vec<usize>>,
-    /// Topology keys, by their place among the instance's keys, with values.
+    /// Indices of topology keys, with values.
     pub(super) limits: Vec<(usize, &'a str)>,
     numbers: HashMap<(usize, &'a str), Limit>,
-    /// The domains of the hosts that each demand keeps; as often as it has hosts there.
+    /// Domains of the hosts that each demand retains, once per host.
     pub(super) taken: Vec<Vec<Limit>>,
 }
 
 impl<'a> Candidates<'a> {
-    /// Reads the pools of these demands; those of others stay empty.
+    /// Reads the pools of these demands. Other pools stay empty.
     pub(super) fn new(
         instance: &Instance<'a>,
         hosts: &'a [Host],
@@ -91,7 +91,7 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// The domains that a host has, among those that a pool limits.
+    /// Returns the domains of a host that a pool limits.
     pub(super) fn limits_of(
         &mut self,
         instance: &Instance<'a>,
@@ -99,8 +99,8 @@ impl<'a> Candidates<'a> {
         pool: usize,
     ) -> Vec<Limit> {
         let keys = instance.limiting[pool].iter();
-        let values = keys
-            .filter_map(|key| Some((*key, eligibility::domain(host, instance.topology[*key])?)));
+        let values =
+            keys.filter_map(|key| Some((*key, topology::domain(host, instance.topology[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
     }
 
@@ -121,14 +121,14 @@ impl<'a> Candidates<'a> {
         (0..self.count(pool)).map(move |place| self.at(pool, place))
     }
 
-    /// A class as a candidate of one of its pools.
+    /// Returns a class as a candidate of one of its pools.
     pub(super) fn of(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
         self.places[pool]
             .get(&class)
             .map(|place| self.at(pool, *place))
     }
 
-    /// The pools that a class is in, with its place in each.
+    /// Returns the pools of a class, with its position in each.
     pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
         self.pools[class]
             .iter()

@@ -1,66 +1,54 @@
-//! Demands that want hosts apart by several topology keys which cross each other, such as rack and power feed.
+//! Serves demands whose topology keys cross each other, such as rack and power feed.
 //!
-//! A flow knows one domain a host, so these are not served by flows alone; in general the problem is as hard as
-//! three-dimensional matching. A cluster is decided by the first of these that can:
+//! A flow knows one domain for each host, so flows alone cannot serve them. In general the problem
+//! is as hard as three-dimensional matching. The first of these that can decides about a cluster:
 //!
-//! 1. `placing` finds hosts, by moving others on where need be;
-//! 2. `bounds` proves by a flow for each key that there are none;
-//! 3. `exact` decides it for the cluster and some of those that were served before, then for more of them, at last for
-//!    all. If it says that there is no placement, `minimal` leaves out what does not matter for that.
+//! 1. `local_search` finds hosts, if need be by moving others.
+//! 2. `relaxations` proves with a flow for each key that there are none.
+//! 3. `integer_program` decides for the cluster and some served before, then for more of them, at
+//!    last for all.
 //!
-//! Steps are counted, never time, so that the result is a function of the site alone.
+//! If there is no placement, `minimal_conflict` reduces the conflict to what is necessary. Steps
+//! are counted instead of time, so that the result is a function of the site alone.
 
-mod bounds;
 mod candidates;
-mod exact;
-mod minimal;
-mod placing;
+mod integer_program;
+mod local_search;
+mod minimal_conflict;
+mod relaxations;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::choose::{Served, Unserved, Why, replace_each};
-use super::classes::Instance;
 use super::demand::Demand;
+use super::flow_network::Instance;
 use super::matching::Problem;
+use super::search_result::{Conflict, SearchResult, Unserved, Why, replace_each};
 use crate::inventory::Host;
-use bounds::{Bounds, Cuts};
 use candidates::{Candidates, Limit};
-use exact::{Answer, Budget, Question};
-use minimal::Core;
-use placing::Placing;
+use integer_program::{Answer, Budget, Question};
+use local_search::LocalSearch;
+use minimal_conflict::Core;
+use relaxations::Relaxations;
 
-/// Steps for all that a site asks of `exact`: some 5,000,000 take a second.
+/// Steps of `integer_program` for a whole site; some 5,000,000 take 1 s.
 const STEPS: u64 = 200_000_000;
 /// Steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
 /// Steps for all demands together.
 const STEPS_OF_ALL: u64 = 100_000_000;
-/// How many demands are rearranged first, and how many times more are next.
+/// Number of demands that are rearranged first, and the factor by which it grows.
 const FIRST_NEIGHBORS: usize = 2;
 const MORE_NEIGHBORS: usize = 3;
 
-/// Demands that cannot be satisfied together, even if hosts had to be apart by these domains only.
-#[derive(Debug, Clone)]
-pub(super) struct Conflict {
-    pub(super) demands: Vec<usize>,
-    /// Topology keys with values.
-    pub(super) domains: Vec<(String, String)>,
-    /// How many hosts the demands can use, and how many of those are in none of the domains.
-    pub(super) hosts: usize,
-    pub(super) outside: usize,
-    /// Whether each demand and each domain is known to matter.
-    pub(super) is_minimal: bool,
-}
-
-/// Serves clusters one by one, and then replaces hosts where spare ones are left. `demands` are all of these clusters,
-/// by their index.
+/// Serves clusters one by one and then replaces hosts by spare ones. `demands` has all demands of
+/// these clusters by index.
 pub(super) fn serve<'a, 'i>(
     instance: &Instance<'a>,
     hosts: &'a [Host],
     demands: &[(usize, &Demand<'a>)],
     clusters: impl Iterator<Item = &'i [usize]>,
-) -> Served {
+) -> SearchResult {
     let mut candidates = Candidates::new(instance, hosts, demands);
     let mut replaceable: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
     for (index, demand) in demands {
@@ -73,7 +61,7 @@ pub(super) fn serve<'a, 'i>(
     let problems = OnceCell::new();
     let mut search = Search {
         instance,
-        placing: Placing::new(instance, &candidates),
+        placing: LocalSearch::new(instance, &candidates),
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
@@ -109,38 +97,40 @@ pub(super) fn serve<'a, 'i>(
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
-    Served {
+    SearchResult {
         picks: placing.matching.picks,
         replaced,
         unserved,
     }
 }
 
-/// What makes clusters alike: the pool of each demand, what it misses and the domains that it has.
+/// Equal for clusters with equal demands: the pool of each demand, its missing hosts and its
+/// domains.
 type Wants = Vec<(usize, usize, Vec<Limit>)>;
 
 struct Search<'a, 'c> {
     instance: &'a Instance<'a>,
-    placing: Placing<'a, 'c>,
+    placing: LocalSearch<'a, 'c>,
     problems: &'c OnceCell<Vec<Problem>>,
-    /// Made when it is first needed.
-    bounds: Option<Bounds<'c>>,
+    /// Created on first use.
+    bounds: Option<Relaxations<'c>>,
     accepted: Vec<usize>,
-    /// The groups for which some hosts are reserved.
+    /// Groups for which some hosts are reserved.
     reserved: HashSet<usize>,
-    /// Why clusters were refused that have no hosts reserved: there are not more hosts for those that come later.
+    /// Refused clusters without reserved hosts. A later cluster with equal demands is refused as
+    /// well.
     refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
     budget: Budget,
 }
 
 impl Search<'_, '_> {
-    /// Satisfies all demands of a cluster or none; all those accepted before stay satisfied.
+    /// Satisfies all demands of a cluster or none. Accepted demands stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let wants = self.wants(cluster);
         if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
             return Err(refused
                 .iter()
-                .map(|unserved| unserved.instead(others, cluster))
+                .map(|unserved| unserved.translated(others, cluster))
                 .collect());
         }
         let refused = self.decide(cluster);
@@ -151,7 +141,7 @@ impl Search<'_, '_> {
         refused
     }
 
-    /// Searches for hosts, once it is known that no equal cluster was refused.
+    /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let is_bounded = self.bounds.is_some();
         if is_bounded {
@@ -177,7 +167,7 @@ impl Search<'_, '_> {
         Err(refused)
     }
 
-    /// Why a cluster cannot be served: of the demands that matter for it, those that do not have all of their hosts.
+    /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
     fn refusal(&mut self, cluster: &[usize]) -> Vec<Unserved> {
         let Self {
             instance,
@@ -187,15 +177,15 @@ impl Search<'_, '_> {
             ..
         } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
-        // Those that are served last are left out first.
+        // Demands that are served last are removed first.
         let last_first: Vec<usize> = cluster
             .iter()
             .rev()
             .chain(accepted.iter().rev())
             .copied()
             .collect();
-        let core = minimal::core(problem, candidates, &last_first, budget);
-        let found = minimal::most(problem, candidates, accepted, cluster, budget);
+        let core = minimal_conflict::core(problem, candidates, &last_first, budget);
+        let found = minimal_conflict::most(problem, candidates, accepted, cluster, budget);
         let is_short = |(index, found): &(&usize, usize)| {
             *found < problem.demands[**index].missing && core.demands.contains(index)
         };
@@ -233,19 +223,13 @@ impl Search<'_, '_> {
     fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let problems = self
             .problems
-            .get_or_init(|| bounds::by_one_key(self.instance));
+            .get_or_init(|| relaxations::by_one_key(self.instance));
         let bounds = self
             .bounds
-            .get_or_insert_with(|| Bounds::new(problems, &self.accepted));
-        let unserved = |cuts: Cuts| {
-            let of_cut = |(index, found, cut)| Unserved {
-                index,
-                found,
-                why: Why::Cut(cut),
-            };
-            cuts.into_iter().map(of_cut).collect()
-        };
-        bounds.accept(cluster).map_err(unserved)
+            .get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
+        bounds
+            .accept(cluster)
+            .map_err(|cuts| cuts.into_iter().map(Unserved::by_cut).collect())
     }
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
@@ -268,7 +252,7 @@ impl Search<'_, '_> {
         Some(wants.collect())
     }
 
-    /// Places a cluster, and others that were served before anew: some, then more, then all.
+    /// Places a cluster together with others that were served before: some, then more, then all.
     fn rearrange(&mut self, cluster: &[usize]) -> Answer {
         let neighbors = self.neighbors(cluster);
         let mut count = FIRST_NEIGHBORS;
@@ -313,7 +297,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The accepted demands, those first that have most hosts that a cluster could use.
+    /// Returns the accepted demands, those first that have most hosts that the cluster could use.
     fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
         let problem = &self.instance.problem;
         let pools: HashSet<usize> = cluster
@@ -372,39 +356,6 @@ impl Search<'_, '_> {
             demands: core.demands,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
-        }
-    }
-}
-
-impl Unserved {
-    /// The same of another cluster that wants as much.
-    fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
-        let instead = |demand: usize| {
-            others
-                .iter()
-                .position(|other| *other == demand)
-                .map_or(demand, |at| cluster[at])
-        };
-        let mut why = self.why.clone();
-        match &mut why {
-            Why::Crossing(conflict) => conflict
-                .demands
-                .iter_mut()
-                .for_each(|demand| *demand = instead(*demand)),
-            Why::Cut(cut) => {
-                cut.demands = cut.demands.iter().map(|demand| instead(*demand)).collect();
-                cut.domains = cut
-                    .domains
-                    .iter()
-                    .map(|(demand, domain)| (instead(*demand), *domain))
-                    .collect();
-            }
-            Why::Undecided => {}
-        }
-        Unserved {
-            index: instead(self.index),
-            found: self.found,
-            why,
         }
     }
 }

@@ -13,8 +13,8 @@ use std::fmt;
 
 use crate::api::names::{ClusterKey, Part};
 use crate::overview::{HostOverview, Overview};
+use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
-use crate::plan::states::HostState;
 use crate::text::counted;
 
 use super::{STRONG, Text, one_line, styled};

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use super::{Focus, View, concerns, tally, write_heading};
 use crate::api::names::{ClusterKey, Role};
 use crate::overview::{HostOverview, Overview, Rack};
-use crate::plan::states::HostState;
+use crate::plan::host_state::HostState;
 use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::text::counted;
 

@@ -1,41 +1,46 @@
-//! From hosts and demands to a matching problem: hosts that are alike in all that matters form a class, so that
-//! the problem is small however many hosts there are.
+//! Builds the flow network from hosts and demands.
+//!
+//! Hosts that no demand tells apart form a class, so the network stays small for any number of
+//! hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Needs};
-use super::kinds::Kinds;
+use super::equivalence::HostKinds;
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
+use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
+use crate::inventory::machine::{AskedMachine, Machine};
 
-/// A matching problem, and what its indices stand for. Its demands are those that it was made from.
+/// A matching problem with the meaning of its indices.
 pub(super) struct Instance<'a> {
     pub(super) problem: Problem,
-    /// The hosts of each class, in the inventory's order.
+    /// Hosts of each class, in inventory order.
     pub(super) hosts: Vec<Vec<usize>>,
-    /// The values of all topology keys, for each class.
+    /// Values of all topology keys for each class.
     pub(super) values: Vec<Vec<Option<&'a str>>>,
-    /// For each pool the places, in those values, of keys that cross each other: none of them keeps hosts apart for
-    /// the others as well.
+    /// For each pool, the indices of its topology keys if they cross each other. Keys cross if none
+    /// of them implies the others.
     pub(super) crossing: Vec<Vec<usize>>,
-    /// For each pool the places of all keys that keep hosts apart.
+    /// For each pool, the indices of all its topology keys.
     pub(super) limiting: Vec<Vec<usize>>,
     /// All topology keys.
     pub(super) topology: Vec<&'a str>,
     /// The topology key of each pool's domains.
     keys: Vec<Option<&'a str>>,
-    /// The domains of each pool, by the value of the topology key; none for hosts without the label.
+    /// Domains of each pool by the value of its topology key; `None` is the domain of hosts without
+    /// the label.
     domains: Vec<HashMap<Option<&'a str>, usize>>,
     taken: Taken<'a>,
 }
 
-/// The domains in which demands keep hosts, key and value, with their numbers.
+/// Numbers of the domains, key and value, in which demands retain hosts.
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
-/// All in which two hosts of a class are alike: their kind, the cluster that alone may take them, their domains.
-/// Where there are several topology keys, a host that lacks one of them is a class by itself.
+/// The properties that hosts of a class share: kind, exclusive cluster and domains. With several
+/// topology keys, a host that lacks one is a class of its own, which the last field says.
 type Alike<'a> = (
     usize,
     Option<&'a ClusterKey>,
@@ -43,18 +48,18 @@ type Alike<'a> = (
     Option<usize>,
 );
 
-/// Hosts that are alike.
+/// Hosts that no demand tells apart.
 struct Class<'a> {
-    /// The cluster that alone may take them, where it is so.
+    /// The only cluster that may take them.
     only: Option<&'a ClusterKey>,
-    /// The values of all topology keys.
+    /// Values of all topology keys.
     domains: Vec<Option<&'a str>>,
     hosts: Vec<usize>,
 }
 
 impl<'a> Instance<'a> {
-    /// The problem of serving the `open` ones of all demands, which come cluster by cluster, with hosts that
-    /// nobody has.
+    /// Builds the problem of serving the `open` demands with hosts that no cluster has. Demands
+    /// come cluster by cluster.
     pub(super) fn new(
         hosts: &'a [Host],
         availability: &'a [Availability],
@@ -81,7 +86,7 @@ impl<'a> Instance<'a> {
             .chain(spread_by)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = Kinds::new(hosts, &needs, &topology, |host| {
+        let kinds = HostKinds::new(hosts, &needs, &topology, |host| {
             eligibility::unusable(host).is_none()
         });
         let (classes, of_kind) = classify(availability, &kinds);
@@ -89,7 +94,7 @@ impl<'a> Instance<'a> {
         let members: Vec<Vec<usize>> = needs
             .iter()
             .map(|needs| {
-                let kinds = kinds.meeting(hosts, needs);
+                let kinds = kinds.matching(hosts, needs);
                 let size = |class: usize| size(hosts, &classes[class], needs);
                 let mut members: Vec<usize> = kinds
                     .into_iter()
@@ -162,7 +167,7 @@ impl<'a> Instance<'a> {
         });
         let problem = Problem {
             capacities: classes.iter().map(|class| class.hosts.len()).collect(),
-            // A cluster without demands takes nothing, so that nobody does.
+            // A class reserved for a cluster without demands stays unused.
             reserved: classes
                 .iter()
                 .map(|class| {
@@ -195,7 +200,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Returns the domain and the values that a demand has no longer without a host.
+    /// Returns the domain and the values that a demand gives up with a host.
     pub(super) fn left_by(&self, host: &Host, index: usize, demand: &Demand<'_>) -> Left {
         let pool = self.problem.demands[index].pool;
         Left {
@@ -206,7 +211,7 @@ impl<'a> Instance<'a> {
 }
 
 impl Class<'_> {
-    /// The values of topology keys that demands have taken.
+    /// Returns the numbers of the class's topology values that demands have taken.
     fn values(&self, topology: &[&str], taken: &Taken<'_>) -> Vec<usize> {
         let values = topology
             .iter()
@@ -218,29 +223,27 @@ impl Class<'_> {
     }
 }
 
-/// The numbers of a host's values of topology keys, where several keys keep hosts apart: the pool's domains are those
-/// of one only.
+/// Returns the numbers of a host's topology values if several keys keep hosts apart. The pool's
+/// domains stand for a single key.
 fn numbers_of<'h>(
     host: &'h Host,
     needs: &Needs<'h>,
     taken: &Taken<'_>,
 ) -> impl Iterator<Item = usize> {
     let keys = needs.topology_keys.as_slice();
-    let values = eligibility::domains(host, if keys.len() > 1 { keys } else { &[] });
+    let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
     values
         .into_iter()
         .filter_map(|value| taken.get(&value).copied())
 }
 
-/// The number of a host's domain.
+/// Returns the number of a host's domain.
 fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
-    numbers
-        .get(&Some(eligibility::domain(host, key?)?))
-        .copied()
+    numbers.get(&Some(topology::domain(host, key?)?)).copied()
 }
 
-/// Of several topology keys, the one that keeps hosts apart for all: hosts that share a value of another key share
-/// its value too, as the hosts of one server are in one rack.
+/// Returns the topology key that implies all others: hosts that share a value of another key share
+/// its value. For example, the hosts of one server are in one rack.
 fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<usize> {
     let binds = |key: &usize| {
         keys.iter().filter(|other| *other != key).all(|other| {
@@ -258,7 +261,7 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
     keys.iter().copied().find(binds)
 }
 
-/// How large a host is to who asks for a machine; all are alike to others.
+/// The sort key of machines; equal for hosts of other node sets.
 type Size = (usize, u64, u64);
 
 fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
@@ -266,12 +269,10 @@ fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
     needs
         .machine
         .zip(sample)
-        .map_or_else(Size::default, |(asked, host)| {
-            eligibility::size(host, asked)
-        })
+        .map_or_else(Size::default, |(asked, host)| machine_size(host, asked))
 }
 
-/// Numbers things in the order in which they first come.
+/// Numbers values in order of first occurrence.
 fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
     let mut numbers = BTreeMap::new();
     for thing in things {
@@ -281,10 +282,10 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
     numbers
 }
 
-/// The classes of the hosts that somebody may take, and those of each kind.
+/// Returns the classes of available hosts, and the classes of each kind.
 fn classify<'a>(
     availability: &'a [Availability],
-    kinds: &Kinds<'a>,
+    kinds: &HostKinds<'a>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
@@ -295,7 +296,7 @@ fn classify<'a>(
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,
         };
-        let Some(kind) = kinds.of(index) else {
+        let Some(kind) = kinds.kind_of(index) else {
             continue;
         };
         let domains = kinds.domains(index).to_vec();
@@ -316,7 +317,7 @@ fn classify<'a>(
     (classes, of_kind)
 }
 
-/// Numbers the domains in which demands keep hosts.
+/// Numbers the domains in which demands retain hosts.
 fn taken_values<'a>(demands: &[&Demand<'a>]) -> Taken<'a> {
     let mut taken = HashMap::new();
     for domain in demands.iter().flat_map(|demand| &demand.domains) {
@@ -326,7 +327,7 @@ fn taken_values<'a>(demands: &[&Demand<'a>]) -> Taken<'a> {
     taken
 }
 
-/// How many demands could use a host of each class.
+/// Returns the number of demands that could use each class.
 fn contention(
     demands: &[&Demand<'_>],
     pool_of: &[usize],
@@ -355,7 +356,7 @@ fn contention(
     contention
 }
 
-/// The topology key that most node sets have. Those without one are spread by it.
+/// Returns the most common topology key. Node sets without a key are spread by it.
 fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for key in demands
@@ -372,9 +373,10 @@ fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
         .map(|(key, _)| key)
 }
 
-/// Classes by topology domain and by how good they are. `key` is the place of the topology key in the classes'
-/// values. Best are the smallest hosts where size matters, and then those that fewest demands can use; hosts without the
-/// label come last.
+/// Builds a pool: classes by topology domain and by preference.
+///
+/// `key` is the index of the topology key in the classes' values. The smallest sufficient hosts
+/// come first, then those that fewest demands can use. Hosts without the label come last.
 fn pool<'a>(
     members: &[usize],
     classes: &[Class<'a>],
@@ -415,5 +417,23 @@ fn pool<'a>(
             tiers: tiers.into_values().collect(),
         },
         numbers,
+    )
+}
+
+/// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,
+/// then CPUs, then memory.
+fn machine_size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
+    let Machine {
+        cpu,
+        memory_mib,
+        sriov,
+        qat,
+        ..
+    } = &host.machine;
+    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
+    (
+        unasked,
+        cpu.unwrap_or_default(),
+        memory_mib.unwrap_or_default(),
     )
 }

@@ -1,42 +1,42 @@
-//! Finds hosts for one demand after the other: free ones first, then by chains of moves.
+//! Local search: places one demand after the other on free hosts, or by chains of moves.
 //!
-//! A chain lets other demands move on to other hosts, each by one, until one of them finds a free host. Chains find
-//! nearly all placements of real sites, and none of them proves that there is no placement.
+//! A chain moves other demands to other hosts, each by one, until one of them finds a free host.
+//! Chains find nearly all placements of real sites. They never prove that there is no placement.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::super::classes::Instance;
+use super::super::flow_network::Instance;
 use super::super::matching::{Matching, Pick};
 use super::candidates::{Candidate, Candidates, Limit};
 
-/// How many candidates one search for a chain looks at.
+/// Number of candidates that one search for a chain looks at.
 const MOST_LOOKS: usize = 300_000;
-/// How many complete chains one search tries; a chain may meet itself.
+/// Number of complete chains that one search tries. A chain may conflict with itself.
 const MOST_CHAINS: usize = 64;
-/// How many exhausted candidates a scan passes over before they are dropped.
+/// Number of exhausted candidates that a scan tolerates before they are dropped.
 const MOST_EXHAUSTED: usize = 16;
 
 /// The placement so far.
-pub(super) struct Placing<'a, 'c> {
+pub(super) struct LocalSearch<'a, 'c> {
     instance: &'a Instance<'a>,
     pub(super) candidates: &'c Candidates<'a>,
     pub(super) matching: Matching<'a>,
-    /// How many hosts each demand has in each domain that it limits.
+    /// Number of hosts of each demand in each limited domain.
     used: Vec<HashMap<Limit, usize>>,
-    /// The places in each pool whose classes may have a free host, in order.
+    /// Positions in each pool whose classes may have a free host, in order.
     live: Vec<Vec<usize>>,
 }
 
 /// A demand that must find another host.
 struct Link {
     demand: usize,
-    /// The class that it leaves; none at the start of the chain.
+    /// The class that it leaves; `None` at the start of the chain.
     left: Option<usize>,
-    /// The link before, and the class that its demand takes then.
+    /// The previous link, and the class that its demand takes.
     before: Option<(usize, usize)>,
 }
 
-impl<'a, 'c> Placing<'a, 'c> {
+impl<'a, 'c> LocalSearch<'a, 'c> {
     pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
         let used = candidates.taken.iter().map(|taken| {
             let mut used = HashMap::new();
@@ -60,7 +60,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         self.instance.problem.demands[demand].pool
     }
 
-    /// Picks until a demand has what it wants, if it can.
+    /// Picks until a demand has what it wants. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
         if self.instance.crossing[pool].is_empty() {
@@ -83,7 +83,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         true
     }
 
-    /// Takes free hosts in order of preference.
+    /// Picks free hosts in order of preference.
     fn take_free(&mut self, demand: usize) {
         let pool = self.pool(demand);
         let mut exhausted = 0;
@@ -113,13 +113,13 @@ impl<'a, 'c> Placing<'a, 'c> {
         live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
     }
 
-    /// Returns whether a demand may have a class beside all that it has but `left`.
+    /// Returns whether a demand may have a class once it has left `left`.
     fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
         self.matching.may_have(demand, candidate.class)
             && self.clashes(demand, candidate, left).next().is_none()
     }
 
-    /// The domains in which a demand would have too many hosts with a class, if it left another.
+    /// Returns the domains in which a demand would have too many hosts with a class.
     fn clashes(
         &self,
         demand: usize,
@@ -151,7 +151,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         }
     }
 
-    /// Gives a demand a free host of a class.
+    /// Picks a free host of a class for a demand.
     pub(super) fn put(&mut self, demand: usize, class: usize) {
         let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
             return;
@@ -166,7 +166,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         self.count(demand, class, true);
     }
 
-    /// Takes a host of a class from a demand.
+    /// Undoes a pick of a class.
     pub(super) fn leave(&mut self, demand: usize, class: usize) {
         let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
             return;
@@ -186,7 +186,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         }
     }
 
-    /// Takes all that a demand picked, and returns its classes.
+    /// Undoes all picks of a demand and returns their classes.
     pub(super) fn release(&mut self, demand: usize) -> Vec<usize> {
         let classes: Vec<usize> = self.matching.picks[demand]
             .iter()
@@ -196,7 +196,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         classes
     }
 
-    /// Gives a demand one host more, in the place of one that it keeps in these domains; if there is one.
+    /// Replaces a host with these domains by a spare one. Returns whether there is one.
     pub(super) fn replace(&mut self, demand: usize, kept: &[Limit]) -> bool {
         let count = |used: &mut HashMap<Limit, usize>, more: bool| {
             for limit in kept {
@@ -373,7 +373,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         }
     }
 
-    /// Moves all demands of a chain, from its end, if they do not get into each other's way.
+    /// Moves all demands of a chain from its end, if they do not conflict with each other.
     fn follow(&mut self, links: &[Link], end: usize, class: usize) -> bool {
         let mut next = Some((end, class));
         let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
@@ -416,7 +416,7 @@ impl<'a, 'c> Placing<'a, 'c> {
     }
 }
 
-/// What a demand has itself in the domains of a class.
+/// The hosts of the demand itself in the domains of a class.
 enum InTheWay {
     Nothing,
     /// One pick, of this class.

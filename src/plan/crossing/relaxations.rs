@@ -1,17 +1,17 @@
-//! Proofs that demands cannot be served, by one key at a time.
+//! Relaxations: proofs that demands cannot be served, by one topology key at a time.
 //!
-//! Whoever is to be apart by several keys is to be apart by each of them. Apart by one, it is a flow, which tells
-//! quickly, and with a cut that a person can check by counting.
+//! Hosts that are apart by several keys are apart by each of them. For one key the problem is a
+//! flow: fast, and with a cut that a person can check by counting.
 
 use std::collections::HashMap;
 
-use super::super::classes::Instance;
+use super::super::flow_network::Instance;
 use super::super::matching::{Choice, Cut, Domain, Matching, Pool, Problem};
 
-/// The demands that found too few hosts, with how many and why.
+/// Unserved demands, each with the number of hosts found and the proof.
 pub(super) type Cuts = Vec<(usize, usize, Cut)>;
 
-/// The problem with the domains of one key for all that want it.
+/// Returns for each crossing key the problem with the domains of that key.
 pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
     let mut keys: Vec<usize> = instance.crossing.iter().flatten().copied().collect();
     keys.sort_unstable();
@@ -34,7 +34,8 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
             .iter_mut()
             .filter(|demand| instance.crossing[demand.pool].contains(&key))
         {
-            // It counts in the domains that the pool had before. What the demand has taken says the same.
+            // The load counts hosts in the former domains of the pool. `taken` has the same hosts
+            // by value.
             demand.load.clear();
         }
         problem
@@ -42,7 +43,7 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
     keys.into_iter().map(with_key).collect()
 }
 
-/// A pool with the domains of another key.
+/// Returns a pool with the domains of another key.
 fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
     let mut domains: Vec<Domain> = Vec::new();
@@ -78,26 +79,26 @@ fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
 }
 
 /// One flow for each key.
-pub(super) struct Bounds<'p> {
+pub(super) struct Relaxations<'p> {
     flows: Vec<Matching<'p>>,
 }
 
-impl<'p> Bounds<'p> {
-    /// The flows of all that is accepted already.
+impl<'p> Relaxations<'p> {
+    /// Starts with the flows of all accepted demands.
     pub(super) fn new(problems: &'p [Problem], accepted: &[usize]) -> Self {
         let mut bounds = Self {
             flows: problems.iter().map(Matching::new).collect(),
         };
-        // What is placed has a flow by each key.
+        // Placed demands have a flow for each key, so this cannot fail.
         let _ = bounds.accept(accepted);
         bounds
     }
 
-    /// Satisfies some demands by each key, or none by any.
+    /// Satisfies these demands by each key, or by none.
     ///
     /// # Errors
     ///
-    /// The demands that cannot be satisfied by the first key that refuses.
+    /// Returns the demands that cannot be satisfied by the first key that refuses.
     pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Cuts> {
         for at in 0..self.flows.len() {
             if let Err(cuts) = self.flows[at].accept(demands) {
@@ -110,7 +111,7 @@ impl<'p> Bounds<'p> {
         Ok(())
     }
 
-    /// Takes back what was accepted.
+    /// Undoes the acceptance of demands.
     pub(super) fn release(&mut self, demands: &[usize]) {
         for flow in &mut self.flows {
             demands.iter().for_each(|demand| flow.release(*demand));

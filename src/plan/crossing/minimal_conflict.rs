@@ -1,24 +1,24 @@
-//! A minimal set of demands and topology domains that cannot be satisfied together.
+//! Reduces a conflict to a minimal set of demands and topology domains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
-use super::exact::{Answer, Budget, Question};
+use super::integer_program::{Answer, Budget, Question};
 
 /// Steps for one question.
 const SHARE: u64 = 3_000_000;
 
-/// Demands that have no hosts together, even if they have to be apart by these domains only.
+/// Demands that cannot be served together even if only these domains keep hosts apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Core {
     pub(super) demands: Vec<usize>,
     pub(super) limits: Vec<Limit>,
-    /// Whether it is known that every one of them matters.
+    /// True if each demand and each domain is proven necessary.
     pub(super) is_minimal: bool,
 }
 
-/// Leaves out what does not matter: first demands, those served last before others, and then domains.
+/// Removes what is not necessary: first demands in the given order, then domains.
 pub(super) fn core(
     problem: &Problem,
     candidates: &Candidates<'_>,
@@ -63,7 +63,8 @@ pub(super) fn core(
     }
 }
 
-/// How many hosts each demand of a cluster can have, one after the other, beside all `others`.
+/// Returns how many hosts each demand of a cluster can have, one after the other, beside all
+/// `others`.
 pub(super) fn most(
     problem: &Problem,
     candidates: &Candidates<'_>,
@@ -74,7 +75,7 @@ pub(super) fn most(
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
     let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
     for last in cluster {
-        // As many as it misses are too many for at least one of them.
+        // At least one of them cannot have all that it lacks.
         let (mut least, mut most) = (0, problem.demands[*last].missing);
         while least < most {
             let middle = (least + most).div_ceil(2);
@@ -108,7 +109,7 @@ pub(super) fn most(
         .collect()
 }
 
-/// Removes all that can go while the rest still `holds`: many at once, then fewer.
+/// Removes items while the rest still `holds`: many at once, then fewer.
 fn shrink(items: &mut Vec<usize>, mut holds: impl FnMut(&[usize]) -> bool) {
     let mut size = items.len().div_ceil(2).max(1);
     loop {

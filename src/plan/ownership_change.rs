@@ -1,8 +1,9 @@
-//! Hosts that an agent has applied in full and that an object with labels alone must not come after.
+//! Changes of the object that owns a host's spec.
 //!
-//! The agent applies both under one name. What it applied before and does not find any more, it removes: the spec.
-//! So a host that this repo declared stays declared for as long as a cluster has it, and a host that somebody else has
-//! the agent apply is not ours to label.
+//! An agent may have applied a host in full, and may be asked to apply an object with labels alone
+//! under the same name. It then removes what it no longer finds: the spec. Therefore a declared
+//! host stays declared while a cluster has it. A host that an agent applies in full from elsewhere
+//! is not labelled.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +14,16 @@ use crate::layout;
 use crate::output::state::Held;
 use crate::site::Site;
 
-/// What to do about a host that is no longer declared.
+/// The help for a host that is no longer declared.
 pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \
      The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete \
-     the BareMetalHost and take it out of the snapshot, too";
+     the BareMetalHost and remove it from the snapshot";
 
-/// What to do about a host that somebody else has an agent apply in full.
+/// The help for a host that an agent applies in full from elsewhere.
 const ONE_RENDERER: &str = "one object must render the host: have its manifest in this repo, in a kustomization, and \
                             nowhere else; or take the host out of the snapshot, and it is let go";
 
-/// What speaks against one host and how a cluster has it in the output.
+/// Reports a host whose owner differs from the one that the output assumes.
 pub(super) fn changed(
     host: &Host,
     held: &Held,
@@ -32,7 +33,7 @@ pub(super) fn changed(
     let is_declared = host.is_declared();
     let is_frozen = frozen.contains(&held.cluster);
     match (was_declared(held, site), is_declared) {
-        // Its files are left as they are, so its patch stays where it is.
+        // The files of a frozen cluster stay, and so does its patch.
         (true, false) if is_frozen => None,
         (true, false) => Some(no_longer_declared(host, held)),
         (false, true) if is_frozen => left_as_observed(host, held, site),
@@ -41,8 +42,9 @@ pub(super) fn changed(
     }
 }
 
-/// A host that no cluster has, and of which the output has a patch that takes labels off its manifest, is no longer
-/// declared. Without the patch, nothing would remember that the agent applied it in full.
+/// Reports a host without a cluster that is no longer declared while the output still patches
+/// labels off its manifest. Without that patch, nothing would record that the agent applied it in
+/// full.
 pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     let changed = host.standing == Standing::Observed && site.state.unlabelled.contains(&host.key);
     changed.then(|| {
@@ -58,7 +60,7 @@ pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     })
 }
 
-/// A cluster has an observed host, by the output or by labels, which an agent applies in full.
+/// Reports an observed host of a cluster that an agent applies in full.
 pub(super) fn applied_in_full(
     host: &Host,
     cluster: &ClusterKey,
@@ -76,7 +78,8 @@ pub(super) fn applied_in_full(
     Some(finding.help(ONE_RENDERER).of(cluster))
 }
 
-/// A host that is being given back turns out to be applied in full by an agent. It is not applied once more.
+/// Reports a host that is being released although an agent applies it in full. It is not written
+/// once more.
 pub(super) fn applied_while_given_back(
     host: &Host,
     site: &Site,
@@ -100,7 +103,7 @@ pub(super) fn applied_while_given_back(
     }
 }
 
-/// Whether the output patches the host's manifest.
+/// Returns whether the output patches the manifest of the host.
 pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
     held.origin.file.starts_with(
         site.settings
@@ -123,7 +126,8 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
     .of(&held.cluster)
 }
 
-/// A host that a frozen cluster has as an observed one is declared now: both objects would be applied.
+/// Reports a host that is now declared while a frozen cluster still has it as an observed one. Both
+/// objects would be applied.
 fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
     let observed = site
         .settings
@@ -139,6 +143,6 @@ fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
         )
         .at(host.origin.name())
         .see(held.origin.name(), "the observed object, which would erase the declared one's spec")
-        .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))
+        .help(format!("fix the errors of {}, or include it in `--only`", held.cluster))
     })
 }

@@ -1,40 +1,40 @@
-//! How every host stands when the plan is carried out: in a word, and why it cannot be had.
+//! The state of every host after the plan, and its owner.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::Plan;
 use super::eligibility::{self, Availability, Refusal};
-use super::explain::Assignment;
-use super::{Assigned, Plan};
-use crate::api::names::{ClusterKey, HostKey};
+use super::placement::{Assigned, How};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::Host;
 use crate::site::Site;
 
-/// How a host stands. A host that is not assigned has the first of the states that is true of it.
+/// The state of a host. An unassigned host has the first state that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HostState {
     /// A cluster has it.
     Assigned,
-    /// A cluster had it, and gives it back.
+    /// A cluster releases it.
     GivenBack,
-    /// Somebody else has it, by labels or as its consumer.
+    /// Another owner has it, by labels or as its consumer.
     InUse,
-    /// Its deletion was asked for.
+    /// It has a deletion timestamp.
     Deleting,
-    /// It is in an error.
+    /// It has an error.
     Failed,
     /// Metal3 has not yet made it available.
     NotReady,
-    /// An annotation keeps it from being taken.
+    /// An annotation reserves it.
     Reserved,
-    /// Any cluster may take it that it suits.
+    /// Any cluster may take it whose requirements it meets.
     Free,
 }
 
 impl HostState {
-    /// All states, in the order in which they are told.
+    /// All states in the order of reports.
     pub const ALL: [HostState; 8] = [
         HostState::Assigned,
         HostState::Free,
@@ -46,7 +46,7 @@ impl HostState {
         HostState::Deleting,
     ];
 
-    /// The state in words that complete the sentence "the host is …".
+    /// Completes the sentence "the host is …".
     pub fn words(self) -> &'static str {
         match self {
             HostState::Assigned => "assigned",
@@ -61,22 +61,23 @@ impl HostState {
     }
 }
 
-/// How one host stands.
+/// The state of one host with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostStanding {
-    /// In a word.
+    /// The state.
     pub state: HostState,
-    /// Whose it is, when a cluster has it.
+    /// The owner, if a cluster has the host.
     pub assigned: Option<Assignment>,
-    /// The cluster of this repo that gives it back, if that is known; another one may have it by now.
+    /// The cluster of this repo that releases the host, if known. Another cluster may have it by
+    /// now.
     pub given_back_by: Option<ClusterKey>,
-    /// Whether this plan takes it from that cluster; if not, an earlier one did.
+    /// True if this plan releases the host, false if an earlier one did.
     pub given_back_now: bool,
-    /// Why no cluster can have it, completing the sentence "the host …".
+    /// The reason why no cluster can have the host. It completes the sentence "the host …".
     pub why_not_free: Option<String>,
 }
 
-/// How every host of the site stands, in the inventory's order.
+/// Returns the state of every host in inventory order.
 pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
     let mut assigned = assignments(site, plan);
     let given_back: HashMap<&HostKey, &ClusterKey> = plan
@@ -110,7 +111,7 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
         .collect()
 }
 
-/// Whose hosts are, by index; those of frozen clusters included.
+/// Returns the owner of every assigned host by index, including hosts of frozen clusters.
 pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
         let held = held
@@ -156,7 +157,32 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Refusal::InError(_) => HostState::Failed,
         Refusal::NotFree(_) => HostState::NotReady,
         Refusal::Reserved(_) => HostState::Reserved,
-        _ => HostState::InUse,
+        Refusal::Assigned(_)
+        | Refusal::NamedBy(_)
+        | Refusal::Claimed(_)
+        | Refusal::GivenBack(_)
+        | Refusal::AppliedInFull(_)
+        | Refusal::InUse(_)
+        | Refusal::Undecided(_) => HostState::InUse,
+        // No node set asks here, so the rules for requirements and topology do not apply.
+        Refusal::NotNamed(_)
+        | Refusal::NotSelected(_)
+        | Refusal::Insufficient(_)
+        | Refusal::Unaddressed(_)
+        | Refusal::DomainTaken { .. } => HostState::InUse,
     };
     (state, Some(refusal.to_string()))
+}
+
+/// The owner of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assignment {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// The part of the cluster.
+    #[serde(flatten)]
+    pub part: Part,
+    /// How the host was assigned; `None` for a frozen cluster.
+    pub how: Option<How>,
 }

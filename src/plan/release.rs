@@ -1,28 +1,30 @@
-//! What becomes of the hosts that clusters give back.
+//! Decides what is written for released hosts.
 //!
-//! A declared host loses its patch, and with it, its labels: its manifest is applied in full all the same. Only
-//! labels that stand in the manifest itself must be patched away for as long as they stand there.
+//! A declared host loses its patch, and with it its labels. Its manifest is still applied in full.
+//! Labels in the manifest itself are patched away for as long as they are there.
 //!
-//! An observed host must be written once more, without labels, because agents do not prune it. It is *released*
-//! until a snapshot proves that its labels are gone. A snapshot without labels alone proves nothing: it may be
-//! older than the labels. Proof is one without them after one with them, or one that shows our annotation.
+//! An observed host is written once more without labels, because agents do not prune it. It stays
+//! *released* until a snapshot proves that its labels are gone. A snapshot without labels proves
+//! nothing by itself, because it may be older than the labels. Proof is a snapshot without labels
+//! after one with labels, or a snapshot with our annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::How;
-use super::holdings::{Holdings, labelled};
-use crate::api::assignment::{self, GivenBack};
+use super::assignments::Assignments;
+use super::claims::{has_agent_labels, label_place, removal_command};
+use super::placement::How;
+use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::inventory::{Host, Standing};
 use crate::output::state::Release;
 use crate::site::Site;
 
-/// The hosts that an earlier run released and that the snapshot does not yet show free.
+/// Returns the hosts that an earlier run released and that the snapshot does not yet show free.
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
     for (key, release) in &site.state.released {
-        // Where somebody applies the host in full, one more application of ours would erase its spec.
+        // If an agent applies the host in full, writing it once more would erase its spec.
         let is_ours =
             |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
         let Some(host) = site.inventory.host(key).filter(is_ours) else {
@@ -40,12 +42,15 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     released
 }
 
-/// The observed hosts that this plan gives back.
-pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<HostKey, Release> {
+/// Returns the observed hosts that this plan releases.
+pub(super) fn newly_released(
+    site: &Site,
+    assignments: &Assignments<'_>,
+) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
-    for (cluster, index, _) in &holdings.given_back {
+    for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
-        if host.standing == Standing::Observed && !holdings.kept.contains_key(index) {
+        if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
             let round = host
                 .given_back
                 .map_or(0, |given_back| given_back.round)
@@ -66,14 +71,14 @@ pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<H
     released
 }
 
-/// Whether the snapshot shows that the release has been applied.
+/// Returns whether the snapshot shows that the release has been applied.
 fn annotation_seen(host: &Host, release: &Release) -> bool {
     host.given_back
         .is_some_and(|seen| seen.round == release.given_back.round)
 }
 
-/// The released hosts whose labels stay although the release has been applied: somebody else set them too, and
-/// server-side apply takes only away what its own manager set.
+/// Reports released hosts whose labels stay although the release has been applied. Another field
+/// manager set them, and server-side apply removes only what its own manager set.
 pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
@@ -87,7 +92,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
                 host.key
             ),
         )
-        .at(labelled(
+        .at(label_place(
             host.claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
@@ -95,23 +100,24 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
             who_set_labels(site, host),
-            labels_off(host)
+            removal_command(host)
         ))
     };
     stuck.map(describe).collect()
 }
 
-/// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
-/// ours can take those away: the manifest does not have them, and its manager did not set them.
-pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
+/// Reports declared hosts that labels on the live object give to a cluster that needs no more
+/// hosts. No file of this repo can remove those labels: they are not in the manifest, and another
+/// field manager owns them.
+pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        !is_ours_to_take(host, *how) && !has_labels_of_agent(site, host)
+        !is_ours_to_take(host, *how) && !has_agent_labels(site, host)
     };
-    let surplus = holdings.given_back.iter().filter(stays);
+    let surplus = assignments.released.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        let place = labelled(
+        let place = label_place(
             host.claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
@@ -125,30 +131,20 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
             "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
              snapshot\n{}",
             who_set_labels(site, host),
-            labels_off(host)
+            removal_command(host)
         ))
         .of(cluster)
     };
     surplus.map(describe).collect()
 }
 
-/// Returns whether the agent set the assignment labels that the snapshot shows. It removes those of a declared host with
-/// the next sync, or has done so since.
-pub(super) fn has_labels_of_agent(site: &Site, host: &Host) -> bool {
-    host.is_declared()
-        && host
-            .label_owners
-            .iter()
-            .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
-}
-
-/// Whether a file of ours can take a host's labels away.
+/// Returns whether a file of this repo can remove the labels of a host.
 fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-/// Names who set labels that nothing of ours can remove. The agent of before, if it was replaced by another, still owns
-/// the labels that it applied.
+/// Names the owner of labels that no file of this repo can remove. An agent that was replaced by
+/// another still owns the labels that it applied.
 fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host
         .label_owners
@@ -165,44 +161,14 @@ fn who_set_labels(site: &Site, host: &Host) -> String {
         })
 }
 
-/// The command that removes a host's assignment labels.
-fn labels_off(host: &Host) -> String {
-    let others = host
-        .live_labels
-        .iter()
-        .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
-    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
-}
-
-/// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
-/// in part, or make, keeps what they set. Those in a manifest are patched away.
-pub(super) fn older_labels_that_stay(host: &Host) -> Option<String> {
-    let stays = |label: &&&str| {
-        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
-    };
-    let mut stay = host.live_labels.iter().filter(stays).peekable();
-    stay.peek()?;
-    Some(without_labels(host, stay))
-}
-
-fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
-    let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
-    format!(
-        "kubectl label baremetalhost -n {} {} {}",
-        host.key.namespace,
-        host.key.name,
-        labels.join(" ")
-    )
-}
-
-/// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those
-/// of earlier runs, for as long as the manifests have the labels, and those that this plan gives back.
+/// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of
+/// earlier runs stay in the list for as long as their manifests have the labels.
 pub(super) fn unlabelled(
     site: &Site,
-    holdings: &Holdings<'_>,
+    assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeSet<HostKey> {
-    let given_back = holdings.given_back.iter().map(|(_, index, _)| *index);
+    let given_back = assignments.released.iter().map(|(_, index, _)| *index);
     let before = site
         .state
         .unlabelled
@@ -217,15 +183,15 @@ pub(super) fn unlabelled(
         .collect()
 }
 
-/// The hosts that each cluster loses. One that only labels gave it, on a declared host, is not ours to take
-/// away: those are not counted.
+/// Returns the hosts that each cluster loses. A declared host that only live labels assign does not
+/// count, because no file of this repo can release it.
 pub(super) fn by_cluster(
     site: &Site,
-    holdings: &Holdings<'_>,
+    assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeMap<ClusterKey, Vec<HostKey>> {
     let mut given_back: BTreeMap<ClusterKey, Vec<HostKey>> = BTreeMap::new();
-    for (cluster, index, how) in &holdings.given_back {
+    for (cluster, index, how) in &assignments.released {
         let host = &site.inventory.hosts[*index];
         if is_ours_to_take(host, *how) && assigned.get(index) != Some(cluster) {
             given_back

@@ -1,42 +1,46 @@
-//! Hosts of a kind meet the same needs: selectors are asked once a kind, not once a host.
+//! Host kinds: equivalence classes of hosts that meet the same requirements.
+//!
+//! Requirements are checked once per kind instead of once per host. The topology domain of a host
+//! and its owners do not belong to its kind.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use kube::core::{Expression, SelectorExt};
+use kube::core::Expression;
 
 use super::eligibility::{self, Needs};
 use crate::inventory::Host;
 use crate::inventory::machine::Machine;
 
-/// The kinds of some hosts.
-pub(crate) struct Kinds<'h> {
+/// The hosts by kind.
+pub(crate) struct HostKinds<'h> {
     of_host: Vec<Option<usize>>,
-    /// The topology domains of each host, one after the other.
+    /// Topology domains, `keys` values for each host.
     domains: Vec<Option<&'h str>>,
-    /// How many topology keys there are.
+    /// Number of topology keys.
     keys: usize,
     /// One host of each kind.
     samples: Vec<usize>,
-    /// The hosts that somebody names by MAC addresses.
+    /// Hosts that a machine names by MAC address.
     named: HashSet<usize>,
-    /// The kinds with a value of a label that some selector names.
+    /// Kinds by key and value of the labels that selectors name.
     by_label: HashMap<(String, String), Vec<usize>>,
 }
 
-/// All in which two hosts of a kind are alike.
+/// The properties that hosts of a kind share.
 #[derive(PartialEq, Eq, Hash)]
 struct Alike<'a> {
-    /// The labels that selectors ask for, by the number of their key; no value where no selector names it.
+    /// Labels that selectors name, by the number of their key. A value that no selector names is
+    /// `None`.
     labels: Vec<(usize, Option<&'a str>)>,
-    /// Whether it has an address on each interface that somebody uses.
+    /// Tells for each interface that services use whether the host has an address on it.
     addressed: Vec<bool>,
-    /// What it has, where somebody asks for machines.
+    /// The capacity, if a machine has requirements.
     machine: Option<Capacity>,
-    /// Its index, where somebody names it: it is a kind of its own.
+    /// The host itself if a machine names it, so that it is a kind of its own.
     named: Option<usize>,
 }
 
-/// What machines are asked to have.
+/// The properties that machines have requirements on.
 #[derive(PartialEq, Eq, Hash)]
 struct Capacity {
     cpu: Option<u64>,
@@ -46,16 +50,18 @@ struct Capacity {
     is_addressed: bool,
 }
 
-/// What selectors ask for, of one label.
+/// The values that selectors name for one label key.
 #[derive(Default)]
 struct Asked {
     number: usize,
     values: BTreeSet<String>,
 }
 
-impl<'h> Kinds<'h> {
-    /// The kinds that the needs tell apart among the hosts that `counts` and those that somebody names, and the topology
-    /// domains of those: both in one pass, because the labels lie all over the memory.
+impl<'h> HostKinds<'h> {
+    /// Groups hosts by kind, and collects the topology domains of those hosts.
+    ///
+    /// Only hosts that `counts`, or that a machine names, have a kind. Both happen in one pass,
+    /// because the labels are spread over memory and dominate the time.
     pub(crate) fn new(
         hosts: &'h [Host],
         needs: &[&Needs<'_>],
@@ -94,7 +100,7 @@ impl<'h> Kinds<'h> {
                         asked.values.contains(value).then_some(value.as_str()),
                     ));
                 }
-                // As in `eligibility::domain`, an empty value is none.
+                // An empty value counts as missing, as in `topology::domain`.
                 if let Some(at) = topology
                     .iter()
                     .position(|other| other == key)
@@ -150,23 +156,23 @@ impl<'h> Kinds<'h> {
         kinds
     }
 
-    /// How many there are.
+    /// Returns the number of kinds.
     pub(crate) fn count(&self) -> usize {
         self.samples.len()
     }
 
-    /// The kind of a host; none when it does not count.
-    pub(crate) fn of(&self, host: usize) -> Option<usize> {
+    /// Returns the kind of a host; `None` if it does not count.
+    pub(crate) fn kind_of(&self, host: usize) -> Option<usize> {
         self.of_host[host]
     }
 
-    /// The topology domains of a host that counts, key by key.
+    /// Returns the topology domains of a host that counts, in the order of the keys.
     pub(crate) fn domains(&self, host: usize) -> &[Option<&'h str>] {
         &self.domains[host * self.keys..(host + 1) * self.keys]
     }
 
-    /// The kinds that meet needs, in order.
-    pub(crate) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
+    /// Returns the kinds that meet requirements, in ascending order.
+    pub(crate) fn matching(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
         if let Some(named) = needs.named() {
             return self
                 .of_host
@@ -198,10 +204,8 @@ impl<'h> Kinds<'h> {
         candidates.sort_unstable();
         let meets = |index: usize| {
             let host = &hosts[index];
-            needs.selector.matches(&host.labels)
-                && eligibility::unaddressed(host, &needs.interfaces).is_none()
-                && needs.machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
-                // It may be there for those only who name it.
+            eligibility::unmet(index, host, needs).is_none()
+                // A named host may be usable only for the machine that names it.
                 && !(self.named.contains(&index) && eligibility::unusable(host).is_some())
         };
         candidates.retain(|kind| meets(self.samples[*kind]));
@@ -209,7 +213,7 @@ impl<'h> Kinds<'h> {
     }
 }
 
-/// The labels that selectors ask for.
+/// Returns the label keys and values that selectors name.
 fn asked(needs: &[&Needs<'_>]) -> HashMap<String, Asked> {
     let mut asked: HashMap<String, Asked> = HashMap::new();
     for expression in needs.iter().flat_map(|needs| needs.selector.clone()) {

@@ -1,11 +1,15 @@
-//! Decides whether demands can be served together: an integer program, solved by branch and bound.
+//! Decides whether demands can be served together, as an integer program solved by branch and
+//! bound.
 //!
-//! `microlp` was chosen by measurement on 150 sites of up to 100 hosts. About half of those without a planted solution
-//! have no placement. A SAT solver (`batsat`) left 34 undecided after 3 s each, and a pseudo-Boolean solver of our own
-//! 31: counting arguments, such as ten hosts for eleven racks, are long proofs for both and immediate for a linear
-//! relaxation. Most take `microlp` some ms, and packed sites of 200 hosts up to 9 s. The licence of `splr` is not among
-//! those that we take, and HiGHS would bring C++. `microlp` is Rust without `unsafe`, bounds its search by nodes instead
-//! of time, and checks a certificate before it answers "infeasible". Its placements are checked here.
+//! `microlp` was chosen by measurement on 150 sites of up to 100 hosts. About half of the sites
+//! without a planted solution have no placement. A SAT solver (`batsat`) left 34 undecided after 3
+//! s each, and a pseudo-Boolean solver of our own 31. Counting arguments, such as ten hosts for
+//! eleven racks, are long proofs for both. They are immediate for a linear relaxation. Most sites
+//! take `microlp` some ms, and packed sites of 200 hosts up to 9 s.
+//!
+//! The licence of `splr` is not on our list, and HiGHS would add C++. `microlp` is Rust without
+//! `unsafe` and bounds its search by nodes instead of time. It checks a certificate before it
+//! answers "infeasible". Its placements are checked here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,10 +21,10 @@ use microlp::{
 use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
 
-/// The largest program that is tried, by variables.
+/// Largest program, in variables.
 const MOST_VARIABLES: usize = 40_000;
 
-/// Steps that are left: simplex iterations, each weighed with the size of its program.
+/// The steps that are left: simplex iterations, weighted with the size of the program.
 pub(super) struct Budget {
     left: u64,
 }
@@ -35,32 +39,33 @@ impl Budget {
     }
 }
 
-/// What is to be decided.
+/// A question to the integer program.
 pub(super) struct Question<'q> {
     pub(super) problem: &'q Problem,
     pub(super) candidates: &'q Candidates<'q>,
     pub(super) demands: &'q [usize],
-    /// How many hosts each of them misses.
+    /// Number of hosts that each demand lacks.
     pub(super) missing: &'q dyn Fn(usize) -> usize,
-    /// How many hosts of a class there are for these demands.
+    /// Number of hosts of a class for these demands.
     pub(super) hosts: &'q dyn Fn(usize) -> usize,
-    /// Whether hosts are to be apart by a domain.
+    /// Tells whether a domain keeps hosts apart.
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
 }
 
-/// The answer to it.
+/// The answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Demands with classes; as often as they take a host.
+    /// Pairs of demand and class, one for each host.
     Placed(Vec<(usize, usize)>),
     Impossible,
     Undecided,
 }
 
-/// Classes that no demand of a question tells apart: who alone may take them, and their domains for each pool.
+/// The properties shared by classes that no demand tells apart: the exclusive group, and domains by
+/// pool.
 type Alike = (Option<usize>, Vec<(usize, Vec<Limit>)>);
 
-/// Hosts of classes that are alike, for a demand.
+/// A variable: the number of hosts that a demand takes of a group of equal classes.
 struct Take {
     demand: usize,
     group: usize,
@@ -68,7 +73,7 @@ struct Take {
 }
 
 impl Question<'_> {
-    /// Answers it in at most the share of a budget.
+    /// Answers within a share of the budget.
     pub(super) fn answer(&self, budget: &mut Budget, share: u64) -> Answer {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<Take> = Vec::new();
@@ -147,7 +152,7 @@ impl Question<'_> {
         }
     }
 
-    /// The classes that are alike, and how many hosts they have together.
+    /// Groups equal classes, and returns the number of hosts of each group.
     fn groups(&self) -> (Vec<(Alike, Vec<usize>)>, Vec<usize>) {
         let pools: BTreeSet<usize> = self
             .demands
@@ -186,7 +191,7 @@ impl Question<'_> {
         (groups, sizes)
     }
 
-    /// Classes for what is taken of each group.
+    /// Translates the values of variables into classes.
     fn hosts_of(
         &self,
         takes: &[Take],
@@ -220,7 +225,7 @@ enum Solved {
     Unknown,
 }
 
-/// Finds whole numbers from 0 to these bounds that satisfy all rows: sums of some of them with a bound.
+/// Solves for integers between 0 and `bounds`. A row bounds the sum of some variables.
 fn solve(
     bounds: &[usize],
     rows: &[(&Vec<usize>, ComparisonOp, usize)],
@@ -247,7 +252,8 @@ fn solve(
     options.node_limit = Some(nodes);
     let mut outcome = program.solve_with(options);
     let mut left = share;
-    // An infeasible program does not say how many nodes it took: so they are given out bit by bit.
+    // An infeasible program does not report its number of nodes, so they are granted in growing
+    // portions.
     let solution = loop {
         let steps = size
             .saturating_mul(ITERATIONS_PER_NODE)
@@ -290,5 +296,5 @@ fn solve(
     }
 }
 
-/// How many simplex iterations a node takes, about.
+/// Approximate number of simplex iterations for a node.
 const ITERATIONS_PER_NODE: u64 = 100;

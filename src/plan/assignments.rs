@@ -1,0 +1,411 @@
+//! Current assignments, the planner's starting point.
+//!
+//! The previous output decides. Labels in the inventory are used only where it is silent:
+//!
+//! | the output has | the labels name | the host |
+//! | --- | --- | --- |
+//! | cluster A | nothing, or A | is retained by A |
+//! | nothing | A, and A is in this repo | is adopted by A |
+//! | nothing | A, by labels of 2020 or early 2021 | is adopted by A with a warning, because those name no namespace |
+//! | nothing | A, and A is not in this repo | belongs to somebody else |
+//! | A | B | conflict |
+//! | released | A | is still being released |
+//!
+//! A snapshot may be older than the output, so a missing label proves nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::placement::{Assigned, CurrentAssignment, How, Placement};
+use super::vanished_hosts::{patch_without_host, vanished};
+use super::violations::{Violation, by_retention, in_use_as};
+use super::{ownership_change, renaming};
+use crate::api::names::{ClusterKey, NodeName, Part, Role};
+use crate::finding::{Code, Finding, Origin, Step};
+use crate::inventory::Host;
+use crate::inventory::usage::Usage;
+use crate::output::state::Held;
+use crate::request::{Cluster, NodeSet};
+use crate::site::Site;
+
+/// Host assignments before planning, and what planning makes of them.
+pub(super) struct Assignments<'a> {
+    /// Assigned hosts per cluster, in inventory order, until [`Assignments::retain`] decides on
+    /// them.
+    by_cluster: BTreeMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
+    /// Owners of every retained host; more than one is an error.
+    pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
+    /// Reasons why a retained host would not be chosen again.
+    pub(super) violations: BTreeMap<usize, Violation>,
+    /// Hosts that their cluster releases, with how they were assigned.
+    pub(super) released: Vec<(&'a ClusterKey, usize, How)>,
+    /// True if a machine retains a host under another name.
+    pub(super) renamed: bool,
+}
+
+/// Derives current assignments from the previous output and the inventory's labels.
+///
+/// Clusters that are no longer requested release all hosts, except frozen ones.
+pub(super) fn current_assignments<'a>(
+    site: &'a Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> (Assignments<'a>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let mut assignments = Assignments {
+        by_cluster: BTreeMap::new(),
+        retained: BTreeMap::new(),
+        violations: BTreeMap::new(),
+        released: Vec::new(),
+        renamed: false,
+    };
+    for (key, entries) in &site.state.held {
+        let Some(host) = site.inventory.index(key) else {
+            findings.extend(
+                entries
+                    .iter()
+                    .filter_map(|held| vanished(key, held, site, frozen)),
+            );
+            continue;
+        };
+        let host_there = &site.inventory.hosts[host];
+        findings.extend(
+            entries
+                .iter()
+                .filter_map(|held| ownership_change::changed(host_there, held, site, frozen)),
+        );
+        for held in unique(entries) {
+            let assignment = CurrentAssignment {
+                host,
+                part: &held.part,
+                how: How::Stays,
+                origin: &held.origin,
+            };
+            findings.extend(conflict(host_there, held, site, frozen));
+            if frozen.contains(&held.cluster) {
+                findings.extend(patch_without_host(key, held, site));
+                assignments.retained.entry(host).or_default().push((
+                    &held.cluster,
+                    &held.part,
+                    &held.origin,
+                ));
+            } else if site.clusters.contains_key(&held.cluster) {
+                assignments
+                    .by_cluster
+                    .entry(&held.cluster)
+                    .or_default()
+                    .push(assignment);
+            } else {
+                assignments.released.push((&held.cluster, host, How::Stays));
+            }
+        }
+    }
+    for (index, host) in site.inventory.hosts.iter().enumerate() {
+        findings.extend(ownership_change::no_longer_patched(host, site));
+        findings.extend(ownership_change::applied_while_given_back(
+            host, site, frozen,
+        ));
+        let in_output =
+            site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
+        if in_output {
+            continue;
+        }
+        match adopter(host, site) {
+            Adopter::Nobody => {}
+            Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
+                findings.extend(ownership_change::applied_in_full(host, cluster, origin));
+                findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
+                let assignment = CurrentAssignment {
+                    host: index,
+                    part,
+                    how: How::Adopted,
+                    origin,
+                };
+                assignments
+                    .by_cluster
+                    .entry(cluster)
+                    .or_default()
+                    .push(assignment);
+            }
+            Adopter::Cluster(..) => {}
+            Adopter::Several(finding) => {
+                findings.extend(
+                    Some(finding).filter(|finding| concerns_planned(finding, site, frozen)),
+                );
+            }
+        }
+    }
+    (assignments, findings)
+}
+
+impl<'a> Assignments<'a> {
+    /// Retains as many hosts of a cluster as it wants, and releases the others.
+    ///
+    /// Hosts in use are released last. Of the others, those with the worst [`Violation`] go first,
+    /// then those that only labels assign, then the last by name. With `inherit`, renamed machines
+    /// retain their hosts.
+    pub(super) fn retain(
+        &mut self,
+        cluster: &'a Cluster,
+        site: &'a Site,
+        inherit: bool,
+    ) -> (Placement, Vec<Finding>) {
+        let mut placement = Placement::new();
+        let mut findings = Vec::new();
+        let assignments = self.by_cluster.remove(&cluster.key).unwrap_or_default();
+        let mut assignments = by_part(assignments, cluster);
+        self.renamed |= inherit && renaming::inherit(&mut assignments, cluster, site);
+        for (part, assignments) in assignments {
+            let node_set = cluster.node_sets.get(part);
+            let wanted = node_set.map_or(0, NodeSet::wanted);
+            let is_another =
+                |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
+            let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
+            let mut own = by_retention(own, node_set, site);
+            let surplus: Vec<CurrentAssignment<'_>> = own
+                .drain(wanted.min(own.len())..)
+                .map(|(_, assignment)| assignment)
+                .collect();
+            for (violation, assignment) in own {
+                let assigned = Assigned {
+                    host: assignment.host,
+                    how: assignment.how,
+                };
+                placement.entry(part.clone()).or_default().push(assigned);
+                self.retained.entry(assignment.host).or_default().push((
+                    &cluster.key,
+                    part,
+                    assignment.origin,
+                ));
+                self.violations
+                    .extend(violation.map(|violation| (assignment.host, violation)));
+            }
+            for assignment in surplus.into_iter().chain(others) {
+                self.released
+                    .push((&cluster.key, assignment.host, assignment.how));
+                findings.extend(released_in_use(
+                    &site.inventory.hosts[assignment.host],
+                    part,
+                    cluster,
+                ));
+            }
+        }
+        placement.values_mut().for_each(|assigned| assigned.sort());
+        (placement, findings)
+    }
+
+    /// Releases a retained host that another host replaces.
+    pub(super) fn release(&mut self, cluster: &'a ClusterKey, host: usize, how: How) {
+        self.retained.remove(&host);
+        self.violations.remove(&host);
+        self.released.push((cluster, host, how));
+    }
+
+    /// Returns the owner of every retained host; the first if there are several.
+    pub(super) fn owners(&self) -> BTreeMap<usize, &'a ClusterKey> {
+        let first = |(host, owners): (&usize, &Vec<(&'a ClusterKey, &Part, &Origin)>)| {
+            Some((*host, owners.first()?.0))
+        };
+        self.retained.iter().filter_map(first).collect()
+    }
+
+    /// Reports hosts that are retained in spite of a violation.
+    pub(super) fn violation_findings(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
+        let describe = |(host, violation): (&usize, &Violation)| {
+            let (cluster, part, _) = *self.retained.get(host)?.first()?;
+            let host = &site.inventory.hosts[*host];
+            let in_use = in_use_as(host, part);
+            let help = match (violation, in_use) {
+                (
+                    Violation::Failed
+                    | Violation::NotSelected
+                    | Violation::Insufficient
+                    | Violation::SharesDomain,
+                    Some(why),
+                ) => {
+                    format!("it stays: {why}")
+                }
+                (
+                    Violation::NotSelected | Violation::Insufficient | Violation::SharesDomain,
+                    None,
+                ) if !rebalance => {
+                    "it stays; `--rebalance` replaces such hosts where possible".to_owned()
+                }
+                (Violation::Deleting, _)
+                | (
+                    Violation::Failed
+                    | Violation::NotSelected
+                    | Violation::Insufficient
+                    | Violation::SharesDomain,
+                    None,
+                ) => "it stays: no other host can take its place".to_owned(),
+            };
+            let labels = host.origin.at(["metadata", "labels"]);
+            let (code, place, asked_for) = match violation {
+                Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
+                Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
+                Violation::Insufficient => (Code::Flawed, host.origin.name(), Some("")),
+                Violation::Failed => (
+                    Code::Failing,
+                    host.live_place(["status", "errorMessage"]),
+                    None,
+                ),
+                Violation::Deleting => (
+                    Code::Failing,
+                    host.live_place(["metadata", "deletionTimestamp"]),
+                    None,
+                ),
+            };
+            let message = format!(
+                "host {} ({part} of {cluster}) {}",
+                host.key,
+                violation.words()
+            );
+            let mut finding = Finding::new(code, message).at(place);
+            let request = site
+                .clusters
+                .get(cluster)
+                .and_then(|request| request.cluster.as_ref());
+            if let (Some(field), Some(request)) = (asked_for, request) {
+                let asked = request
+                    .node_sets
+                    .get(part)
+                    .map(|set| set.route.clone())
+                    .unwrap_or_default();
+                let field = Some(field)
+                    .filter(|field| !field.is_empty())
+                    .map(Step::from);
+                let place = request.origin.at(asked.into_iter().chain(field));
+                let asks = if part.node.is_some() {
+                    "what is asked of it"
+                } else {
+                    "what the node set asks for"
+                };
+                finding = finding.see(place, asks);
+            }
+            Some(finding.help(help).of(cluster))
+        };
+        self.violations.iter().filter_map(describe).collect()
+    }
+
+    /// Reports hosts that several node sets retain.
+    ///
+    /// A run that was killed between two files leaves such hosts, but then all owners except one
+    /// release them.
+    pub(super) fn contested(&self, site: &Site) -> Vec<Finding> {
+        let contested = self.retained.iter().filter(|(_, owners)| owners.len() > 1);
+        let describe = |(host, owners): (&usize, &Vec<(&ClusterKey, &Part, &Origin)>)| {
+            let key = &site.inventory.hosts[*host].key;
+            let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", owners.len()))
+                .help("a host has one role in one cluster: remove all entries but one from the generated files");
+            owners
+                .iter()
+                .fold(finding, |finding, (cluster, part, origin)| {
+                    finding
+                        .see(origin.name(), format!("as {part} of {cluster}"))
+                        .of(cluster)
+                })
+        };
+        contested.map(describe).collect()
+    }
+}
+
+/// Groups the hosts of a cluster by part.
+///
+/// A host that a machine of a Provisioning names belongs to that machine. Any other host belongs to
+/// the machine of the same name, whose role may have changed.
+fn by_part<'a>(
+    assignments: Vec<CurrentAssignment<'a>>,
+    cluster: &'a Cluster,
+) -> BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>> {
+    let of_machines = || {
+        cluster
+            .node_sets
+            .iter()
+            .filter(|(part, _)| part.node.is_some())
+    };
+    let named: BTreeMap<usize, &Part> = of_machines()
+        .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
+        .collect();
+    let by_name: BTreeMap<&NodeName, &Part> = of_machines()
+        .filter_map(|(part, _)| Some((part.node.as_ref()?, part)))
+        .collect();
+    let mut by_part: BTreeMap<&Part, Vec<CurrentAssignment<'_>>> = BTreeMap::new();
+    for assignment in assignments {
+        let same_name = assignment
+            .part
+            .node
+            .as_ref()
+            .and_then(|node| by_name.get(node));
+        let part = named
+            .get(&assignment.host)
+            .or(same_name)
+            .copied()
+            .unwrap_or(assignment.part);
+        by_part.entry(part).or_default().push(assignment);
+    }
+    by_part
+}
+
+/// Returns whether a node set names another host than this one.
+fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
+    let named = node_set.and_then(|node_set| node_set.machine.as_ref()?.named);
+    named.is_some_and(|(_, named)| named != host)
+}
+
+/// Reports a released host that is in use.
+fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
+    let usage = host.usage.as_ref()?;
+    let what = match usage {
+        Usage::Consumer(consumer) => format!("{consumer} consumes"),
+        other => other.to_string(),
+    };
+    let (machine, help) = match &part.node {
+        None => (
+            String::new(),
+            "scale the tenant's machines down first, or raise the count: there is no other host to give back",
+        ),
+        Some(node) => (
+            format!(", its machine {node},"),
+            "make sure that nothing uses the host before this is applied, or restore the machine",
+        ),
+    };
+    Some(
+        Finding::new(
+            Code::InUseGivenBack,
+            format!(
+                "{} gives host {}{machine} back, which {what}",
+                cluster.key, host.key
+            ),
+        )
+        .at(cluster.origin.at(wanted_at(cluster, part)))
+        .see(host.live_place(usage.route()), "in use here")
+        .help(help)
+        .of(&cluster.key),
+    )
+}
+
+/// Returns the route to the number of hosts of a part, or to its machine.
+fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
+    match cluster.node_sets.get(part) {
+        Some(set) if set.machine.is_some() => set.route.clone(),
+        // A machine that no longer exists has no route of its own, but its list has.
+        _ if cluster.installation.is_some() => match part.role {
+            Role::ControlPlane => vec!["spec".into(), "masters".into()],
+            Role::Worker => vec!["spec".into(), "workers".into()],
+        },
+        _ => vec![
+            "spec".into(),
+            "nodes".into(),
+            part.role.as_str().into(),
+            "count".into(),
+        ],
+    }
+}
+
+/// Removes duplicates, which a host has that moved from one file to another.
+fn unique(entries: &[Held]) -> impl Iterator<Item = &Held> {
+    let mut seen = BTreeSet::new();
+    entries
+        .iter()
+        .filter(move |held| seen.insert((&held.cluster, &held.part)))
+}

@@ -1,0 +1,218 @@
+//! Claims: assignment labels on hosts, and whom to believe.
+//!
+//! Labels reach a host by its manifest, by the agent that applies our patch, or by somebody else.
+//! The previous output outranks them: a snapshot may be older than it.
+
+use std::collections::BTreeSet;
+
+use crate::api::assignment::{self, Claim};
+use crate::api::names::{ClusterKey, Part};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::Host;
+use crate::output::state::Held;
+use crate::site::Site;
+
+/// Returns whether the agent set the assignment labels that the snapshot shows. The agent removes
+/// those of a declared host with the next sync, or has already done so.
+pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
+    host.is_declared()
+        && host
+            .label_owners
+            .iter()
+            .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
+}
+
+/// Returns the claims on a host, except those that this repo made on a declared host.
+///
+/// A run overwrites or removes its own labels in the same build, whatever an older snapshot shows.
+/// They are recognised by the agent that set them, or by the previous output: it assigned the host
+/// to a cluster that still exists.
+pub(super) fn foreign_claims<'a>(
+    site: &'a Site,
+    host: &'a Host,
+) -> impl Iterator<Item = &'a Claim> {
+    let held = site
+        .state
+        .held
+        .get(&host.key)
+        .filter(|_| host.is_declared());
+    let is_of_agent = has_agent_labels(site, host);
+    let is_own = move |claim: &Claim, origin: &Origin| {
+        let Claim::Cluster(cluster, _) = claim else {
+            return false;
+        };
+        let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
+        origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
+    };
+    let claims = host
+        .claims
+        .iter()
+        .filter(move |(claim, origin)| !is_own(claim, origin));
+    claims.map(|(claim, _)| claim)
+}
+
+/// Returns the position of the label that names the cluster.
+pub(super) fn label_place(origin: &Origin) -> Place {
+    origin.at(["metadata", "labels", assignment::CLUSTER_NAME])
+}
+
+/// The cluster of this repo that may adopt a host by its labels.
+pub(super) enum Adopter<'a> {
+    Nobody,
+    Cluster(&'a ClusterKey, &'a Part, &'a Origin),
+    /// The labels name several clusters.
+    Several(Finding),
+}
+
+/// Returns the cluster of this repo that the labels of a host name.
+///
+/// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
+/// there.
+pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
+    let mut named = Vec::new();
+    for (claim, origin) in &host.claims {
+        match claim {
+            Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
+            // The host has an owner, but the labels do not say which cluster.
+            Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
+        }
+    }
+    let Some((cluster, part, origin)) = named.pop() else {
+        return Adopter::Nobody;
+    };
+    if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
+        let finding = Finding::new(
+            Code::SeveralClaims,
+            format!(
+                "host {} has the labels of {other} and of {cluster}",
+                host.key
+            ),
+        )
+        .at(label_place(other_origin))
+        .see(label_place(origin), format!("those of {cluster}"))
+        .help(format!(
+            "a host belongs to one cluster: take the labels of {other} or those of {cluster} off it"
+        ));
+        return Adopter::Several(finding.of(other).of(cluster));
+    }
+    let released_by_it = site
+        .state
+        .released
+        .get(&host.key)
+        .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
+    if released_by_it || !site.clusters.contains_key(cluster) {
+        return Adopter::Nobody;
+    }
+    Adopter::Cluster(cluster, part, origin)
+}
+
+/// Reports a host that the output assigns to one cluster and labels to another.
+///
+/// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
+/// overwrites them. They are recognised by the agent that set them, or because they name a cluster
+/// of this repo.
+pub(super) fn conflict(
+    host: &Host,
+    held: &Held,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
+    let is_free = host.is_declared() && host.usage.is_none();
+    let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
+        let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
+        is_free && is_ours && *origin != host.origin
+    };
+    let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
+        Claim::Cluster(cluster, _)
+            if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
+        {
+            Some((cluster, origin))
+        }
+        _ => None,
+    })?;
+    let finding = Finding::new(
+        Code::LabelsDisagree,
+        format!("host {} is with {}, but its labels say {other}", host.key, held.cluster),
+    )
+    .at(held.origin.name())
+    .see(label_place(origin), format!("the labels of {other}"))
+    .help(format!(
+        "if {other} has it, remove the entry from {}; if not, take a new snapshot, or correct the labels",
+        held.origin.file
+    ))
+    .of(&held.cluster)
+    .of(other);
+    concerns_planned(&finding, site, frozen).then_some(finding)
+}
+
+/// Returns whether a finding is about a cluster that is planned.
+pub(super) fn concerns_planned(
+    finding: &Finding,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> bool {
+    finding
+        .clusters
+        .iter()
+        .any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
+}
+
+/// Reports that a host is adopted by labels of 2020 or early 2021, which name no namespace.
+pub(super) fn adopted_by_legacy_labels(
+    host: &Host,
+    cluster: &ClusterKey,
+    part: &Part,
+    origin: &Origin,
+) -> Option<Finding> {
+    let label = host.by_older_labels?;
+    let message = format!(
+        "{cluster} adopts host {} ({part}) by labels of an older generation",
+        host.key
+    );
+    let help = match legacy_label_removal(host) {
+        Some(command) => {
+            format!(
+                "it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}"
+            )
+        }
+        None => "today's labels take their place".to_owned(),
+    };
+    let place = origin.at(["metadata", "labels", label]);
+    Some(
+        Finding::new(Code::AdoptedByOlderLabels, message)
+            .at(place)
+            .help(help)
+            .of(cluster),
+    )
+}
+
+/// Returns the command that removes the assignment labels of a host.
+pub(super) fn removal_command(host: &Host) -> String {
+    let others = host
+        .live_labels
+        .iter()
+        .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
+    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
+}
+
+/// Returns the command that removes the legacy labels that no file of this repo can remove.
+///
+/// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
+fn legacy_label_removal(host: &Host) -> Option<String> {
+    let stays = |label: &&&str| {
+        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
+    };
+    let mut stay = host.live_labels.iter().filter(stays).peekable();
+    stay.peek()?;
+    Some(without_labels(host, stay))
+}
+
+fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
+    let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
+    format!(
+        "kubectl label baremetalhost -n {} {} {}",
+        host.key.namespace,
+        host.key.name,
+        labels.join(" ")
+    )
+}

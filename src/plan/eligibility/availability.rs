@@ -1,0 +1,116 @@
+//! Availability: which clusters may take a host, by its owners.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::refusal::Refusal;
+use crate::api::assignment::{Claim, OlderClaim};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::inventory::Host;
+use crate::output::state::Release;
+use crate::plan::claims::foreign_claims;
+use crate::request::Request;
+use crate::site::Site;
+
+/// Clusters that may take a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::plan) enum Availability {
+    /// Every cluster.
+    Free,
+    /// One cluster, with the reason to refuse the others: it had the host, or labels claim it.
+    Only(ClusterKey, Refusal),
+    /// None, with the reason.
+    Refused(Refusal),
+}
+
+impl Availability {
+    /// Returns the availability of every host by index; `assigned` has the owners.
+    pub(in crate::plan) fn of_all(
+        site: &Site,
+        assigned: &BTreeMap<usize, &ClusterKey>,
+        released: &BTreeMap<HostKey, Release>,
+        left_out: &BTreeSet<ClusterKey>,
+    ) -> Vec<Availability> {
+        let hosts = site.inventory.hosts.iter().enumerate();
+        let mut all: Vec<Availability> = hosts
+            .map(|(at, host)| {
+                Self::of(
+                    site,
+                    host,
+                    assigned.get(&at).copied(),
+                    released.get(&host.key),
+                )
+            })
+            .collect();
+        // A cluster that is left out or invalid must find the hosts that it names in a later run.
+        let is_postponed = |(key, request): &(&ClusterKey, &Request)| {
+            left_out.contains(key) || request.cluster.is_none()
+        };
+        for (key, request) in site.clusters.iter().filter(is_postponed) {
+            for host in &request.named {
+                if let Some(free @ Availability::Free) = all.get_mut(*host) {
+                    *free = Availability::Only(key.clone(), Refusal::NamedBy(key.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the availability of a host with its owner and its release, if it has any.
+    pub(in crate::plan) fn of(
+        site: &Site,
+        host: &Host,
+        assigned: Option<&ClusterKey>,
+        release: Option<&Release>,
+    ) -> Availability {
+        match assigned {
+            Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
+            None => Self::of_unassigned(release, foreign_claims(site, host)),
+        }
+    }
+
+    fn of_unassigned<'a>(
+        release: Option<&Release>,
+        claims: impl Iterator<Item = &'a Claim>,
+    ) -> Availability {
+        let mut only: Option<(ClusterKey, Refusal)> = None;
+        if let Some(release) = release {
+            let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
+            match &release.by {
+                Some(by) => only = Some((by.clone(), refusal(by))),
+                None => return Availability::Refused(refusal(&"a cluster")),
+            }
+        }
+        for claim in claims {
+            match (claim, &only) {
+                (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) => {
+                    return Availability::Refused(Refusal::Claimed(labels.clone()));
+                }
+                (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
+                (Claim::Cluster(cluster, part), None) => {
+                    only = Some((
+                        cluster.clone(),
+                        Refusal::Claimed(format!("of {cluster}, {part}")),
+                    ));
+                }
+                (Claim::Cluster(cluster, part), Some(_)) => {
+                    return Availability::Refused(Refusal::Claimed(format!(
+                        "of {cluster}, {part}"
+                    )));
+                }
+            }
+        }
+        only.map_or(Availability::Free, |(cluster, refusal)| {
+            Availability::Only(cluster, refusal)
+        })
+    }
+
+    /// Returns the reason why a cluster may not take the host.
+    pub(in crate::plan) fn refuses(&self, cluster: &ClusterKey) -> Option<&Refusal> {
+        match self {
+            Availability::Free => None,
+            Availability::Only(other, refusal) => (other != cluster).then_some(refusal),
+            Availability::Refused(refusal) => Some(refusal),
+        }
+    }
+}

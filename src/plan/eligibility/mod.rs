@@ -1,0 +1,42 @@
+//! Rules that decide whether a node set may take a host.
+//!
+//! [`rules`] is the only list. The first rule that objects gives the reason, a [`Refusal`]. So the
+//! order decides what a person reads:
+//!
+//! 1. **Requirements** of the node set: the named host, the labelSelector, the capacity of a
+//!    machine. They come first because a host that nobody asked for needs no other explanation.
+//! 2. **Ownership**: another cluster has, claims or releases the host, or this plan assigns it. It
+//!    comes before the host's condition, because the owner is usually why the host is in use.
+//! 3. **Condition** of the host: who applies it, usage, deletion, variables, errors, state,
+//!    annotations. Beside the first, these are the checks of Cluster API's Metal3 provider: a host
+//!    that it would not choose is of no use to a cluster.
+//! 4. **Addresses** on the interfaces that services use. Only a host that is otherwise free is
+//!    worth the work of adding network data.
+//! 5. **Topology**: another host of the node set is in the same domain. It comes last because
+//!    nothing is wrong with the host.
+//!
+//! Every caller asks that list, for the part that it can answer:
+//!
+//! | caller | function | rules |
+//! | --- | --- | --- |
+//! | reasons in a shortage, `explain` | [`refusal`] | all |
+//! | choice and spare hosts, by `equivalence` | [`unmet`] | requirements, addresses |
+//! | violations of retained hosts | [`unmet`] | requirements, without addresses |
+//! | choice, host states, lint | [`unusable`], [`unusable_when_named`] | condition |
+//!
+//! The choice itself enforces ownership by [`Availability`], and topology by its flow.
+//!
+//! A machine of a Provisioning may name its host by MAC address. Then the MAC address alone counts:
+//! the labelSelector, the capacity and addresses do not matter, and neither do installed systems,
+//! states and annotations. The request reader warns about unmet requirements of a named host.
+
+mod availability;
+mod needs;
+mod refusal;
+mod rules;
+
+pub(super) use availability::Availability;
+pub(crate) use needs::Needs;
+pub(super) use refusal::{Obstacle, Refusal};
+pub(super) use rules::{Asker, insufficient, refusal, unusable_when_named};
+pub(crate) use rules::{unmet, unusable};

@@ -1,0 +1,54 @@
+//! Requirements of node sets.
+
+use std::collections::BTreeSet;
+
+use kube::core::Selector;
+
+use crate::inventory::machine::AskedMachine;
+use crate::request::NodeSet;
+
+/// Requirements of a node set on each of its hosts, whoever owns the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Needs<'a> {
+    pub(crate) selector: &'a Selector,
+    /// Interfaces on which the cluster's services use the host's address.
+    pub(crate) interfaces: BTreeSet<&'a str>,
+    /// Labels of which no two hosts of the node set may share a value.
+    pub(crate) topology_keys: Vec<&'a str>,
+    /// Requirements of a Provisioning on its machine.
+    pub(crate) machine: Option<&'a AskedMachine>,
+}
+
+/// Equal for equal requirements.
+type Key<'a> = (
+    String,
+    BTreeSet<&'a str>,
+    Vec<&'a str>,
+    Option<&'a AskedMachine>,
+);
+
+impl<'a> Needs<'a> {
+    /// Returns what a node set requires without regard to services and to its other hosts.
+    pub(crate) fn without_services(node_set: &'a NodeSet) -> Self {
+        Self {
+            selector: &node_set.selector,
+            interfaces: BTreeSet::new(),
+            topology_keys: Vec::new(),
+            machine: node_set.machine.as_ref(),
+        }
+    }
+
+    pub(in crate::plan) fn key(&self) -> Key<'a> {
+        (
+            self.selector.to_string(),
+            self.interfaces.clone(),
+            self.topology_keys.clone(),
+            self.machine,
+        )
+    }
+
+    /// Returns the index of the host that is requested by its MAC address.
+    pub(crate) fn named(&self) -> Option<usize> {
+        self.machine?.named.map(|(_, host)| host)
+    }
+}

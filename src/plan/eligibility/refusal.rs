@@ -1,0 +1,236 @@
+//! Reasons of the rules, each with its wording.
+
+use std::fmt;
+
+use crate::api::mac::MacAddress;
+use crate::api::names::ClusterKey;
+use crate::inventory::machine::Insufficient;
+use crate::inventory::networks::Unaddressed;
+use crate::inventory::undecided::Undecided;
+use crate::inventory::usage::Usage;
+
+/// The reason why a host is refused. The display completes the sentence "the host …".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Another host is requested, by this MAC address.
+    NotNamed(MacAddress),
+    /// Names the first requirement of the labelSelector that the host does not meet.
+    NotSelected(String),
+    Insufficient(Insufficient),
+    Assigned(ClusterKey),
+    /// A frozen cluster names the host by its MAC address.
+    NamedBy(ClusterKey),
+    Claimed(String),
+    GivenBack(String),
+    AppliedInFull(String),
+    InUse(Usage),
+    Deleting,
+    Undecided(Undecided),
+    InError(String),
+    NotFree(String),
+    Reserved(&'static str),
+    Unaddressed(Unaddressed),
+    DomainTaken {
+        key: String,
+        domain: String,
+    },
+}
+
+/// What has to change so that a refused host can be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::plan) enum Obstacle<'r> {
+    /// The request: it names another host.
+    AnotherHost,
+    /// The request: it requires what the host does not have.
+    Requirement,
+    /// The owner, a cluster of this repo.
+    Owner(&'r ClusterKey),
+    /// The release by its former owner must be seen in a snapshot.
+    Release(&'r str),
+    /// The labels or the request that claim the host.
+    Claim,
+    /// The condition of the host.
+    Condition,
+    /// The network data of the host.
+    NetworkData,
+    /// The other host in the topology domain of this key.
+    Domain(&'r str),
+}
+
+impl Refusal {
+    pub(in crate::plan) fn obstacle(&self) -> Obstacle<'_> {
+        match self {
+            Refusal::NotNamed(_) => Obstacle::AnotherHost,
+            Refusal::NotSelected(_) | Refusal::Insufficient(_) => Obstacle::Requirement,
+            Refusal::Assigned(cluster) => Obstacle::Owner(cluster),
+            Refusal::GivenBack(by) => Obstacle::Release(by),
+            Refusal::NamedBy(_) | Refusal::Claimed(_) => Obstacle::Claim,
+            Refusal::AppliedInFull(_)
+            | Refusal::InUse(_)
+            | Refusal::Deleting
+            | Refusal::Undecided(_)
+            | Refusal::InError(_)
+            | Refusal::NotFree(_)
+            | Refusal::Reserved(_) => Obstacle::Condition,
+            Refusal::Unaddressed(_) => Obstacle::NetworkData,
+            Refusal::DomainTaken { key, .. } => Obstacle::Domain(key),
+        }
+    }
+
+    /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster
+    /// already".
+    pub(in crate::plan) fn rule(&self) -> String {
+        struct Rule<'r>(&'r Refusal);
+        impl fmt::Display for Rule<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write(|_, rule| f.write_fmt(rule))
+            }
+        }
+        Rule(self).to_string()
+    }
+
+    /// Writes a reason, which is given for one host and as a rule for several hosts.
+    fn write(
+        &self,
+        say: impl FnOnce(fmt::Arguments<'_>, fmt::Arguments<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        match self {
+            Refusal::NotNamed(mac) => say(
+                format_args!("has no network card {mac}"),
+                format_args!("without the network card {mac}"),
+            ),
+            Refusal::NotSelected(requirement) => say(
+                format_args!("does not match `{requirement}` of the labelSelector"),
+                format_args!("not matching `{requirement}` of the labelSelector"),
+            ),
+            Refusal::Insufficient(reason) => say(
+                format_args!("{reason}"),
+                format_args!("{}", lacking(*reason)),
+            ),
+            Refusal::Assigned(cluster) => say(
+                format_args!("is assigned to {cluster}"),
+                format_args!("assigned to a cluster already"),
+            ),
+            Refusal::NamedBy(cluster) => say(
+                format_args!("is named by its MAC address in {cluster}"),
+                format_args!("named by another cluster"),
+            ),
+            Refusal::Claimed(claim) => say(
+                format_args!("has the labels {claim}"),
+                format_args!("with assignment labels of another cluster"),
+            ),
+            Refusal::GivenBack(by) => say(
+                format_args!("is being given back by {by} and not yet seen free"),
+                format_args!("being given back, and not yet seen free in the snapshot"),
+            ),
+            Refusal::AppliedInFull(by) => say(
+                format_args!(
+                    "is applied in full by {by}, so labels of our own would erase its spec"
+                ),
+                format_args!("applied in full by another object of the agent"),
+            ),
+            Refusal::InUse(usage) => say(format_args!("{usage}"), format_args!("{}", usage.rule())),
+            Refusal::Deleting => say(
+                format_args!("is being deleted"),
+                format_args!("being deleted"),
+            ),
+            Refusal::Undecided(undecided) => say(
+                format_args!("{undecided}"),
+                format_args!("that the variable `{}` decides about", undecided.variable),
+            ),
+            Refusal::InError(error) => say(
+                format_args!("is in an error: {error}"),
+                format_args!("in an error"),
+            ),
+            Refusal::NotFree(state) => say(
+                format_args!("is in the state `{state}`, neither `available` nor `ready`"),
+                format_args!("in the state `{state}`"),
+            ),
+            Refusal::Reserved(annotation) => say(
+                format_args!("has the annotation {annotation}"),
+                format_args!("with the annotation {annotation}"),
+            ),
+            Refusal::Unaddressed(reason) => say(
+                format_args!("{reason}"),
+                format_args!("{}", unaddressed(reason)),
+            ),
+            Refusal::DomainTaken { key, domain } => say(
+                format_args!(
+                    "is in {key}={domain}, where the cluster has a host of this role already"
+                ),
+                format_args!(
+                    "in a domain of {key} where the cluster has a host of this role already"
+                ),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(|reason, _| f.write_fmt(reason))
+    }
+}
+
+/// Words what several hosts lack. The display of `lack` words it for one host.
+fn lacking(lack: Insufficient) -> String {
+    match lack {
+        Insufficient::Unknown => "without hardware details".to_owned(),
+        Insufficient::Cpu(_, asked) => format!("with fewer than {asked} CPUs"),
+        Insufficient::Memory(_, asked) => format!("with less than {asked} MiB of memory"),
+        Insufficient::Sriov => "without SR-IOV".to_owned(),
+        Insufficient::Qat => "without QuickAssist".to_owned(),
+        Insufficient::Address => "without an address".to_owned(),
+    }
+}
+
+/// Words why several hosts have no address. The display of `reason` words it for one host.
+fn unaddressed(reason: &Unaddressed) -> String {
+    match reason {
+        Unaddressed::NoNetwork(interface) => {
+            format!("without a network `{interface}` in the network data")
+        }
+        Unaddressed::NoAddress(interface) => {
+            format!("without an address in the network `{interface}`")
+        }
+        Unaddressed::NoNetworkData => "without network data".to_owned(),
+        Unaddressed::NoSecret(_) => {
+            "with network data in a Secret that is not in the repo".to_owned()
+        }
+        Unaddressed::NoKey(_) => {
+            "with network data in a Secret that has no key `networkData`".to_owned()
+        }
+        Unaddressed::Encrypted(_) => "with network data that is encrypted".to_owned(),
+        Unaddressed::Unreadable(..) => "with network data that cannot be read".to_owned(),
+        Unaddressed::Refused(_) => "with network data that cannot be decrypted".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_reads_as_a_sentence_about_one_host_and_about_many() {
+        let refusal = Refusal::DomainTaken {
+            key: "example.com/rack".to_owned(),
+            domain: "a3".to_owned(),
+        };
+        assert_eq!(
+            format!("the host {refusal}"),
+            "the host is in example.com/rack=a3, where the cluster has a host of this role already"
+        );
+        assert!(
+            refusal
+                .rule()
+                .starts_with("in a domain of example.com/rack")
+        );
+    }
+
+    #[test]
+    fn the_rule_of_a_named_variant_differs_from_its_sentence() {
+        let refusal = Refusal::Insufficient(Insufficient::Cpu(4, 8));
+        assert_eq!(refusal.to_string(), "has 4 CPUs, and 8 are asked for");
+        assert_eq!(refusal.rule(), "with fewer than 8 CPUs");
+    }
+}

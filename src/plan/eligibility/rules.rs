@@ -1,0 +1,209 @@
+//! The list of rules, one function for each.
+
+use std::collections::BTreeSet;
+
+use kube::core::SelectorExt;
+
+use super::availability::Availability;
+use super::needs::Needs;
+use super::refusal::Refusal;
+use crate::api::names::ClusterKey;
+use crate::inventory::Host;
+use crate::inventory::machine::{AskedMachine, Insufficient};
+use crate::inventory::usage::Usage;
+use crate::plan::topology;
+
+/// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
+const FREE_STATES: [&str; 2] = ["available", "ready"];
+
+/// A node set that asks for a host, and what stands in its way.
+pub(in crate::plan) struct Asker<'q> {
+    pub(in crate::plan) cluster: &'q ClusterKey,
+    pub(in crate::plan) needs: &'q Needs<'q>,
+    /// Availability of the host.
+    pub(in crate::plan) availability: &'q Availability,
+    /// Cluster to which this plan assigns the host.
+    pub(in crate::plan) assigned_to: Option<&'q ClusterKey>,
+    /// Topology domains of the hosts that the node set retains.
+    pub(in crate::plan) domains: &'q BTreeSet<(&'q str, &'q str)>,
+}
+
+/// A rule, by what it looks at. Rules return the reason to refuse a host.
+enum Rule {
+    /// Compares the host, given with its index, with the requirements of a node set.
+    Requirement(fn(usize, &Host, &Needs<'_>) -> Option<Refusal>),
+    /// Looks at the host alone. The flag is true if the asker names the host by its MAC address.
+    Condition(fn(&Host, bool) -> Option<Refusal>),
+    /// Looks at other owners and at other hosts of the node set.
+    Plan(fn(&Host, &Asker<'_>) -> Option<Refusal>),
+}
+
+/// All rules in the order in which they are asked. The module documentation gives the reasons.
+const RULES: [Rule; 14] = [
+    Rule::Requirement(named),
+    Rule::Requirement(selected),
+    Rule::Requirement(sufficient),
+    Rule::Plan(available),
+    Rule::Plan(unassigned),
+    Rule::Condition(not_applied_in_full),
+    Rule::Condition(unused),
+    Rule::Condition(not_deleting),
+    Rule::Condition(decided),
+    Rule::Condition(without_error),
+    Rule::Condition(in_free_state),
+    Rule::Condition(unreserved),
+    Rule::Requirement(addressed),
+    Rule::Plan(in_other_domain),
+];
+
+/// Returns the reason why a node set cannot have a host, which is given with its index.
+pub(in crate::plan) fn refusal(index: usize, host: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+    let is_named = asker.needs.named().is_some();
+    RULES.iter().find_map(|rule| match rule {
+        Rule::Requirement(rule) => rule(index, host, asker.needs),
+        Rule::Condition(rule) => rule(host, is_named),
+        Rule::Plan(rule) => rule(host, asker),
+    })
+}
+
+/// Returns the requirement that a host does not meet, whoever owns it and whatever its condition.
+pub(crate) fn unmet(index: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    RULES.iter().find_map(|rule| match rule {
+        Rule::Requirement(rule) => rule(index, host, needs),
+        Rule::Condition(_) | Rule::Plan(_) => None,
+    })
+}
+
+/// Returns the reason why no node set can use a host that it does not name.
+pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
+    condition(host, false)
+}
+
+/// Returns the reason why a machine cannot have the host that it names by MAC address.
+pub(in crate::plan) fn unusable_when_named(host: &Host) -> Option<Refusal> {
+    condition(host, true)
+}
+
+fn condition(host: &Host, is_named: bool) -> Option<Refusal> {
+    RULES.iter().find_map(|rule| match rule {
+        Rule::Condition(rule) => rule(host, is_named),
+        Rule::Requirement(_) | Rule::Plan(_) => None,
+    })
+}
+
+/// Requires the host that the machine names by MAC address.
+fn named(index: usize, _: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    let (mac, named) = needs.machine?.named?;
+    (named != index).then_some(Refusal::NotNamed(mac))
+}
+
+/// Requires the labels of the labelSelector. A label with a variable leaves the answer open.
+fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    if needs.named().is_some() || needs.selector.matches(&host.labels) {
+        return None;
+    }
+    let unmatched = || {
+        let mut requirements = needs.selector.clone().into_iter();
+        requirements
+            .find(|requirement| !requirement.matches(&host.labels))
+            .map(|requirement| requirement.to_string())
+            .unwrap_or_default()
+    };
+    decided(host, false).or_else(|| Some(Refusal::NotSelected(unmatched())))
+}
+
+/// Requires the capacity of a machine.
+fn sufficient(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    insufficient(host, needs.machine?).map(Refusal::Insufficient)
+}
+
+/// Returns what a host lacks for a machine. A host that is named by its MAC address lacks nothing.
+pub(in crate::plan) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insufficient> {
+    if asked.named.is_some() {
+        return None;
+    }
+    let without_address = || {
+        let is_missing = host.machine.address(None).is_none();
+        is_missing.then_some(Insufficient::Address)
+    };
+    host.machine.lacks(asked).next().or_else(without_address)
+}
+
+/// Requires that no other cluster has or claims the host.
+fn available(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+    asker.availability.refuses(asker.cluster).cloned()
+}
+
+/// Requires that this plan does not assign the host to a cluster.
+fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+    Some(Refusal::Assigned(asker.assigned_to?.clone()))
+}
+
+/// Requires that no agent applies the host in full. Such an agent would apply our object with
+/// labels alone under the same name, and erase the spec.
+fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
+    host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
+}
+
+/// Requires an unused host. A named host may have an operating system, as the hosts of the Binary
+/// Provisioning Agent had, but no consumer.
+fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
+    let usage = host.usage.as_ref()?;
+    let may_be_named = match usage {
+        Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy => true,
+        Usage::Consumer(_) | Usage::NodeReuse(_) => false,
+    };
+    (!(is_named && may_be_named)).then(|| Refusal::InUse(usage.clone()))
+}
+
+fn not_deleting(host: &Host, _: bool) -> Option<Refusal> {
+    host.deleting.then_some(Refusal::Deleting)
+}
+
+/// Requires that no variable decides about the host, because only Flux knows its value.
+fn decided(host: &Host, is_named: bool) -> Option<Refusal> {
+    let undecided = host.undecided.as_ref().filter(|_| !is_named)?;
+    Some(Refusal::Undecided(undecided.clone()))
+}
+
+fn without_error(host: &Host, _: bool) -> Option<Refusal> {
+    host.error.clone().map(Refusal::InError)
+}
+
+/// Requires a free provisioning state. A host without a state is not yet registered, which is fine.
+fn in_free_state(host: &Host, is_named: bool) -> Option<Refusal> {
+    let is_free = |state: &String| is_named || FREE_STATES.contains(&state.as_str());
+    let state = host.state.as_ref().filter(|state| !is_free(state))?;
+    Some(Refusal::NotFree(state.clone()))
+}
+
+/// Requires that no annotation reserves the host. An annotation does not keep a host from being
+/// named.
+fn unreserved(host: &Host, is_named: bool) -> Option<Refusal> {
+    host.reserved_by
+        .filter(|_| !is_named)
+        .map(Refusal::Reserved)
+}
+
+/// Requires an address on every interface that services of the cluster use.
+fn addressed(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    if needs.named().is_some() {
+        return None;
+    }
+    let mut errors = needs
+        .interfaces
+        .iter()
+        .filter_map(|interface| host.address(interface).err());
+    errors.next().map(Refusal::Unaddressed)
+}
+
+/// Requires a topology domain without another host of the node set.
+fn in_other_domain(host: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+    let (key, domain) = topology::domains(host, &asker.needs.topology_keys)
+        .into_iter()
+        .find(|domain| asker.domains.contains(domain))?;
+    Some(Refusal::DomainTaken {
+        key: key.to_owned(),
+        domain: domain.to_owned(),
+    })
+}

@@ -1,0 +1,44 @@
+//! Hosts of clusters as plain data: before planning ([`CurrentAssignment`]) and after
+//! ([`Placement`]).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::api::names::Part;
+use crate::finding::Origin;
+
+/// A host that is assigned before planning.
+#[derive(Clone, Copy)]
+pub(super) struct CurrentAssignment<'a> {
+    /// Index into the inventory's hosts.
+    pub(super) host: usize,
+    pub(super) part: &'a Part,
+    pub(super) how: How,
+    /// The file or object that says so.
+    pub(super) origin: &'a Origin,
+}
+
+/// Planned hosts of one cluster by part, in inventory order.
+pub type Placement = BTreeMap<Part, Vec<Assigned>>;
+
+/// A planned host of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Assigned {
+    /// Index into the inventory's hosts.
+    pub host: usize,
+    /// How the host was assigned.
+    pub how: How,
+}
+
+/// How a host was assigned to its cluster. Earlier variants are retained first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum How {
+    /// The previous output assigns it.
+    Stays,
+    /// Labels in the inventory assign it, the previous output does not.
+    Adopted,
+    /// This plan chose it.
+    Added,
+}

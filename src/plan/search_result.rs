@@ -1,0 +1,126 @@
+//! Results of a search for hosts. Both searches, the flow of `choose` and `crossing`, return them.
+//!
+//! Demands, classes and domains are indices of the [`Problem`](super::matching::Problem).
+
+use super::matching::{Cut, Pick};
+
+/// Hosts found for each demand of a problem.
+pub(super) struct SearchResult {
+    pub(super) picks: Vec<Vec<Pick>>,
+    /// Retained hosts of each demand that some of its picks replace.
+    pub(super) replaced: Vec<Vec<usize>>,
+    pub(super) unserved: Vec<Unserved>,
+}
+
+/// A demand without enough hosts.
+#[derive(Clone)]
+pub(super) struct Unserved {
+    /// Index of the demand.
+    pub(super) index: usize,
+    /// Number of hosts that it could have.
+    pub(super) found: usize,
+    pub(super) why: Why,
+}
+
+/// The proof that a demand cannot be served.
+#[derive(Clone)]
+pub(super) enum Why {
+    Cut(Cut),
+    Crossing(Conflict),
+    /// The search ended at its limit of steps.
+    Undecided,
+}
+
+/// Demands that cannot be served together, even if only these domains kept hosts apart.
+#[derive(Debug, Clone)]
+pub(super) struct Conflict {
+    pub(super) demands: Vec<usize>,
+    /// Topology keys with values.
+    pub(super) domains: Vec<(String, String)>,
+    /// Number of hosts that the demands can use.
+    pub(super) hosts: usize,
+    /// Number of those that are in none of the domains.
+    pub(super) outside: usize,
+    /// True if every demand and every domain is proven necessary.
+    pub(super) is_minimal: bool,
+}
+
+impl SearchResult {
+    /// Adds the result for other demands of the same problem.
+    pub(super) fn join(&mut self, other: SearchResult) {
+        for (picks, others) in self.picks.iter_mut().zip(other.picks) {
+            picks.extend(others);
+        }
+        for (replaced, others) in self.replaced.iter_mut().zip(other.replaced) {
+            replaced.extend(others);
+        }
+        self.unserved.extend(other.unserved);
+        self.unserved.sort_by_key(|unserved| unserved.index);
+    }
+}
+
+impl Unserved {
+    pub(super) fn by_cut((index, found, cut): (usize, usize, Cut)) -> Self {
+        Self {
+            index,
+            found,
+            why: Why::Cut(cut),
+        }
+    }
+
+    /// Translates the result of one cluster to another cluster with equal demands.
+    pub(super) fn translated(&self, from: &[usize], to: &[usize]) -> Unserved {
+        let translated = |demand: usize| {
+            from.iter()
+                .position(|other| *other == demand)
+                .map_or(demand, |at| to[at])
+        };
+        let mut why = self.why.clone();
+        match &mut why {
+            Why::Crossing(conflict) => conflict
+                .demands
+                .iter_mut()
+                .for_each(|demand| *demand = translated(*demand)),
+            Why::Cut(cut) => {
+                cut.demands = cut
+                    .demands
+                    .iter()
+                    .map(|demand| translated(*demand))
+                    .collect();
+                cut.domains = cut
+                    .domains
+                    .iter()
+                    .map(|(demand, domain)| (translated(*demand), *domain))
+                    .collect();
+            }
+            Why::Undecided => {}
+        }
+        Unserved {
+            index: translated(self.index),
+            found: self.found,
+            why,
+        }
+    }
+}
+
+/// Replaces as many hosts as possible and returns those that were replaced.
+///
+/// `hosts` has the candidates with the domains that each leaves. A failed replacement is retried
+/// after every successful one, because that may have left the domain that was missing.
+pub(super) fn replace_each<T>(
+    mut hosts: Vec<(usize, T)>,
+    mut replace: impl FnMut(&T) -> bool,
+) -> Vec<usize> {
+    let mut replaced = Vec::new();
+    loop {
+        let before = replaced.len();
+        hosts.retain(|(host, left)| {
+            let found = replace(left);
+            replaced.extend(found.then_some(*host));
+            !found
+        });
+        if replaced.len() == before {
+            return replaced;
+        }
+    }
+}

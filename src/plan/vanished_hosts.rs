@@ -1,0 +1,85 @@
+//! Assigned hosts that the inventory no longer has.
+//!
+//! A host may be gone, or it may have been left out of the inputs by mistake.
+
+use std::collections::BTreeSet;
+
+use super::ownership_change;
+use crate::api::names::{ClusterKey, HostKey};
+use crate::finding::{Code, Finding};
+use crate::inventory::Standing;
+use crate::layout;
+use crate::output::state::Held;
+use crate::site::{HostLeftOut, Site};
+
+/// Reports an assigned host that the inventory no longer has.
+pub(super) fn vanished(
+    host: &HostKey,
+    held: &Held,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
+    if frozen.contains(&held.cluster) {
+        return patch_without_host(host, held, site);
+    }
+    let gone = || {
+        Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
+            .at(held.origin.name())
+            .help(if ownership_change::was_declared(held, site) {
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that \
+                 left the same build: if the machine is gone, delete them all"
+            } else {
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
+            })
+            .of(&held.cluster)
+    };
+    let finding = || {
+        site.left_out
+            .get(host)
+            .map_or_else(gone, |left_out| still_declared(host, held, left_out))
+    };
+    site.clusters.contains_key(&held.cluster).then(finding)
+}
+
+/// Reports a host that a kustomization renders although it is not among the inputs. It would lose
+/// its labels without being gone.
+fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Finding {
+    Finding::new(
+        Code::HostLeftOut,
+        format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
+    )
+    .at(left_out.origin.name())
+    .see(held.origin.name(), "the cluster has it")
+    .help(
+        "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
+         the repo",
+    )
+    .of(&held.cluster)
+}
+
+/// Reports that a frozen cluster patches a host that the patched build no longer renders.
+pub(super) fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Finding> {
+    let directory = held.origin.file.parent()?;
+    let below = directory.strip_prefix(&site.settings.output).ok()?;
+    let root = match site.inventory.host(host).map(|host| host.standing) {
+        Some(Standing::Declared { root }) => Some(&site.inventory.roots[&root].directory),
+        Some(Standing::Observed) => None,
+        None => site.left_out.get(host).map(|left_out| &left_out.root),
+    };
+    let renders = root.is_some_and(|root| layout::declared_directory(root) == *below);
+    // Removing the entry of a host that still exists would let the agent erase its spec.
+    let help = match site.inventory.host(host).map(|host| host.standing) {
+        Some(Standing::Observed) => ownership_change::STAY_DECLARED,
+        _ => "fix the errors of the cluster, or include it in `--only`",
+    };
+    (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
+        Finding::new(Code::FrozenHostGone, format!(
+            "{} is left as it is, and patches host {host}, which is no longer there: `kustomize build` of {directory} \
+             fails",
+            held.cluster
+        ))
+        .at(held.origin.name())
+        .help(help)
+        .of(&held.cluster)
+    })
+}

@@ -1,0 +1,144 @@
+//! Violations: reasons why a retained host would not be chosen again.
+//!
+//! Retained hosts are moved with `--rebalance` only, except hosts that fail or are being deleted.
+//! The requirements come from the list of rules in [`eligibility`].
+
+use std::collections::BTreeSet;
+
+use super::eligibility::{self, Needs, Refusal};
+use super::placement::CurrentAssignment;
+use super::topology;
+use crate::api::names::Part;
+use crate::inventory::Host;
+use crate::inventory::usage::Usage;
+use crate::request::NodeSet;
+use crate::site::Site;
+
+/// Provisioning states of Metal3 in which a host may run what was installed on it.
+const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
+
+/// The reason why a retained host would not be chosen again; the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Violation {
+    /// Another host of the node set is in its topology domain.
+    SharesDomain,
+    /// The node set's labelSelector no longer matches it.
+    NotSelected,
+    /// It has less than its machine requires.
+    Insufficient,
+    /// It has an error that needs a person.
+    Failed,
+    /// It has a deletion timestamp.
+    Deleting,
+}
+
+impl Violation {
+    /// Completes the sentence "the host …".
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Violation::SharesDomain => {
+                "shares its topology domain with another host of the node set"
+            }
+            Violation::NotSelected => "no longer matches the labelSelector",
+            Violation::Insufficient => "no longer meets its requirements",
+            Violation::Failed => "has failed",
+            Violation::Deleting => "is being deleted",
+        }
+    }
+}
+
+/// Returns the violation of a host by itself, whichever other hosts the node set has.
+pub(super) fn own_violation(
+    index: usize,
+    host: &Host,
+    node_set: Option<&NodeSet>,
+) -> Option<Violation> {
+    if host.deleting {
+        return Some(Violation::Deleting);
+    }
+    if host.failed {
+        return Some(Violation::Failed);
+    }
+    match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
+        Refusal::NotSelected(_) | Refusal::Undecided(_) => Some(Violation::NotSelected),
+        Refusal::Insufficient(_) => Some(Violation::Insufficient),
+        // `Assignments::retain` releases such a host.
+        Refusal::NotNamed(_) => None,
+        // Rendering reports missing addresses of services.
+        Refusal::Unaddressed(_) => None,
+        // The rules for ownership, condition and topology are not asked. A retained host is in use,
+        // and `Violation` has conditions of its own.
+        Refusal::Assigned(_)
+        | Refusal::NamedBy(_)
+        | Refusal::Claimed(_)
+        | Refusal::GivenBack(_)
+        | Refusal::AppliedInFull(_)
+        | Refusal::InUse(_)
+        | Refusal::Deleting
+        | Refusal::InError(_)
+        | Refusal::NotFree(_)
+        | Refusal::Reserved(_)
+        | Refusal::DomainTaken { .. } => None,
+    }
+}
+
+/// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.
+///
+/// A host in use comes before any other. Ties follow from the worst violation, from the
+/// provisioning state, from how the host was assigned, and at last from the inventory.
+pub(super) fn by_retention<'a>(
+    mut assignments: Vec<CurrentAssignment<'a>>,
+    node_set: Option<&NodeSet>,
+    site: &Site,
+) -> Vec<(Option<Violation>, CurrentAssignment<'a>)> {
+    let hosts = &site.inventory.hosts;
+    let own_violation = |index: usize| own_violation(index, &hosts[index], node_set);
+    let worth = |violation: Option<Violation>, assignment: &CurrentAssignment<'_>| {
+        let host = &hosts[assignment.host];
+        let is_in_use = in_use_as(host, assignment.part).is_some();
+        (
+            !is_in_use,
+            violation,
+            !is_provisioned(host),
+            assignment.how,
+            assignment.host,
+        )
+    };
+    assignments.sort_by_key(|assignment| worth(own_violation(assignment.host), assignment));
+    let mut domains = BTreeSet::new();
+    let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> =
+        Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let host = &hosts[assignment.host];
+        let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
+        let own = keys.filter_map(|key| Some((key, topology::domain(host, key)?)));
+        let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
+        violating.push((
+            own_violation(assignment.host).or(shares.then_some(Violation::SharesDomain)),
+            assignment,
+        ));
+    }
+    violating.sort_by_key(|(violation, assignment)| worth(*violation, assignment));
+    violating
+}
+
+/// Returns the reason why a host that is in use must not be taken from its cluster.
+///
+/// Hosts of Provisionings have no consumer, because no Machine takes them. Their state shows
+/// whether something was installed.
+pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
+    match &host.usage {
+        Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
+        Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
+        Some(_) => Some("it has an operating system, and may be running"),
+        None => (part.node.is_some() && is_provisioned(host))
+            .then_some("it is provisioned, and may be running"),
+    }
+}
+
+/// Returns whether a host may be running an installed operating system, judged by its state.
+fn is_provisioned(host: &Host) -> bool {
+    host.state
+        .as_ref()
+        .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
+}
