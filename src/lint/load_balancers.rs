@@ -1,19 +1,17 @@
-//! A load balancer before hosts of a role that its cluster does not have.
+//! Load balancers without backends.
 
-use crate::api::names::Role;
 use crate::finding::{Code, Finding};
-use crate::request::{Cluster, ServiceKind};
+use crate::request::Cluster;
 
-/// The load balancers whose cluster has no node set of the role that they serve. One that wants no host yet is enough:
-/// a load balancer without servers is what a cluster that is being born has.
+/// Returns a finding for each load balancer whose cluster has no node set of the role that it serves.
+///
+/// A node set that wants no host yet is enough: a new cluster has a load balancer without servers.
 pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters {
         for service in &cluster.services {
-            let role = match service.kind() {
-                ServiceKind::ControlPlaneLoadBalancer => Role::ControlPlane,
-                ServiceKind::WorkerLoadBalancer => Role::Worker,
-                ServiceKind::JumpHost | ServiceKind::Auth => continue,
+            let Some(role) = service.descriptor().balances else {
+                continue;
             };
             if !cluster.node_sets.contains_key(&role.into()) {
                 findings.push(

@@ -1,22 +1,25 @@
 //! Requests for clusters: one folder for each kind, which checks a typed object and makes a [`Cluster`] of it.
 //!
-//! * `cluster`: the cluster that a request asks for, whatever its kind; `auth` is its login by OIDC.
+//! * `cluster`: the cluster that a request asks for, whatever its kind.
+//! * `service`: its services, a module per kind.
+//! * `object_name`: names of its objects.
 //! * `sipcluster` and `provisioning`: the kinds of requests.
 //! * `documents`: requests as they stand in files.
 //! * `decode_spec`: their specs, decoded in one piece.
 //! * `selector`: label selectors of hosts.
 
-pub mod auth;
 pub mod cluster;
 pub(crate) mod decode_spec;
 pub(crate) mod documents;
+mod object_name;
 pub(crate) mod provisioning;
 pub(crate) mod selector;
+pub mod service;
 pub mod sipcluster;
 
-pub use auth::Auth;
-pub use cluster::{Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
+pub use cluster::{Cluster, ClusterKind, Installation, NodeSet};
 pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;

@@ -10,6 +10,7 @@ use crate::api::names::{ClusterKey, NodePort};
 use crate::layout;
 use crate::output::state::node_ports;
 use crate::request::ServiceKind;
+pub use crate::request::service::EndpointKind;
 
 /// An endpoint of a cluster that comes, changes or goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -23,20 +24,6 @@ pub struct EndpointChange {
     pub before: Option<String>,
     /// What it will be.
     pub after: Option<String>,
-}
-
-/// The kinds of endpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum EndpointKind {
-    /// Address and port of the tenant's API.
-    ControlPlane,
-    /// The issuer's URL that the tenant's API servers and users know.
-    Issuer,
-    /// Address and port of the jump host.
-    JumpHost,
-    /// The ports that a service has on every node of the base cluster, such as `30080-30082`.
-    NodePorts,
 }
 
 /// What changes of a cluster's endpoints.
@@ -104,32 +91,16 @@ fn endpoints(text: &str) -> Endpoints {
     known.collect()
 }
 
-/// Which endpoint a key is for: `jump-host2-endpoint` is that of the second jump host.
+/// Returns the endpoint of a key: `jump-host2-endpoint` is that of the second jump host.
 fn known(key: &str) -> Option<(EndpointKind, String)> {
-    let all = [
-        (
-            "control-plane",
-            "-endpoint",
-            EndpointKind::ControlPlane,
-            ServiceKind::ControlPlaneLoadBalancer,
-        ),
-        (
-            "jump-host",
-            "-endpoint",
-            EndpointKind::JumpHost,
-            ServiceKind::JumpHost,
-        ),
-        (
-            "oidc",
-            "-issuer-url",
-            EndpointKind::Issuer,
-            ServiceKind::Auth,
-        ),
-    ];
-    all.into_iter().find_map(|(prefix, suffix, kind, service)| {
-        let number = key.strip_prefix(prefix)?.strip_suffix(suffix)?;
+    ServiceKind::ALL.into_iter().find_map(|kind| {
+        let descriptor = kind.descriptor();
+        let endpoint = descriptor.endpoint.as_ref()?;
+        let number = key
+            .strip_prefix(endpoint.prefix)?
+            .strip_suffix(endpoint.suffix)?;
         let is_number = number.chars().all(|c| c.is_ascii_digit());
-        is_number.then(|| (kind, format!("{}{number}", service.component())))
+        is_number.then(|| (endpoint.kind, format!("{}{number}", descriptor.component)))
     })
 }
 

@@ -11,7 +11,7 @@ use camino::Utf8PathBuf;
 use super::State;
 use crate::api::names::{Namespace, NodePort};
 use crate::finding::{Code, Finding};
-use crate::request::cluster::{Cluster, Service, ServiceKind};
+use crate::request::{Cluster, Service, ServiceKind};
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {

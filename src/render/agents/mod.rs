@@ -17,12 +17,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
-use super::block::block_of;
+use super::services::kinds_with_definitions;
+use super::yaml_block::block_of;
 use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
-use crate::request::ServiceKind;
 use crate::settings::gitops::Form;
 use crate::site::Site;
 
@@ -207,10 +207,12 @@ fn deliveries(
         let mut before = Vec::new();
         let services_name = names.services(cluster);
         if is_ours(&services) && !is_installed(cluster) {
-            let auth = services.join(ServiceKind::Auth.component());
-            let has_auth = present.range(auth.as_path()..).next();
-            let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
-            let after = if has_auth && has_definitions {
+            let requires_definitions = kinds_with_definitions().any(|kind| {
+                let service = services.join(kind.descriptor().component);
+                let first = present.range(service.as_path()..).next();
+                first.is_some_and(|file| file.as_str().starts_with(service.as_str()))
+            });
+            let after = if requires_definitions && has_definitions {
                 vec![names.definitions()]
             } else {
                 Vec::new()

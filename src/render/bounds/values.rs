@@ -13,7 +13,7 @@ use minijinja::{
 };
 
 use super::{BYTES, DEEPEST, too_much};
-use crate::render::block::block;
+use crate::render::yaml_block::block;
 
 /// What a value takes beside its text: as much as an item of a list.
 const ITEM: usize = 32;

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Templates;
-use super::services::{self, Renderer};
+use super::renderer::Renderer;
+use super::{Templates, cluster_kustomization};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
@@ -260,8 +260,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     }
     // The kustomization above may change the Job, too.
     match renderer.templates.render(
-        services::CLUSTER_TEMPLATE,
-        services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]),
+        cluster_kustomization::TEMPLATE,
+        cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
     ) {
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),

@@ -6,7 +6,7 @@ use super::{Check, Route, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
 use crate::finding::Code;
-use crate::request::cluster::{HostKeys, JumpHost, VolumeClaim};
+use crate::request::service::jump_host::{HostKeys, JumpHost, VolumeClaim};
 
 impl Check<'_> {
     pub(super) fn jump_host(

@@ -12,13 +12,15 @@ use std::net::IpAddr;
 
 use kube::core::Selector;
 
-use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+use super::cluster::{Cluster, NodeSet};
 use super::selector;
+use super::service::{Detail, Service, ServiceKind};
 use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
 };
 use crate::api::network_data::is_reachable;
+use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
 
@@ -263,29 +265,31 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
+        // Without a pattern for the rest: a new field of services does not compile until it is read.
+        let sipcluster::Services {
+            load_balancer_control_plane,
+            load_balancer_worker,
+            jump_host,
+            auth,
+        } = services;
         let mut checked = Vec::new();
-        for (index, entry) in services
-            .load_balancer_control_plane
-            .iter()
-            .flatten()
-            .enumerate()
-        {
-            let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
+        for (index, entry) in load_balancer_control_plane.iter().flatten().enumerate() {
+            let route = ServiceKind::ControlPlaneLoadBalancer.route(index);
             let detail = self.load_balancer_control_plane(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::WorkerLoadBalancer, index);
+        for (index, entry) in load_balancer_worker.iter().flatten().enumerate() {
+            let route = ServiceKind::WorkerLoadBalancer.route(index);
             let detail = self.load_balancer_worker(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.jump_host.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::JumpHost, index);
+        for (index, entry) in jump_host.iter().flatten().enumerate() {
+            let route = ServiceKind::JumpHost.route(index);
             let detail = self.jump_host(entry, &route).map(Detail::JumpHost);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.auth.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::Auth, index);
+        for (index, entry) in auth.iter().flatten().enumerate() {
+            let route = ServiceKind::Auth.route(index);
             let detail = self
                 .auth(entry, &route)
                 .map(|auth| Detail::Auth(Box::new(auth)));
@@ -294,19 +298,10 @@ impl Check<'_> {
         checked
     }
 
-    fn route(&self, kind: ServiceKind, index: usize) -> Route {
-        vec![
-            "spec".into(),
-            "services".into(),
-            kind.field().into(),
-            index.into(),
-        ]
-    }
-
-    /// What every service has. Without a detail there was an error in it, and none is returned.
+    /// Validates the settings that every service has. Returns no service without a detail, which had an error.
     fn service(
         &mut self,
-        service: &sipcluster::Service,
+        service: &service_fields::Service,
         detail: Option<Detail>,
         route: &Route,
         index: usize,
@@ -361,7 +356,7 @@ impl Check<'_> {
         Some(service)
     }
 
-    fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
+    fn cluster_ip(&mut self, service: &service_fields::Service, route: &Route) -> Option<IpAddr> {
         let text = service
             .cluster_ip
             .as_deref()

@@ -3,7 +3,7 @@
 use super::values;
 use crate::api::auth;
 use crate::finding::Code;
-use crate::request::auth::{Auth, Client};
+use crate::request::service::auth::{Auth, Client};
 use crate::request::sipcluster::{Check, Route, below};
 
 impl Check<'_> {

@@ -9,7 +9,7 @@ use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::finding::{Code, Step};
-use crate::request::auth::Connector;
+use crate::request::service::auth::Connector;
 use crate::request::sipcluster::{Check, Route, below};
 use crate::text::suggest::alike;
 

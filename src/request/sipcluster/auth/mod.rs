@@ -11,7 +11,7 @@ use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::request::auth::{Auth, Certificate};
+use crate::request::service::auth::{Auth, Certificate};
 
 impl Check<'_> {
     pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<Auth> {

@@ -1,4 +1,6 @@
-//! What the templates of jump hosts are given.
+//! Values of the templates of jump hosts.
+
+mod bmc;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,15 +8,28 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::bmc::Bmc;
-use super::{Renderer, name_in};
+use bmc::Bmc;
+
+use super::{Context, ServiceTemplates};
 use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::render::hosts;
+use crate::render::renderer::{Renderer, TemplateSet, name_in};
+use crate::render::value_schema::schema_of;
 use crate::request::Service;
-use crate::request::cluster::{self, HostKeys, JumpHost};
+use crate::request::service::jump_host::{self, HostKeys, JumpHost};
 use crate::settings::{self, Credentials, SecretStore};
+
+pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
+    set: TemplateSet {
+        directory: "jumphost",
+        configuration: &[],
+    },
+    schema: schema_of::<Context<'_, Values<'_>>>,
+    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
+    too_large_field: None,
+};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
@@ -131,8 +146,8 @@ impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
     }
 }
 
-impl<'a> From<&'a cluster::VolumeClaim> for VolumeClaim<'a> {
-    fn from(claim: &'a cluster::VolumeClaim) -> Self {
+impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
+    fn from(claim: &'a jump_host::VolumeClaim) -> Self {
         Self {
             storage_class_name: claim.storage_class.as_ref(),
             storage: claim.storage.as_ref(),

@@ -5,10 +5,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{Templates, Tree};
-use crate::finding::{Code, Finding, Place};
+use super::{Templates, Tree, services};
+use crate::finding::{Code, Finding, Place, Step};
 use crate::layout;
-use crate::request::{Cluster, Service, ServiceKind};
+use crate::request::{Cluster, Service};
 use crate::site::Site;
 
 /// What a ConfigMap holds, in bytes.
@@ -149,16 +149,8 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
         return finding;
     };
     let mut place = service.route();
-    let help = match service.kind() {
-        ServiceKind::WorkerLoadBalancer => {
-            place.push("nodePortRange".into());
-            "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers"
-        }
-        ServiceKind::Auth => "give Dex its certificates by a Secret of envFrom",
-        ServiceKind::ControlPlaneLoadBalancer | ServiceKind::JumpHost => {
-            "divide the cluster if it has very many hosts, or let templates of the repo write less"
-        }
-    };
+    let (help, field) = services::too_large(service.kind());
+    place.extend(field.map(Step::from));
     finding.at(cluster.origin.at(place)).help(help)
 }
 
