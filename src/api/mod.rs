@@ -1,6 +1,7 @@
 //! The kinds that sipgen reads, as Rust types.
 //!
 //! * [`names`]: names and numbers that can only be made valid: keys of hosts and clusters, roles, NodePorts.
+//! * [`object_kind`]: identity of the kinds: group, version, misspellings.
 //! * [`sipcluster`]: what a tenant asks for.
 //! * [`service_fields`]: fields that all of its services have.
 //! * [`auth`]: its auth services.
@@ -32,6 +33,7 @@ pub mod last_wins;
 pub mod mac;
 pub mod names;
 pub mod network_data;
+pub mod object_kind;
 pub mod provisioning;
 pub mod service;
 pub mod service_fields;

@@ -17,6 +17,7 @@ use super::auth::Auth;
 use super::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
+use super::object_kind::ObjectKind;
 use super::service_fields::Service;
 use super::unique;
 
@@ -24,6 +25,15 @@ use super::unique;
 pub const GROUP: &str = "airship.airshipit.org";
 /// Their kind.
 pub const KIND: &str = "SIPCluster";
+/// Identity of the kind.
+pub static OBJECT: ObjectKind = ObjectKind {
+    kind: KIND,
+    group: GROUP,
+    api_version: "airship.airshipit.org/v1",
+    domain: "airshipit.org",
+    distinctive_fields: &[],
+    cluster_label: None,
+};
 /// The name of their definition.
 pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
 

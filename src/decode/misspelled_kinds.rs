@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use crate::api::object_kind::ObjectKind;
 use crate::api::{group, host, provisioning, sipcluster};
 use crate::finding::{Code, Finding};
 use crate::load::Document;
@@ -19,47 +20,12 @@ pub(crate) const WORDS: [&str; 5] = [
     "workerSoftware",
 ];
 
-/// A kind of ours.
-struct Ours {
-    kind: &'static str,
-    group: &'static str,
-    /// The domain below which nobody else has such a kind.
-    domain: &'static str,
-    /// What to write.
-    api_version: &'static str,
-    /// The fields of one of which an object without a group is ours, where the kind's name is one that others use, too.
-    telling: &'static [&'static str],
-}
-
-const OURS: [Ours; 4] = [
-    Ours {
-        kind: sipcluster::KIND,
-        group: sipcluster::GROUP,
-        domain: "airshipit.org",
-        api_version: "airship.airshipit.org/v1",
-        telling: &[],
-    },
-    Ours {
-        kind: host::KIND,
-        group: host::GROUP,
-        domain: "metal3.io",
-        api_version: host::API_VERSION,
-        telling: &[],
-    },
-    Ours {
-        kind: provisioning::KIND,
-        group: provisioning::GROUP,
-        domain: "akraino.org",
-        api_version: "bpa.akraino.org/v1alpha1",
-        telling: &["mac-address", "KUDPlugins", "PodSubnet"],
-    },
-    Ours {
-        kind: provisioning::SOFTWARE_KIND,
-        group: provisioning::GROUP,
-        domain: "akraino.org",
-        api_version: "bpa.akraino.org/v1alpha1",
-        telling: &["masterSoftware", "workerSoftware"],
-    },
+/// Kinds for which a misspelled one may be meant.
+static OURS: [&ObjectKind; 4] = [
+    &sipcluster::OBJECT,
+    &host::OBJECT,
+    &provisioning::OBJECT,
+    &provisioning::SOFTWARE,
 ];
 
 /// How many letters of a kind may be wrong. No other kind of metal3.io, airshipit.org or akraino.org is as near to one of ours.
@@ -75,14 +41,14 @@ struct Head {
 }
 
 /// The kind of ours that a kind may be meant for, in whatever case and with a slip or two.
-fn meant(kind: &str) -> Option<&'static Ours> {
+fn meant(kind: &str) -> Option<&'static ObjectKind> {
     let is_meant = |ours: &str| {
         // Most kinds are told from ours without counting letters.
         kind == ours
             || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1
                 && slips(kind, ours) <= SLIPS_IN_KIND
     };
-    OURS.iter().find(|ours| is_meant(ours.kind))
+    OURS.into_iter().find(|ours| is_meant(ours.kind))
 }
 
 fn slips(one: &str, other: &str) -> usize {
@@ -97,12 +63,13 @@ pub(crate) fn near_miss(
     said: Option<String>,
 ) -> Option<(&'static str, Finding)> {
     let kind = document.kind()?;
-    let Ours {
+    let ObjectKind {
         kind: ours,
         group: own_group,
         domain,
         api_version,
-        telling,
+        distinctive_fields: telling,
+        ..
     } = *meant(kind)?;
     let read = || {
         document

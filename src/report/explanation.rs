@@ -10,7 +10,6 @@ use crate::plan::explain::{
     AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
 use crate::plan::{How, Shortage};
-use crate::request::ClusterKind;
 use crate::text::counted;
 
 /// Why a cluster has the hosts that it has.
@@ -46,11 +45,11 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
         "{}{priority}{left}",
         styled(STRONG, format_args!("cluster {cluster}"))
     )?;
-    if *kind == ClusterKind::Provisioning {
+    if kind.descriptor().is_named_in_lists {
         let name = provisioning
             .as_ref()
             .map_or(String::new(), |name| format!(" {}", one_line(name)));
-        writeln!(out, "  by the Provisioning{name} in {}", one_line(place))?;
+        writeln!(out, "  by the {kind}{name} in {}", one_line(place))?;
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         node_sets.iter().partition(|set| set.part.node.is_some());

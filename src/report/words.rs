@@ -46,10 +46,11 @@ pub(super) fn sign(state: State) -> char {
 }
 
 /// What is said of a cluster's kind behind its name: that of most needs no word.
-pub(super) fn kind(kind: ClusterKind) -> &'static str {
-    match kind {
-        ClusterKind::SipCluster => "",
-        ClusterKind::Provisioning => " (Provisioning)",
+pub(super) fn kind(kind: ClusterKind) -> String {
+    if kind.descriptor().is_named_in_lists {
+        format!(" ({kind})")
+    } else {
+        String::new()
     }
 }
 

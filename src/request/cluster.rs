@@ -3,35 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::Selector;
-use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::kind::ClusterKind;
 use super::object_name::object_name;
 use super::service::Service;
 use crate::api::names::{ClusterKey, NodeName, Part, Role};
-use crate::api::{provisioning, sipcluster};
 use crate::finding::{Origin, Step};
 use crate::inventory::machine::AskedMachine;
-
-/// The kinds of objects that ask for clusters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub enum ClusterKind {
-    /// One that wants hosts by roles, and services.
-    #[serde(rename = "SIPCluster")]
-    SipCluster,
-    /// One that wants machines by names, and has Kubernetes installed on them.
-    Provisioning,
-}
-
-impl ClusterKind {
-    /// The kind as it stands in objects.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ClusterKind::SipCluster => sipcluster::KIND,
-            ClusterKind::Provisioning => provisioning::KIND,
-        }
-    }
-}
 
 /// A valid request.
 #[derive(Debug, Clone)]

@@ -1,13 +1,16 @@
 //! Requests as they stand in files, before they are checked.
 
-use super::decode_spec::Spec;
+use yaml_serde::Value;
+
+use super::kind::ClusterKind;
 use crate::api::names::{ClusterKey, ObjectName};
-use crate::api::provisioning::SoftwareSpec;
+use crate::api::provisioning::{ProvisioningSpec, SoftwareSpec};
+use crate::api::sipcluster::SIPClusterSpec;
 use crate::finding::Origin;
 
-/// A SIPCluster or a Provisioning as it stands in a file.
+/// A request as it stands in a file.
 pub(crate) struct ClusterDocument {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
     /// The object's own name, which that of a Provisioning's cluster is not.
     pub(crate) name: ObjectName,
@@ -20,6 +23,18 @@ pub(crate) struct ClusterDocument {
     pub(crate) former_name: Option<String>,
     /// What it asks for.
     pub(crate) spec: Spec,
+}
+
+/// The spec of a request.
+pub(crate) enum Spec {
+    /// In its current form.
+    Current(Box<SIPClusterSpec>),
+    /// In an older form: the document, and whether it may be another tool's template.
+    Older(Box<Value>, bool),
+    /// Of a Provisioning.
+    Provisioning(Box<ProvisioningSpec>),
+    /// It cannot be read, which a finding says.
+    Unreadable,
 }
 
 /// A Software as it stands in a file.

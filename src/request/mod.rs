@@ -3,35 +3,37 @@
 //! * `cluster`: the cluster that a request asks for, whatever its kind.
 //! * `service`: its services, a module per kind.
 //! * `object_name`: names of its objects.
-//! * `sipcluster` and `provisioning`: the kinds of requests.
+//! * `kind`: the registry of kinds of requests.
+//! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
 //! * `documents`: requests as they stand in files.
-//! * `decode_spec`: their specs, decoded in one piece.
+//! * `decode_spec`: decodes specs whole.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
-pub(crate) mod decode_spec;
+mod decode_spec;
 pub(crate) mod documents;
+pub(crate) mod kind;
 mod object_name;
 pub(crate) mod provisioning;
 pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{Cluster, ClusterKind, Installation, NodeSet};
-pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub use cluster::{Cluster, Installation, NodeSet};
+pub(crate) use documents::{ClusterDocument, SoftwareDocument, Spec};
+pub use kind::{ClusterKind, RequestDescriptor};
 pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;
 
-use crate::api::provisioning as api;
 use crate::finding::{Origin, Place};
 
-/// A SIPCluster or a Provisioning of the repo.
+/// A request of the repo.
 #[derive(Debug)]
 pub struct Request {
-    /// Which of the two.
-    pub kind: &'static str,
+    /// Its kind.
+    pub kind: ClusterKind,
     /// Where it stands.
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
@@ -46,17 +48,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Where it says which cluster it asks for.
+    /// Returns the place of the cluster's name.
     pub fn name(&self) -> Place {
-        place_of_name(self.kind, &self.origin)
-    }
-}
-
-/// Returns where a request of a kind says which cluster it asks for.
-pub(crate) fn place_of_name(kind: &str, origin: &Origin) -> Place {
-    if kind == api::KIND {
-        origin.at(["metadata", "labels", api::CLUSTER])
-    } else {
-        origin.name()
+        self.kind.place_of_name(&self.origin)
     }
 }

@@ -10,6 +10,7 @@ use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN,
 };
+use crate::api::object_kind::ObjectKind;
 use crate::api::provisioning::{self, Provisioning, Software};
 use crate::api::sipcluster::{self, SIPCluster};
 use crate::settings::Settings;
@@ -33,22 +34,11 @@ pub fn sipcluster() -> Value {
             }}}
         }}),
     );
-    let title = format!("{} ({}/v1)", sipcluster::KIND, sipcluster::GROUP);
-    object::<SIPCluster>(
-        &title,
-        "sipcluster",
-        &format!("{}/v1", sipcluster::GROUP),
-        sipcluster::KIND,
-        metadata,
-    )
+    object::<SIPCluster>(&sipcluster::OBJECT, "sipcluster", metadata)
 }
 
 /// The schema of Provisioning.
 pub fn provisioning() -> Value {
-    let (version, kind) = (
-        format!("{}/v1alpha1", provisioning::GROUP),
-        provisioning::KIND,
-    );
     let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
         "description": "What the cluster's hosts are, where they are no machines.",
         "type": "string",
@@ -59,29 +49,13 @@ pub fn provisioning() -> Value {
         &mut metadata,
         json!({"properties": {"labels": {"properties": cluster_type}}}),
     );
-    object::<Provisioning>(
-        &format!("{kind} ({version})"),
-        "provisioning",
-        &version,
-        kind,
-        metadata,
-    )
+    object::<Provisioning>(&provisioning::OBJECT, "provisioning", metadata)
 }
 
 /// The schema of Software.
 pub fn software() -> Value {
-    let (version, kind) = (
-        format!("{}/v1alpha1", provisioning::GROUP),
-        provisioning::SOFTWARE_KIND,
-    );
     let metadata = of_cluster("The name of the cluster whose machines get the packages.");
-    object::<Software>(
-        &format!("{kind} ({version})"),
-        "software",
-        &version,
-        kind,
-        metadata,
-    )
+    object::<Software>(&provisioning::SOFTWARE, "software", metadata)
 }
 
 /// Metadata whose label says which cluster an object is about.
@@ -114,13 +88,10 @@ pub fn settings() -> Value {
 }
 
 /// The schema of a whole object, its apiVersion and kind included.
-fn object<T: JsonSchema>(
-    title: &str,
-    name: &str,
-    api_version: &str,
-    kind: &str,
-    metadata: Value,
-) -> Value {
+fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> Value {
+    let ObjectKind {
+        kind, api_version, ..
+    } = identity;
     let mut generator = generator();
     let mut schema = generator.root_schema_for::<T>();
     let root = schema.ensure_object();
@@ -149,7 +120,7 @@ fn object<T: JsonSchema>(
         json!(["apiVersion", "kind", "metadata", "spec"]),
     );
     RecursiveTransform(for_editors).transform(&mut schema);
-    finished(schema, title, name)
+    finished(schema, &format!("{kind} ({api_version})"), name)
 }
 
 /// Fields that come in are described, not those that go out.

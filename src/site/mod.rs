@@ -30,7 +30,6 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
-use crate::api::provisioning as api;
 use crate::finding::{Code, Finding, Origin};
 use crate::load::{Files, ReadError};
 
@@ -42,12 +41,11 @@ use crate::decode::suspected_templates::Template;
 use crate::delivery::{self, Wiring};
 use crate::inventory::{self, Inventory, machine};
 use crate::layout;
-use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{Asked, Macs};
 use crate::request::sipcluster::legacy::{self, TopologyLabels};
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{
-    ClusterDocument, ClusterKind, Conversion, Request, place_of_name, provisioning, sipcluster,
+    ClusterDocument, ClusterKind, Conversion, Request, Spec, provisioning, sipcluster,
 };
 use crate::settings::{Mode, Settings, sources};
 pub use left_out::HostLeftOut;
@@ -285,14 +283,9 @@ impl Site {
             let files = self.state.files.get(cluster);
             files.is_some_and(|files| files.iter().any(|file| file.starts_with(&installer)))
         };
-        let is_provisioning = match self.clusters.get(cluster) {
-            Some(request) => request.kind == api::KIND,
-            None => is_installed(),
-        };
-        if is_provisioning {
-            ClusterKind::Provisioning
-        } else {
-            ClusterKind::SipCluster
+        match self.clusters.get(cluster) {
+            Some(request) => request.kind,
+            None => ClusterKind::of_output(is_installed()),
         }
     }
 
@@ -314,7 +307,7 @@ impl Site {
 /// One more request of a cluster than there may be.
 fn duplicate(
     key: &ClusterKey,
-    kind: &str,
+    kind: ClusterKind,
     origin: &Origin,
     other: &Request,
     settings: &Settings,
@@ -324,13 +317,9 @@ fn duplicate(
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
-    let name = if kind == api::KIND {
-        "label `cluster`"
-    } else {
-        "name"
-    };
+    let name = kind.descriptor().name_source;
     Finding::new(Code::DuplicateCluster, message)
-        .at(place_of_name(kind, origin))
+        .at(kind.place_of_name(origin))
         .see(other.name(), "the other one")
         .help(if origin.is_rendered() {
             format!("render one of them, or give it another {name} or namespace")
@@ -367,7 +356,7 @@ fn read_older(
     if !conversion.errors.is_empty() {
         return (Spec::Unreadable, origin, findings);
     }
-    let (spec, found) = decode_spec::converted(conversion.spec.clone(), &origin);
+    let (spec, found) = sipcluster::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
 }

@@ -23,9 +23,9 @@ use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::object_kind::ObjectKind;
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
-use crate::api::sipcluster;
 use crate::decode::misspelled_kinds::{self, near_miss};
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Doubt};
@@ -41,9 +41,9 @@ use crate::layout;
 use crate::load::{
     Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions,
 };
-use crate::request::decode_spec::{self, Spec};
-use crate::request::provisioning::{cluster_of, of_label};
-use crate::request::{ClusterDocument, SoftwareDocument};
+use crate::request::kind::OBJECTS;
+use crate::request::provisioning::{cluster_of, decode_software, of_label};
+use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{self, Settings, sources};
 use crate::text::in_shell;
 
@@ -89,7 +89,7 @@ pub struct ServiceWithPorts {
 
 /// One document that concerns us, before the builds that name it are known.
 pub(super) enum Object {
-    Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
+    Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
@@ -122,11 +122,6 @@ struct Envelope {
     metadata: Metadata,
 }
 
-/// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
-const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
-/// More of them, whose names others use, too: such text has to name the group as well.
-const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
-
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(
     repo: &Files,
@@ -142,9 +137,7 @@ pub(super) fn read(
         }
     }
     let ours = [
-        sipcluster::KIND,
         host::KIND,
-        provisioning::KIND,
         "Secret",
         "ConfigMap",
         service::NODE_PORT,
@@ -152,9 +145,16 @@ pub(super) fn read(
         FLUX_SOURCE_GROUP,
         ARGOCD_GROUP,
     ];
-    let ours = mentions(&[&ours[..], &misspelled_kinds::WORDS].concat());
+    let ours = mentions(
+        &[
+            &ClusterKind::ALL.map(ClusterKind::as_str),
+            &ours[..],
+            &misspelled_kinds::WORDS,
+        ]
+        .concat(),
+    );
     let hosts = mentions(&[host::KIND]);
-    let requests = mentions(&[sipcluster::KIND, provisioning::GROUP]);
+    let requests = mentions(&ClusterKind::marks());
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
             return FirstLook::from(is_kustomization(file) || ours(content));
@@ -350,10 +350,12 @@ pub(super) fn read(
         let is_input = inputs.takes(&origin);
         let names = if is_input { &mut names } else { &mut quiet };
         if concern.is_template(&origin, &metadata) {
-            names.findings.push(concern.template(&origin, kind));
+            names
+                .findings
+                .push(concern.template(&origin, kind.as_str()));
             continue;
         }
-        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else {
+        let Some((key, name)) = names.cluster(kind.descriptor().object, &origin, &metadata) else {
             continue;
         };
         if !is_input {
@@ -383,8 +385,7 @@ pub(super) fn read(
     let mut software_documents = Vec::new();
     for (origin, metadata, spec, found) in software {
         if inputs.takes(&origin)
-            && let Some((key, name)) =
-                names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+            && let Some((key, name)) = names.cluster(&provisioning::SOFTWARE, &origin, &metadata)
         {
             names
                 .findings
@@ -521,7 +522,7 @@ pub(super) fn files(
 fn not_too_large(repo: &Files, mut files: Vec<Utf8PathBuf>) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
     let mut findings = Vec::new();
     files.retain(|file| {
-        let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
+        let reason = repo.refused_for_size(file, &[&ClusterKind::marks()[..], &[host::KIND]].concat());
         findings.extend(reason.as_ref().map(|reason| {
             Finding::new(
                 Code::Unreadable,
@@ -717,11 +718,13 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
-        let is_of_bpa =
-            document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
+        // The kind proves little where other groups have one of that name.
+        let is_request = OBJECTS.into_iter().any(|object| {
+            document.mentions_kind(&[object.kind])
+                && (!object.has_common_name() || document.mentions(&[object.group]))
+        });
         return if !document.looks_like_template() {
-            let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
-            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            let is_ours = is_request || document.mentions_kind(&[host::KIND]);
             let read = if is_request {
                 unreadable_object
             } else {
@@ -729,24 +732,14 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             };
             is_ours.then(|| read(origin, error, "resource"))
         } else {
-            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
             is_request.then(|| Object::Template(Template::new(document)))
         };
     }
-    match document.kind()? {
-        sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
-        provisioning::KIND => request(
-            document,
-            provisioning::KIND,
-            provisioning::GROUP,
-            "v1alpha1",
-        ),
-        provisioning::SOFTWARE_KIND => request(
-            document,
-            provisioning::SOFTWARE_KIND,
-            provisioning::GROUP,
-            "v1alpha1",
-        ),
+    let kind = document.kind()?;
+    if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
+        return request(document, object);
+    }
+    match kind {
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
@@ -767,7 +760,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
         }
         "CustomResourceDefinition" => {
-            let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
+            let defined = ClusterKind::ALL.map(|kind| kind.descriptor().definition);
             defined
                 .into_iter()
                 .find(|name| document.mentions(&[name]))
@@ -849,17 +842,13 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 }
 
 /// A SIPCluster, a Provisioning or a Software, if it is one by its group.
-fn request(
-    document: &Document<'_>,
-    kind: &'static str,
-    own_group: &str,
-    version: &str,
-) -> Option<Object> {
+fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Object> {
+    let (kind, api_version) = (object.kind, object.api_version);
     let origin = document.origin.clone();
     let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         // Others have such kinds, too, and may write what they like there.
-        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => {
+        Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
             return None;
         }
         Err(_) if document.looks_like_template() => {
@@ -867,10 +856,10 @@ fn request(
         }
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
-    if group(&envelope.api_version) != own_group {
+    if group(&envelope.api_version) != object.group {
         return nearly_ours(document, Some(envelope.api_version));
     }
-    if envelope.api_version != format!("{own_group}/{version}") {
+    if envelope.api_version != api_version {
         return Some(Object::Unreadable(
             origin.clone(),
             Finding::new(
@@ -881,35 +870,30 @@ fn request(
                 ),
             )
             .at(origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {own_group}/{version}`")),
+            .help(format!("write `apiVersion: {api_version}`")),
         ));
     }
-    let unquoted = if own_group == provisioning::GROUP {
+    let unquoted = if object.cluster_label.is_some() {
         of_label(document, kind, &mut envelope.metadata)
     } else {
         None
     };
-    if kind == provisioning::SOFTWARE_KIND {
-        let (spec, mut found) = decode_spec::of_software(document);
+    let Some(request) = ClusterKind::named(kind) else {
+        let (spec, mut found) = decode_software(document);
         found.extend(unquoted);
         if spec.is_none() && document.looks_like_template() {
             return Some(Object::Template(Template::new(document)));
         }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
-    }
-    let read = if kind == sipcluster::KIND {
-        decode_spec::of_sipcluster
-    } else {
-        decode_spec::of_provisioning
     };
-    let (spec, mut found) = read(document);
+    let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(
         origin,
-        kind,
+        request,
         envelope.metadata,
         spec,
         found,
@@ -1026,12 +1010,12 @@ impl Names<'_> {
     /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
     fn cluster(
         &mut self,
-        kind: &str,
+        object: &ObjectKind,
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<(ClusterKey, ObjectName)> {
-        let (namespace, own_name) = self.of(kind, origin, metadata)?;
-        if kind == sipcluster::KIND {
+        let (namespace, own_name) = self.of(object.kind, origin, metadata)?;
+        if object.cluster_label.is_none() {
             return Some((
                 ClusterKey {
                     namespace,
@@ -1040,7 +1024,7 @@ impl Names<'_> {
                 own_name,
             ));
         }
-        let name = cluster_of(kind, origin, metadata)
+        let name = cluster_of(object.kind, origin, metadata)
             .map_err(|finding| self.findings.push(finding))
             .ok()?;
         Some((ClusterKey { namespace, name }, own_name))

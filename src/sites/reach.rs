@@ -10,11 +10,11 @@ use super::Location;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::api::{provisioning, sipcluster};
 use crate::delivery::{AgentObject, Followed, followed};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
+use crate::request::ClusterKind;
 use crate::settings::Settings;
 use crate::text::counted;
 
@@ -32,7 +32,7 @@ pub(super) struct Repo<'a> {
     /// Those that decide what others mean.
     context: Vec<AgentObject>,
     /// The requests of the repo.
-    requests: Vec<(&'static str, Origin)>,
+    requests: Vec<(ClusterKind, Origin)>,
     /// The generated files with hosts.
     generated: Vec<Utf8PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Repo<'a> {
 enum Said {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
-    Request(&'static str, Origin),
+    Request(ClusterKind, Origin),
     Generated(Utf8PathBuf),
 }
 
@@ -58,14 +58,12 @@ fn interpret(document: &Document<'_>) -> Option<Said> {
             .ok()
             .map(|kustomization| Said::Kustomization(origin, kustomization));
     }
-    let request = match document.kind()? {
-        sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
-        provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
-        _ => {
-            return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object)));
-        }
-    };
-    (!document.looks_like_template()).then_some(Said::Request(request, origin))
+    let request = ClusterKind::named(document.kind()?)
+        .filter(|kind| document.mentions(&[kind.descriptor().object.group]));
+    match request {
+        Some(kind) => (!document.looks_like_template()).then_some(Said::Request(kind, origin)),
+        None => AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object))),
+    }
 }
 
 impl<'a> Repo<'a> {
@@ -73,13 +71,8 @@ impl<'a> Repo<'a> {
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
-        let matters = mentions(&[
-            FLUX_GROUP,
-            FLUX_SOURCE_GROUP,
-            ARGOCD_GROUP,
-            sipcluster::KIND,
-            provisioning::GROUP,
-        ]);
+        let agents = [FLUX_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
+        let matters = mentions(&[&agents[..], &ClusterKind::marks()].concat());
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| Said::Generated(file.to_owned()));

@@ -1,5 +1,6 @@
 //! From a Provisioning and its Softwares to a [`Cluster`]: every rule that they have to keep.
 //!
+//! * `decode`: their specs.
 //! * `documents`: which cluster they are for, and how machines are listed.
 //! * `machines`: the machines that are asked for, and which host has a MAC address.
 //! * `pod_subnet`: the pods' network.
@@ -7,6 +8,7 @@
 //! * `software`: packages.
 //! * `unquoted`: names that are others to other programs.
 
+mod decode;
 mod documents;
 mod machines;
 mod pod_subnet;
@@ -17,18 +19,30 @@ mod unquoted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
+use super::kind::RequestDescriptor;
 use super::sipcluster;
 use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
-use crate::api::provisioning::{CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
+use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::request::SoftwareDocument;
 use crate::text::suggest::alike;
 
-pub(crate) use documents::{cluster_of, misshapen};
+pub(crate) use decode::decode_software;
+pub(crate) use documents::cluster_of;
 pub(crate) use machines::Macs;
 use software::check_packages;
 pub(crate) use software::{software_of, without_cluster};
-pub(crate) use unquoted::{of_label, of_machines};
+pub(crate) use unquoted::of_label;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &provisioning::OBJECT,
+    definition: provisioning::DEFINITION,
+    schema_argument: Some("provisioning"),
+    uses_cluster_api: false,
+    name_source: "label `cluster`",
+    is_named_in_lists: true,
+    decode: decode::decode,
+};
 
 /// A Provisioning with what else says what its cluster is.
 pub(crate) struct Asked<'a> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
-use crate::api::provisioning::{self, Package};
+use crate::api::provisioning::Package;
 use crate::finding::{Code, Finding, Origin, Step};
 use crate::request::cluster::InstalledPackage;
-use crate::request::{Request, SoftwareDocument};
+use crate::request::{ClusterKind, Request, SoftwareDocument};
 
 type Route = Vec<Step>;
 
@@ -212,7 +212,7 @@ pub(crate) fn without_cluster(
     let is_made = |key: &ClusterKey| {
         clusters
             .get(key)
-            .is_some_and(|request| request.kind == provisioning::KIND)
+            .is_some_and(|request| request.kind == ClusterKind::Provisioning)
     };
     let mut findings = Vec::new();
     for document in software.iter().filter(|document| !is_made(&document.key)) {

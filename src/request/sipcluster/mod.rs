@@ -2,6 +2,7 @@
 //! checked in a module of its own.
 
 mod auth;
+mod decode;
 mod jump_host;
 pub mod legacy;
 pub(crate) mod legacy_labels;
@@ -13,6 +14,7 @@ use std::net::IpAddr;
 use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
+use super::kind::RequestDescriptor;
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
 use crate::api::assignment::PRIORITY;
@@ -23,6 +25,18 @@ use crate::api::network_data::is_reachable;
 use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
+
+pub(crate) use decode::converted;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &sipcluster::OBJECT,
+    definition: sipcluster::DEFINITION,
+    schema_argument: None,
+    uses_cluster_api: true,
+    name_source: "name",
+    is_named_in_lists: false,
+    decode: decode::decode,
+};
 
 /// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
 pub(crate) fn check(
