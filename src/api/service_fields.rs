@@ -34,7 +34,8 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"oam-ipv4")]
     pub node_interface_id: Option<String>,
-    /// The base cluster's address under which its NodePorts are reached. Not `Service.spec.clusterIP`.
+    /// The base cluster's address under which its NodePorts are reached. Not
+    /// `Service.spec.clusterIP`.
     #[serde(rename = "clusterIP", default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"192.0.2.10", extend("x-editor" = {
         "anyOf": [{"maxLength": 0}, {"format": "ipv4"}, {"format": "ipv6"}]

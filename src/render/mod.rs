@@ -1,7 +1,9 @@
-//! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here reads the disk.
+//! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
+//! reads the disk.
 //!
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
-//! * `cluster`: the files of one cluster, by `services`, `installation`, `tenant` and `cluster_kustomization`.
+//! * `cluster`: the files of one cluster, by `services`, `installation`, `tenant` and
+//!   `cluster_kustomization`.
 //! * `services`: load balancers, jump hosts and Dex; a module per kind.
 //! * `installation`: the installer of a Provisioning: templates and the inventory for ansible.
 //! * `tenant`: manifests for the tenant to include.
@@ -104,7 +106,8 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
                 .chain(unreadable_character(site, templates, path, text))
         });
     findings.par_extend(unfit);
-    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses is told elsewhere.
+    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses
+    // is told elsewhere.
     let is_refused = site
         .inventory
         .hosts

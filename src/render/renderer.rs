@@ -125,7 +125,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns the hosts that a service uses, with their addresses; `None`, and a finding, if one has no address.
+    /// Returns the hosts that a service uses, with their addresses; `None`, and a finding, if one
+    /// has no address.
     pub(super) fn addressed(&mut self, service: &Service) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
         let interface = service.interface.as_deref()?;
         let mut addressed = Vec::new();
@@ -173,8 +174,8 @@ impl<'a> Renderer<'a> {
         complete.then_some(addressed)
     }
 
-    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake. Each host comes
-    /// with the place that its address is from.
+    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a
+    /// mistake. Each host comes with the place that its address is from.
     pub(super) fn warn_of_shared_addresses<'h>(
         &mut self,
         name: &str,
@@ -200,7 +201,8 @@ impl<'a> Renderer<'a> {
 
 /// Returns the name by which a service knows a host.
 ///
-/// A host of another namespace has its namespace before the name: two hosts of different namespaces may have one name.
+/// A host of another namespace has its namespace before the name: two hosts of different namespaces
+/// may have one name.
 pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
     if host.key.namespace == cluster.key.namespace {
         host.key.name.to_string()

@@ -13,7 +13,8 @@ use crate::layout;
 /// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Expression in a template: `cluster.name`, or `servers[].name` for what each item of a list has.
+    /// Expression in a template: `cluster.name`, or `servers[].name` for what each item of a list
+    /// has.
     pub name: String,
     /// Type: `text`, `number`, `list`, …; ending in `or none` where it may be missing.
     pub kind: String,
@@ -23,8 +24,8 @@ pub struct Given {
 
 /// Returns the values of a template in alphabetical order; `None` for an unknown template.
 ///
-/// Templates of one directory have the same values. A file below `partials/` has those of the template that includes
-/// it; the list has those common to all services.
+/// Templates of one directory have the same values. A file below `partials/` has those of the
+/// template that includes it; the list has those common to all services.
 pub fn given(template: &str) -> Option<Vec<Given>> {
     let (directory, _) = template.split_once('/')?;
     if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {

@@ -1,4 +1,4 @@
-//! A cluster's request, checked: what a SIPCluster or a Provisioning asks for, in types that cannot be wrong.
+//! A validated request for a cluster, whatever its kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,32 +17,32 @@ use crate::inventory::machine::AskedMachine;
 pub struct Cluster {
     /// Namespace and name.
     pub key: ClusterKey,
-    /// Where the SIPCluster stands.
+    /// Place of the request.
     pub origin: Origin,
-    /// Clusters with a higher one choose their hosts first.
+    /// Clusters with a higher priority choose their hosts first.
     pub priority: i64,
-    /// What it asks for each role, or of each machine; a part that is not there gets no hosts.
+    /// Hosts wanted for each role or machine. A missing part gets no hosts.
     pub node_sets: BTreeMap<Part, NodeSet>,
     /// Its services, in the order in which they are applied and named.
     pub services: Vec<Service>,
-    /// What is installed on its hosts, if it was asked for by a Provisioning.
+    /// Installation on its hosts, if a Provisioning requests it.
     pub installation: Option<Installation>,
 }
 
-/// What a Provisioning has installed on the machines of its cluster.
+/// Installation on the machines of a Provisioning.
 #[derive(Debug, Clone, Default)]
 pub struct Installation {
-    /// The name of the Provisioning itself; the cluster's is another thing.
+    /// Name of the Provisioning, which is not the cluster's.
     pub provisioning: String,
-    /// Whether the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
+    /// The hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
     pub is_virtlet_vm: bool,
-    /// The machines of the control plane, in the order in which they are written; at least one.
+    /// The machines of the control plane, in the order of the request; at least one.
     pub masters: Vec<NodeName>,
-    /// The machines that run workloads, in the order in which they are written; some may be masters, too.
+    /// The machines that run workloads, in the order of the request; some may also be masters.
     pub workers: Vec<NodeName>,
-    /// The network that pods get their addresses from.
+    /// Network of the pods' addresses.
     pub pod_subnet: Option<String>,
-    /// The plugins of the installer, in the order in which they are written.
+    /// The plugins of the installer, in the order of the request.
     pub plugins: Vec<String>,
     /// The packages of the control plane's machines.
     pub master_packages: Vec<InstalledPackage>,
@@ -55,38 +55,39 @@ pub struct Installation {
 pub struct InstalledPackage {
     /// Its name.
     pub name: String,
-    /// Its version; any where absent.
+    /// Its version; any if absent.
     pub version: Option<String>,
 }
 
 /// The hosts wanted for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
-    /// Which hosts may be taken.
+    /// Selects eligible hosts.
     pub selector: Selector,
-    /// The labels whose values are a host's topology domains: no two hosts share a value of any of them.
+    /// The labels whose values are a host's topology domains: no two hosts share a value of any of
+    /// them.
     pub topology_keys: Vec<String>,
-    /// Where each of those labels is named, from the node set.
+    /// Route of each of those labels from the node set.
     pub topology_routes: Vec<Vec<Step>>,
     /// Hosts wanted to run on.
     pub active: usize,
     /// Hosts wanted as slack for upgrades.
     pub standby: usize,
-    /// What the one machine has that is wanted, if a Provisioning asks for it.
+    /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,
-    /// The route to it in its SIPCluster or Provisioning.
+    /// Its route in the request.
     pub route: Vec<Step>,
 }
 
 impl NodeSet {
-    /// How many hosts are to be assigned.
+    /// Returns the number of hosts to assign.
     pub fn wanted(&self) -> usize {
         self.active + self.standby
     }
 }
 
 impl Cluster {
-    /// Whether a part is a machine of the control plane that runs workloads, too.
+    /// Returns whether a part is a control-plane machine that also runs workloads.
     pub fn is_worker_too(&self, part: &Part) -> bool {
         let machine = self.installation.as_ref().zip(part.node.as_ref());
         machine.is_some_and(|(installation, node)| installation.has_both_roles(node))
@@ -94,17 +95,18 @@ impl Cluster {
 }
 
 impl Installation {
-    /// How many digits the hash has at the end of the Job's name.
+    /// Number of digits of the hash at the end of the Job's name.
     pub const HASH_LENGTH: usize = 10;
 
-    /// Whether a machine of the control plane runs workloads, too: one that is a worker as well, or any where there are no
-    /// workers.
+    /// Returns whether a control-plane machine also runs workloads: it is listed as a worker, or
+    /// there are no workers.
     pub fn has_both_roles(&self, node: &NodeName) -> bool {
         self.masters.contains(node) && (self.workers.is_empty() || self.workers.contains(node))
     }
 
-    /// The name of the installer's objects in the cluster's namespace. With a hash behind it, it is still short enough
-    /// for the label that a Job's pods have of its name.
+    /// Returns the name of the installer's objects in the cluster's namespace.
+    ///
+    /// With the hash it fits the label in which a Job's pods have its name: 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
         object_name("kud", cluster, LONGEST)
@@ -112,7 +114,7 @@ impl Installation {
 }
 
 impl Cluster {
-    /// The kind of the object that asks for it.
+    /// Returns the kind of its request.
     pub fn kind(&self) -> ClusterKind {
         if self.installation.is_some() {
             ClusterKind::Provisioning
@@ -121,7 +123,7 @@ impl Cluster {
         }
     }
 
-    /// The interfaces on which a host needs an address to serve in a role.
+    /// Returns the interfaces on which a host of a role requires an address.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
         self.services
             .iter()

@@ -1,29 +1,35 @@
-//! Requests for clusters: one folder for each kind, which checks a typed object and makes a [`Cluster`] of it.
+//! Requests for clusters: a folder per kind, which validates a typed object and makes a [`Cluster`]
+//! of it.
 //!
 //! * `cluster`: the cluster that a request asks for, whatever its kind.
 //! * `service`: its services, a module per kind.
 //! * `object_name`: names of its objects.
-//! * `kind`: the registry of kinds of requests.
+//! * `registry`: maps each kind of request to its `descriptor`.
 //! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
-//! * `documents`: requests as they stand in files.
+//! * `documents`: decoded requests, before validation; `spec` is their specs.
 //! * `decode_spec`: decodes specs whole.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
 mod decode_spec;
+mod descriptor;
 pub(crate) mod documents;
-pub(crate) mod kind;
+mod kind;
 mod object_name;
 pub(crate) mod provisioning;
+pub(crate) mod registry;
 pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
+mod spec;
 
 pub use cluster::{Cluster, Installation, NodeSet};
-pub(crate) use documents::{ClusterDocument, SoftwareDocument, Spec};
-pub use kind::{ClusterKind, RequestDescriptor};
+pub use descriptor::RequestDescriptor;
+pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub use kind::ClusterKind;
 pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
+pub(crate) use spec::Spec;
 
 use std::collections::BTreeSet;
 
@@ -34,16 +40,16 @@ use crate::finding::{Origin, Place};
 pub struct Request {
     /// Its kind.
     pub kind: ClusterKind,
-    /// Where it stands.
+    /// Its place.
     pub origin: Origin,
-    /// What it asks for; nothing when that is invalid, which a finding says.
+    /// The requested cluster; `None`, with a finding, if the request is invalid.
     pub cluster: Option<Cluster>,
-    /// The hosts that a Provisioning names by MAC addresses, by their indices; those of an invalid one, too, as far as it
-    /// can be read.
+    /// Indices of hosts that a Provisioning names by MAC addresses, even if it is otherwise
+    /// invalid.
     pub named: BTreeSet<usize>,
-    /// The name by which hosts that older generations labelled know it, where it is another one.
+    /// Name of the cluster in labels of older generations, if it differs.
     pub former_name: Option<String>,
-    /// What becomes of it, if it is of an older generation.
+    /// Conversion, if it is of an older generation.
     pub older: Option<Box<Conversion>>,
 }
 

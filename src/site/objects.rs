@@ -41,8 +41,8 @@ use crate::layout;
 use crate::load::{
     Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions,
 };
-use crate::request::kind::OBJECTS;
 use crate::request::provisioning::{cluster_of, decode_software, of_label};
+use crate::request::registry::OBJECTS;
 use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{self, Settings, sources};
 use crate::text::in_shell;

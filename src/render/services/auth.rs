@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Context, ServiceTemplates};
+use super::service_templates::{Context, ServiceTemplates};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerHost;
 use crate::api::names::{NodePort, ObjectName};

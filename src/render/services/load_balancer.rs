@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Context, ServiceTemplates};
+use super::service_templates::{Context, ServiceTemplates};
 use crate::api::names::NodePort;
 use crate::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::render::value_schema::schema_of;

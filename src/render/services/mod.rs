@@ -1,35 +1,26 @@
-//! Services of a cluster, rendered from templates. A module per kind makes the values of its templates.
+//! Services of a cluster, rendered from templates. A module per kind makes the values of its
+//! templates.
 
 mod auth;
 mod jump_host;
 mod load_balancer;
-
-use std::collections::BTreeMap;
+mod service_templates;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
-use schemars::{JsonSchema, Schema};
+use schemars::Schema;
 use serde::Serialize;
 
-use super::renderer::{Content, Renderer, TemplateSet, rendered};
+use service_templates::ServiceTemplates;
+
+pub(super) use service_templates::Context;
+
+use super::renderer::{Content, Renderer, rendered};
 use super::{Templates, Tree};
-use crate::api::names::ClusterKey;
 use crate::finding::Finding;
 use crate::layout;
 use crate::request::{Detail, Service, ServiceKind};
 use crate::site::Site;
-
-/// Templates of a kind of service.
-struct ServiceTemplates {
-    /// The templates.
-    set: TemplateSet,
-    /// Returns the schema of their values.
-    schema: fn() -> Schema,
-    /// Help for a ConfigMap that is too large.
-    too_large: &'static str,
-    /// Field of the SIPCluster that makes the ConfigMap too large, if it is one field.
-    too_large_field: Option<&'static str>,
-}
 
 /// Returns the templates of a kind of service.
 fn templates_of(kind: ServiceKind) -> &'static ServiceTemplates {
@@ -39,24 +30,6 @@ fn templates_of(kind: ServiceKind) -> &'static ServiceTemplates {
         ServiceKind::JumpHost => &jump_host::TEMPLATES,
         ServiceKind::Auth => &auth::TEMPLATES,
     }
-}
-
-/// Values of every template of a service.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Context<'a, T> {
-    /// The cluster.
-    cluster: &'a ClusterKey,
-    /// The name of the service's objects.
-    name: String,
-    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
-    component: &'static str,
-    /// The container image.
-    image: &'a str,
-    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
-    node_labels: &'a BTreeMap<String, String>,
-    /// Values for the templates of its kind only.
-    #[serde(flatten)]
-    own: T,
 }
 
 /// Returns the schema of the values of a directory of templates; `None` if no service has it.
@@ -125,12 +98,14 @@ pub(super) fn kinds_with_definitions() -> impl Iterator<Item = ServiceKind> {
     ServiceKind::ALL.into_iter().filter(has_definitions)
 }
 
-/// Returns whether a file in a cluster's directory belongs to a service that requires CustomResourceDefinitions.
+/// Returns whether a file in a cluster's directory belongs to a service that requires
+/// CustomResourceDefinitions.
 pub(super) fn requires_definitions(file: &Utf8Path) -> bool {
     kinds_with_definitions().any(|kind| file.as_str().starts_with(kind.descriptor().component))
 }
 
-/// Returns the help for a service whose ConfigMap is too large, and the field to change, if it is one.
+/// Returns the help for a service whose ConfigMap is too large, and the field to change, if it is
+/// one.
 pub(super) fn too_large(kind: ServiceKind) -> (&'static str, Option<&'static str>) {
     let templates = templates_of(kind);
     (templates.too_large, templates.too_large_field)

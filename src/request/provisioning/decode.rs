@@ -1,13 +1,13 @@
 //! Decodes the specs of a Provisioning and of a Software.
 
 use super::documents::misshapen;
-use super::unquoted::of_machines;
+use super::unquoted_names::of_machines;
 use crate::api::provisioning::{KIND, SOFTWARE_KIND, SoftwareSpec};
 use crate::decode::unknown_fields::{OF_PROVISIONING, OF_SOFTWARE};
 use crate::finding::Finding;
 use crate::load::Document;
 use crate::request::decode_spec::{read_spec, value};
-use crate::request::documents::Spec;
+use crate::request::spec::Spec;
 
 /// Decodes the spec of a Provisioning.
 pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {

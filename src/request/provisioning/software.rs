@@ -20,8 +20,9 @@ struct Found<'a> {
 /// One of the lists of a Software.
 type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
-/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream: where that decided,
-/// the packages would change places when a file is renamed, and the installer would run again.
+/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream:
+/// where that decided, the packages would change places when a file is renamed, and the installer
+/// would run again.
 pub(crate) fn software_of<'a>(
     key: &ClusterKey,
     all: &'a [SoftwareDocument],
@@ -32,8 +33,9 @@ pub(crate) fn software_of<'a>(
     software
 }
 
-/// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what one asks for in any
-/// version, another may ask for in a certain one. A machine with both roles gets those of both.
+/// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what
+/// one asks for in any version, another may ask for in a certain one. A machine with both roles
+/// gets those of both.
 pub(super) fn check_packages(
     cluster: &ClusterKey,
     software: &[&SoftwareDocument],
@@ -87,7 +89,8 @@ pub(super) fn check_packages(
     found.map(|found| found.into_iter().map(|found| found.package).collect())
 }
 
-/// Says that a machine with both roles would get a package of the workers in another version than that of the masters.
+/// Says that a machine with both roles would get a package of the workers in another version than
+/// that of the masters.
 fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
     let master = masters
         .iter()

@@ -46,7 +46,8 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers take.
+    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers
+    /// take.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
     /// Returns the URL by which users and API servers know Dex.

@@ -1,7 +1,8 @@
 //! Services beside a cluster's hosts, checked.
 //!
-//! A kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of [`ServiceKind`] and one
-//! of [`Detail`]. Everything that differs between kinds, but for their templates, is read from the descriptor.
+//! A kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
+//! [`ServiceKind`] and one of [`Detail`]. Everything that differs between kinds, but for their
+//! templates, is read from the descriptor.
 
 pub mod auth;
 mod descriptor;
@@ -66,13 +67,13 @@ impl ServiceKind {
 /// One service beside a cluster's hosts.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Which of the services of its kind, from 1; the first has the plain name.
+    /// Number among the services of its kind, from 1. The first has a name without number.
     pub ordinal: usize,
     /// The container image.
     pub image: String,
     /// Labels of the nodes that its pods run on; empty for the base cluster's control-plane nodes.
     pub node_labels: BTreeMap<String, String>,
-    /// The network whose addresses it uses. Auth has no use for one.
+    /// The network whose addresses it uses, unless its kind uses none.
     pub interface: Option<String>,
     /// The address under which the base cluster's NodePorts are reached.
     pub cluster_ip: Option<IpAddr>,
@@ -119,7 +120,8 @@ impl Service {
 
     /// Returns the name of its directory: `jumphost`, and `jumphost2` for a second one.
     ///
-    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster called `2`.
+    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster
+    /// called `2`.
     pub fn directory(&self) -> String {
         let component = self.descriptor().component;
         if self.ordinal == 1 {
@@ -144,8 +146,8 @@ impl Service {
 
     /// Returns the name of a jump host's copy of a Secret of another namespace.
     ///
-    /// The separator is a dot, because only the last part may have dots: with dashes, `a-b` and `c` would equal `a` and
-    /// `b-c`.
+    /// The separator is a dot, because only the last part may have dots: with dashes, `a-b` and `c`
+    /// would equal `a` and `b-c`.
     pub fn copy_name(&self, cluster: &ClusterKey, secret: &SecretKey) -> String {
         const LONGEST: usize = 253;
         let SecretKey { namespace, name } = secret;

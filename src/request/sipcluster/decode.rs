@@ -9,7 +9,7 @@ use crate::decode::unreadable;
 use crate::finding::{Finding, Origin};
 use crate::load::{Document, ParseError, in_plain_words};
 use crate::request::decode_spec::{fitting, read_spec, value};
-use crate::request::documents::Spec;
+use crate::request::spec::Spec;
 
 /// Decodes the spec of a SIPCluster. One of an older generation is returned as it is.
 pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {

@@ -1,5 +1,4 @@
-//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep. What only one kind of service has is
-//! checked in a module of its own.
+//! Validates a SIPCluster and makes a [`Cluster`] of it. Each kind of service has its own module.
 
 mod auth;
 mod decode;
@@ -14,7 +13,7 @@ use std::net::IpAddr;
 use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
-use super::kind::RequestDescriptor;
+use super::descriptor::RequestDescriptor;
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
 use crate::api::assignment::PRIORITY;
@@ -38,7 +37,8 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     decode: decode::decode,
 };
 
-/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
+/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not
+/// returned.
 pub(crate) fn check(
     key: ClusterKey,
     origin: Origin,
@@ -76,7 +76,7 @@ pub(crate) fn check(
     )
 }
 
-/// How a cluster comes before others, as its annotation says.
+/// Parses the priority annotation.
 pub(crate) fn priority(
     annotation: Option<&str>,
     origin: &Origin,
@@ -100,12 +100,12 @@ pub(crate) fn priority(
     })
 }
 
-/// Two, so that a lost node does not take a service with it.
+/// Default number of pods: two, so that a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
-/// More than any base cluster has use for.
+/// Most pods of a service: more than any base cluster requires.
 const MOST_REPLICAS: u16 = 100;
 
-/// Checks one SIPCluster and collects what is wrong with it.
+/// Validation of one SIPCluster, with its findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
@@ -114,7 +114,7 @@ struct Check<'a> {
 
 type Route = Vec<Step>;
 
-/// A route with more steps.
+/// Appends steps to a route.
 fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
     route.iter().cloned().chain(steps).collect()
 }
@@ -135,7 +135,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports what is wrong with a key, whatever its value is: that is not shown.
+    /// Reports a mistake in a key. The value is not shown.
     fn report_key(
         &mut self,
         code: Code,
@@ -250,7 +250,7 @@ impl Check<'_> {
         }
     }
 
-    /// The topology keys, each once, with the way to it from the node set.
+    /// Returns the topology keys without duplicates, each with its route from the node set.
     fn topology_keys(
         &mut self,
         node_set: &sipcluster::NodeSet,
@@ -279,7 +279,8 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
-        // Without a pattern for the rest: a new field of services does not compile until it is read.
+        // Without a pattern for the rest: a new field of services does not compile until it is
+        // read.
         let sipcluster::Services {
             load_balancer_control_plane,
             load_balancer_worker,
@@ -312,7 +313,8 @@ impl Check<'_> {
         checked
     }
 
-    /// Validates the settings that every service has. Returns no service without a detail, which had an error.
+    /// Validates the settings that every service has. Returns no service without a detail, which
+    /// had an error.
     fn service(
         &mut self,
         service: &service_fields::Service,
@@ -412,7 +414,7 @@ impl Check<'_> {
         }
     }
 
-    /// How many pods serve.
+    /// Validates the number of pods.
     fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
         let Some(number) = number else {
             return Some(DEFAULT_REPLICAS);
@@ -441,7 +443,8 @@ impl Check<'_> {
         }
     }
 
-    /// The text is not shown: it may be the secret itself, pasted by mistake.
+    /// Reports an invalid name of a Secret. The text is not shown: it may be the secret itself,
+    /// pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
         self.report(

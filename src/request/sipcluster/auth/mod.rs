@@ -1,5 +1,5 @@
-//! The rules of auth. What concerns Dex's configuration is checked as far as we know what Dex does with it, because
-//! Dex itself drops silently what it does not know.
+//! Validates auth services. Dex's configuration is checked because Dex silently ignores unknown
+//! settings.
 
 mod clients;
 mod connector_types;
@@ -72,7 +72,7 @@ impl Check<'_> {
         Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
     }
 
-    /// Who issues the certificate: exactly one of three.
+    /// Returns the issuer of the certificate: exactly one of three.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         match (
