@@ -116,11 +116,7 @@ impl Installation {
 impl Cluster {
     /// Returns the kind of its request.
     pub fn kind(&self) -> ClusterKind {
-        if self.installation.is_some() {
-            ClusterKind::Provisioning
-        } else {
-            ClusterKind::SipCluster
-        }
+        ClusterKind::with_installer(self.installation.is_some())
     }
 
     /// Returns the interfaces on which a host of a role requires an address.

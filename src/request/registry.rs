@@ -38,8 +38,9 @@ impl ClusterKind {
         Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }
 
-    /// Returns the kind of a cluster by its output, for one whose request is gone.
-    pub fn of_output(has_installer: bool) -> Self {
+    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so this
+    /// also serves clusters whose request is gone.
+    pub fn with_installer(has_installer: bool) -> Self {
         if has_installer {
             ClusterKind::Provisioning
         } else {

@@ -285,7 +285,7 @@ impl Site {
         };
         match self.clusters.get(cluster) {
             Some(request) => request.kind,
-            None => ClusterKind::of_output(is_installed()),
+            None => ClusterKind::with_installer(is_installed()),
         }
     }
 

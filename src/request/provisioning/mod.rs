@@ -24,7 +24,7 @@ use super::sipcluster;
 use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
 use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::finding::{Code, Finding, Origin, Place, Step};
-use crate::request::SoftwareDocument;
+use crate::request::documents::SoftwareDocument;
 use crate::text::suggest::alike;
 
 pub(crate) use decode::decode_software;

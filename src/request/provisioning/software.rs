@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use crate::api::names::ClusterKey;
 use crate::api::provisioning::Package;
 use crate::finding::{Code, Finding, Origin, Step};
+use crate::request::Request;
 use crate::request::cluster::InstalledPackage;
-use crate::request::{ClusterKind, Request, SoftwareDocument};
+use crate::request::documents::SoftwareDocument;
+use crate::request::kind::ClusterKind;
 
 type Route = Vec<Step>;
 
