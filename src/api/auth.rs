@@ -1,12 +1,11 @@
-//! What a SIPCluster says of its auth services. Names and meanings below `connectors`, `staticClients` and `expiry`
-//! are Dex's own.
+//! Auth services of a SIPCluster. Names and meanings below `connectors`, `staticClients` and `expiry` are Dex's own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::names::{NodePort, OBJECT_NAME_PATTERN};
-use super::sipcluster::Service;
+use super::service_fields::Service;
 
 /// The types of connectors that Dex knows (v2.45).
 pub const CONNECTOR_TYPES: [&str; 18] = [
@@ -30,7 +29,7 @@ pub const CONNECTOR_TYPES: [&str; 18] = [
     "samlExperimental",
 ];
 
-/// Go's durations. That they are more than nothing is a rule of its own.
+/// Go's durations. A separate rule requires them to be positive.
 const DURATION_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
 /// `https://HOST[:PORT][/PATH]`, without what [`super::issuer::IssuerUrl`] says beyond that.
 const ISSUER_PATTERN: &str = r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[-._~A-Za-z0-9]+)*$";
@@ -119,7 +118,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// What an editor knows a field by that says something, and is not only written down.
+    /// Returns the editor's condition that a field has a value other than null or an empty text.
     fn given(field: &str) -> serde_json::Value {
         let shape = match field {
             "issuerRef" => json!({"type": "object"}),
@@ -128,7 +127,7 @@ impl Auth {
         json!({"required": [field], "properties": {field: shape}})
     }
 
-    /// What an editor says of a second source of the certificate.
+    /// Returns the editor's rule for a second source of the certificate.
     fn second() -> serde_json::Value {
         json!({"enum": ["", null], "errorMessage": "Keep one of caSecret, issuerRef and tlsSecret"})
     }
@@ -260,19 +259,19 @@ pub struct StaticClient {
 pub struct Expiry {
     /// ID tokens, and with them a user's removal from a group takes this long to be noticed. Dex's default is 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub id_tokens: Option<String>,
     /// Keys that sign tokens: when a new one is made. Dex's default is 6h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub signing_keys: Option<String>,
     /// A login that has begun. Dex's default is 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub auth_requests: Option<String>,
     /// A login by device code that has begun. Dex's default is 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub device_requests: Option<String>,
     /// Refresh tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,21 +291,21 @@ pub struct RefreshTokens {
     pub reuse_interval: Option<String>,
     /// Since the login. Forever by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub absolute_lifetime: Option<String>,
     /// Since the last use. Forever by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [lasting()], "x-editor" = more_than_nothing()))]
+    #[schemars(regex(pattern = DURATION_PATTERN), extend("x-kubernetes-validations" = [positive_duration_rule()], "x-editor" = positive_duration_pattern()))]
     pub valid_if_not_used_for: Option<String>,
 }
 
-/// To API servers: a duration that is none is a mistake.
-fn lasting() -> serde_json::Value {
+/// Returns the API server's rule that a duration is positive.
+fn positive_duration_rule() -> serde_json::Value {
     json!({"rule": "duration(self) > duration('0s')", "message": "write a time longer than none, such as 24h"})
 }
 
-/// The same to editors: some digit other than 0.
-fn more_than_nothing() -> serde_json::Value {
+/// Returns the editor's rule that a duration is positive: it has a digit other than 0.
+fn positive_duration_pattern() -> serde_json::Value {
     json!({
         "pattern": format!("^(?=.*[1-9]){}", DURATION_PATTERN.trim_start_matches('^')),
         "patternErrorMessage": "Write a time longer than none, in hours, minutes and seconds, such as 24h or 1h30m"

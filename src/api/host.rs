@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::object_kind::ObjectKind;
 use super::unique;
 
 /// The API group of BareMetalHosts.
@@ -15,6 +16,15 @@ pub const GROUP: &str = "metal3.io";
 pub const API_VERSION: &str = "metal3.io/v1alpha1";
 /// Their kind.
 pub const KIND: &str = "BareMetalHost";
+/// Identity of the kind.
+pub static OBJECT: ObjectKind = ObjectKind {
+    kind: KIND,
+    group: GROUP,
+    api_version: API_VERSION,
+    domain: "metal3.io",
+    distinctive_fields: &[],
+    cluster_label: None,
+};
 
 /// Annotation: Metal3 leaves the host alone, and Cluster API does not take it.
 pub const PAUSED: &str = "baremetalhost.metal3.io/paused";

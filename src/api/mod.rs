@@ -1,8 +1,10 @@
 //! The kinds that sipgen reads, as Rust types.
 //!
 //! * [`names`]: names and numbers that can only be made valid: keys of hosts and clusters, roles, NodePorts.
+//! * [`object_kind`]: identity of the kinds: group, version, misspellings.
 //! * [`sipcluster`]: what a tenant asks for.
-//! * [`auth`]: what it says of its auth services.
+//! * [`service_fields`]: fields that all of its services have.
+//! * [`auth`]: its auth services.
 //! * [`issuer`]: the URL of an auth service.
 //! * [`provisioning`]: what Akraino's Binary Provisioning Agent was asked for.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
@@ -31,8 +33,10 @@ pub mod last_wins;
 pub mod mac;
 pub mod names;
 pub mod network_data;
+pub mod object_kind;
 pub mod provisioning;
 pub mod service;
+pub mod service_fields;
 pub mod sipcluster;
 pub(crate) mod unique;
 

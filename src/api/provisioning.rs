@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::names::LABEL_VALUE_PATTERN;
+use super::object_kind::ObjectKind;
 use super::sipcluster::LabelSelector;
 use super::unique;
 
@@ -26,6 +27,24 @@ pub const KIND: &str = "Provisioning";
 pub const DEFINITION: &str = "provisionings.bpa.akraino.org";
 /// The kind that asks for packages.
 pub const SOFTWARE_KIND: &str = "Software";
+/// Identity of Provisioning.
+pub static OBJECT: ObjectKind = ObjectKind {
+    kind: KIND,
+    group: GROUP,
+    api_version: "bpa.akraino.org/v1alpha1",
+    domain: "akraino.org",
+    distinctive_fields: &["mac-address", "KUDPlugins", "PodSubnet"],
+    cluster_label: Some(CLUSTER),
+};
+/// Identity of Software.
+pub static SOFTWARE: ObjectKind = ObjectKind {
+    kind: SOFTWARE_KIND,
+    group: GROUP,
+    api_version: "bpa.akraino.org/v1alpha1",
+    domain: "akraino.org",
+    distinctive_fields: &["masterSoftware", "workerSoftware"],
+    cluster_label: Some(CLUSTER),
+};
 
 /// Label: the name of the cluster that a Provisioning makes, and that a Software belongs to.
 pub const CLUSTER: &str = "cluster";

@@ -17,12 +17,23 @@ use super::auth::Auth;
 use super::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
+use super::object_kind::ObjectKind;
+use super::service_fields::Service;
 use super::unique;
 
 /// The API group of SIPClusters.
 pub const GROUP: &str = "airship.airshipit.org";
 /// Their kind.
 pub const KIND: &str = "SIPCluster";
+/// Identity of the kind.
+pub static OBJECT: ObjectKind = ObjectKind {
+    kind: KIND,
+    group: GROUP,
+    api_version: "airship.airshipit.org/v1",
+    domain: "airshipit.org",
+    distinctive_fields: &[],
+    cluster_label: None,
+};
 /// The name of their definition.
 pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
 
@@ -208,45 +219,19 @@ pub struct Services {
 }
 
 impl Services {
-    /// Whether there is one that needs addresses of hosts.
+    /// Returns whether one of the services uses addresses of hosts.
     pub fn reach_hosts(&self) -> bool {
-        self.load_balancer_control_plane.is_some()
-            || self.load_balancer_worker.is_some()
-            || self.jump_host.is_some()
+        let Self {
+            load_balancer_control_plane,
+            load_balancer_worker,
+            jump_host,
+            // Dex never connects to hosts.
+            auth: _,
+        } = self;
+        load_balancer_control_plane.is_some()
+            || load_balancer_worker.is_some()
+            || jump_host.is_some()
     }
-}
-
-/// What every service has.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("required" = ["image"]))]
-pub struct Service {
-    /// The container image.
-    #[serde(default)]
-    #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
-    pub image: Option<String>,
-    /// Labels of the base cluster's nodes on which the service's pods run.
-    #[serde(
-        default,
-        deserialize_with = "unique::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(extend("x-editor" = {
-        "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
-        "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
-    }))]
-    #[schemars(example = json!({"kubernetes.io/os": "linux"}))]
-    pub node_labels: Option<BTreeMap<String, String>>,
-    /// The id of the network, in a host's network data, whose address the service uses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = &"oam-ipv4")]
-    pub node_interface_id: Option<String>,
-    /// The base cluster's address under which its NodePorts are reached. Not `Service.spec.clusterIP`.
-    #[serde(rename = "clusterIP", default, skip_serializing_if = "Option::is_none")]
-    #[schemars(example = &"192.0.2.10", extend("x-editor" = {
-        "anyOf": [{"maxLength": 0}, {"format": "ipv4"}, {"format": "ipv6"}]
-    }))]
-    pub cluster_ip: Option<String>,
 }
 
 /// A load balancer before the tenant's API servers.

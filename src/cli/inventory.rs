@@ -91,7 +91,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     if cluster.installation.is_none() {
         return Err(Failure(format!(
-            "`{key}` is a SIPCluster: only a Provisioning has an inventory"
+            "`{key}` is a {}: only a Provisioning has an inventory",
+            cluster.kind()
         )));
     }
     let placement = plan.clusters.get(key);

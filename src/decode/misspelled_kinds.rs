@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use crate::api::object_kind::ObjectKind;
 use crate::api::{group, host, provisioning, sipcluster};
 use crate::finding::{Code, Finding};
 use crate::load::Document;
@@ -19,47 +20,12 @@ pub(crate) const WORDS: [&str; 5] = [
     "workerSoftware",
 ];
 
-/// A kind that sipgen reads.
-struct Ours {
-    kind: &'static str,
-    group: &'static str,
-    /// Domain below which no other project has such a kind.
-    domain: &'static str,
-    /// Current `apiVersion`.
-    api_version: &'static str,
-    /// Fields that identify an object without a group, for kinds with a common name.
-    telling: &'static [&'static str],
-}
-
-const OURS: [Ours; 4] = [
-    Ours {
-        kind: sipcluster::KIND,
-        group: sipcluster::GROUP,
-        domain: "airshipit.org",
-        api_version: "airship.airshipit.org/v1",
-        telling: &[],
-    },
-    Ours {
-        kind: host::KIND,
-        group: host::GROUP,
-        domain: "metal3.io",
-        api_version: host::API_VERSION,
-        telling: &[],
-    },
-    Ours {
-        kind: provisioning::KIND,
-        group: provisioning::GROUP,
-        domain: "akraino.org",
-        api_version: "bpa.akraino.org/v1alpha1",
-        telling: &["mac-address", "KUDPlugins", "PodSubnet"],
-    },
-    Ours {
-        kind: provisioning::SOFTWARE_KIND,
-        group: provisioning::GROUP,
-        domain: "akraino.org",
-        api_version: "bpa.akraino.org/v1alpha1",
-        telling: &["masterSoftware", "workerSoftware"],
-    },
+/// Kinds for which a misspelled one may be meant.
+static OURS: [&ObjectKind; 4] = [
+    &sipcluster::OBJECT,
+    &host::OBJECT,
+    &provisioning::OBJECT,
+    &provisioning::SOFTWARE,
 ];
 
 /// Tolerated typos in a kind, as edit distance. All other kinds of metal3.io, airshipit.org and
@@ -76,14 +42,14 @@ struct Head {
 }
 
 /// Returns the kind that was probably meant, ignoring case and small typos.
-fn meant(kind: &str) -> Option<&'static Ours> {
+fn meant(kind: &str) -> Option<&'static ObjectKind> {
     let is_meant = |ours: &str| {
         // Comparing lengths first avoids the edit distance for most kinds.
         kind == ours
             || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1
                 && slips(kind, ours) <= SLIPS_IN_KIND
     };
-    OURS.iter().find(|ours| is_meant(ours.kind))
+    OURS.into_iter().find(|ours| is_meant(ours.kind))
 }
 
 fn slips(one: &str, other: &str) -> usize {
@@ -100,12 +66,13 @@ pub(crate) fn misspelled_kind(
     said: Option<String>,
 ) -> Option<(&'static str, Finding)> {
     let kind = document.kind()?;
-    let Ours {
+    let ObjectKind {
         kind: ours,
         group: own_group,
         domain,
         api_version,
-        telling,
+        distinctive_fields: telling,
+        ..
     } = *meant(kind)?;
     let read = || {
         document

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
-use crate::api::{provisioning, sipcluster};
 use crate::finding::{Code, Finding, Place};
+use crate::request::ClusterKind;
 use crate::site::Site;
 
 /// Warns about each kind of request that a build of declared hosts contains and the repo does not
@@ -15,12 +15,12 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
     let Some(agent) = site.settings.gitops else {
         return Vec::new();
     };
-    let mut found: BTreeMap<&str, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
-    for request in site
-        .clusters
-        .values()
-        .filter(|request| !site.definitions.contains(definition(request.kind)))
-    {
+    let mut found: BTreeMap<ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
+    for request in site.clusters.values().filter(|request| {
+        !site
+            .definitions
+            .contains(request.kind.descriptor().definition)
+    }) {
         let roots = site.roots_with(&request.origin);
         if !roots.is_empty() {
             let (files, places) = found.entry(request.kind).or_default();
@@ -28,7 +28,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
             places.push(request.name());
         }
     }
-    let describe = |(kind, (files, places)): (&str, (BTreeSet<&Utf8Path>, Vec<Place>))| {
+    let describe = |(kind, (files, places)): (ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>))| {
         let first = files.first()?;
         let builds = if files.len() == 1 {
             "builds".to_owned()
@@ -39,10 +39,9 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
             "`{first}` {builds} hosts and {kind}s: if the base cluster does not define {kind}, {} applies none of the hosts",
             agent.title()
         );
-        let argument = if kind == provisioning::KIND {
-            " provisioning"
-        } else {
-            ""
+        let argument = match kind.descriptor().schema_argument {
+            Some(argument) => format!(" {argument}"),
+            None => String::new(),
         };
         let command = format!("sipgen schema crd{argument} | kubectl apply --server-side -f -");
         let finding = Finding::new(Code::RequestsUndefined, message).help(format!(
@@ -52,12 +51,4 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
         Some(places.into_iter().fold(finding, Finding::at))
     };
     found.into_iter().filter_map(describe).collect()
-}
-
-fn definition(kind: &str) -> &'static str {
-    if kind == provisioning::KIND {
-        provisioning::DEFINITION
-    } else {
-        sipcluster::DEFINITION
-    }
 }

@@ -1,8 +1,7 @@
 //! Rule: a load balancer has no node set.
 
-use crate::api::names::Role;
 use crate::finding::{Code, Finding};
-use crate::request::{Cluster, ServiceKind};
+use crate::request::Cluster;
 
 /// Finds load balancers without a node set of their role. An empty node set is enough, as in a new
 /// cluster.
@@ -10,10 +9,8 @@ pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters {
         for service in &cluster.services {
-            let role = match service.kind() {
-                ServiceKind::ControlPlaneLoadBalancer => Role::ControlPlane,
-                ServiceKind::WorkerLoadBalancer => Role::Worker,
-                ServiceKind::JumpHost | ServiceKind::Auth => continue,
+            let Some(role) = service.descriptor().balances else {
+                continue;
             };
             if !cluster.node_sets.contains_key(&role.into()) {
                 findings.push(

@@ -9,7 +9,7 @@ use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
 use crate::plan::machines::{Asked, in_order};
 use crate::plan::{Plan, Shortage};
-use crate::request::cluster::bracketed;
+use crate::request::service::bracketed;
 use crate::request::{ClusterKind, NodeSet, Service};
 use crate::site::Site;
 

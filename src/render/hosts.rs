@@ -1,17 +1,23 @@
-//! The labels of the hosts.
+//! Renders the labels of the hosts.
 //!
-//! Every file here can power machines off when it is wrong:
+//! A wrong file can power machines off, hence these rules:
 //!
-//! * A declared host is patched in the one build that renders it, so that its object has one renderer.
-//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without a host.
-//! * An observed host is a partial object that tells agents to merge it, not to apply it as a whole.
-//! * It has the UID of the object that the snapshot showed. The API server then refuses it where that object is gone,
-//!   and does not make a host without a spec of it.
-//! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched off.
-//! * So are the Secrets that a declared host names, in its own build: one that left the repo together with its host would
-//!   be deleted while Metal3 still needs it. That patch has a `target`, because many Secrets are in no build.
+//! * A declared host is patched in the one build that renders it, so that its object has one
+//!   renderer.
+//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without
+//!   a host.
+//! * An observed host is a partial object that tells agents to merge it, not to apply it as a
+//!   whole.
+//! * It has the UID of the object that the snapshot showed. The API server then refuses it where
+//!   that object is gone, and does not make a host without a spec of it.
+//! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched
+//!   off.
+//! * So are the Secrets that a declared host names, in its own build: one that left the repo
+//!   together with its host would be deleted while Metal3 still needs it. That patch has a
+//!   `target`, because many Secrets are in no build.
 //! * The guards are those of the agent that the settings name. Without one they are those of both.
-//! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their references.
+//! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their
+//!   references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -36,15 +42,16 @@ use crate::text::visible::yaml_text;
 
 /// Keeps agents from deleting a host that leaves their build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and without a migration of
-/// its own of what `kubectl apply` once set. It applies by kubectl's code, which has one more: see [`host::LAST_APPLIED`].
+/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and
+/// without a migration of its own of what `kubectl apply` once set. It applies by kubectl's code,
+/// which has one more: see [`host::LAST_APPLIED`].
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
     "ClientSideApplyMigration=false",
 ];
 
-/// What the headers of files name that no single input file is behind.
+/// Source in the header of the files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
 /// The files below `hosts/`.
@@ -64,7 +71,7 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     tree
 }
 
-/// The hosts of a placement, part by part.
+/// Returns the hosts of a placement, part by part.
 fn assigned<'a>(
     site: &'a Site,
     placement: &'a Placement,
@@ -94,7 +101,7 @@ fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str,
     labels
 }
 
-/// A cluster's patches, in a file beside each root's kustomization.
+/// Renders a cluster's patches, in a file beside each root's kustomization.
 fn render_declared(
     site: &Site,
     cluster: &ClusterKey,
@@ -122,7 +129,7 @@ fn render_declared(
     }
 }
 
-/// A cluster's observed hosts, as objects.
+/// Renders a cluster's observed hosts as partial objects.
 fn render_observed(
     site: &Site,
     cluster: &ClusterKey,
@@ -149,7 +156,7 @@ fn render_observed(
     }
 }
 
-/// The declared hosts whose manifests' labels are patched away, root by root.
+/// Returns the declared hosts whose manifests' labels are patched away, root by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for host in plan
@@ -173,7 +180,7 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// The observed hosts that are being given back: once more the same objects, without the labels.
+/// Renders the observed hosts to release: the same objects without the labels.
 fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut text = header(GIVEN_BACK);
     let mut any = false;
@@ -199,7 +206,7 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// The kustomization of every root: it is there even without a patch, because an agent applies the hosts
+/// Renders the kustomization of every root, even without a patch: an agent applies the hosts
 /// through it.
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
     for (index, root) in &site.inventory.roots {
@@ -247,15 +254,17 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
-            // kustomize refuses a file without any field, and the line that includes this one is not ours to remove.
+            // kustomize refuses a file without any field, and the line that includes this one is
+            // not ours to remove.
             text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
     }
 }
 
-/// Returns the Secrets that the assigned hosts of a build name, by namespace. What frozen clusters have of the build is
-/// told by their files: a host whose manifest is lost keeps its guards.
+/// Returns the Secrets that the assigned hosts of a build name, by namespace.
+///
+/// The files of frozen clusters count: a host whose manifest is lost keeps its guards.
 fn secrets_in_use<'a>(
     site: &'a Site,
     plan: &'a Plan,
@@ -314,7 +323,8 @@ fn write_guard(
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
-    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets it be none.
+    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets
+    // it be none.
     let names: Vec<String> = names
         .iter()
         .map(|name| name.as_str().replace('.', "[.]"))
@@ -342,17 +352,19 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree:
     tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
 }
 
-/// Whether hosts bear the annotations of an agent: those of the one that the settings name, or of both.
+/// Returns whether hosts have an agent's annotations: that of the settings, or both if they name
+/// none.
 fn guards_for(site: &Site, agent: Agent) -> bool {
     site.settings.gitops.is_none_or(|chosen| chosen == agent)
 }
 
-/// The guards of a declared host, beside the options that its manifest has for Argo CD.
+/// Returns the guards of a declared host, including its manifest's options for Argo CD.
 fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
     guards(site, host.sync_options.as_deref())
 }
 
-/// The annotations that keep agents from deleting an object, beside options that it has for Argo CD.
+/// Returns the annotations that keep agents from deleting an object, including its options for Argo
+/// CD.
 pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, Agent::Argocd) {
@@ -381,8 +393,9 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     if guards_for(site, Agent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
-        // The manager that owns this annotation is taken for one of `kubectl apply`: kubectl hands all its fields over to
-        // the agent, and then removes those that a partial object lacks, the spec first. So the agent owns it.
+        // The manager that owns this annotation is taken for one of `kubectl apply`: kubectl hands
+        // all its fields over to the agent, and then removes those that a partial object lacks, the
+        // spec first. So the agent owns it.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, Agent::Flux) {
@@ -392,7 +405,7 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     annotations
 }
 
-/// The component that patches a host, if one does.
+/// Returns the component that patches a host, if any.
 fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     match host.standing {
         Standing::Declared { root } => site.wiring.components.get(&root),
@@ -400,12 +413,13 @@ fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     }
 }
 
-/// Whether a host is patched where it has no namespace: the settings know better than its build.
+/// Returns whether a host has no namespace where it is patched. Only the settings know such a
+/// namespace.
 fn is_found_without_namespace(host: &Host) -> bool {
     host.standing != Standing::Observed && host.namespace_by_settings
 }
 
-/// The namespace by which a patch finds its host, or that an object of ours has.
+/// Returns the namespace by which a patch finds its host, or of a generated object.
 fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     match component_of(site, host) {
         Some(component) => component.namespace_of(host),
@@ -414,8 +428,9 @@ fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     }
 }
 
-/// The clusters that are left as they are, with patches that no longer find their hosts: the build with them would
-/// fail, and with it whatever the repo builds around the hosts.
+/// Reports frozen clusters whose patches no longer find their hosts.
+///
+/// The build would fail, and with it everything that the repo builds around the hosts.
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in &plan.frozen {
@@ -445,10 +460,11 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a document that gives a host labels and annotations; a label without value is taken away.
+/// Appends a document that gives a host labels and annotations; a label without value is taken
+/// away.
 ///
-/// In a component the host has the namespace that it has in the kustomization that includes it, maybe none, and none
-/// where only the settings know it; a comment says then which host it is.
+/// In a component the host has the namespace that it has in the kustomization that includes it,
+/// maybe none, and none where only the settings know it; a comment says then which host it is.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -501,7 +517,7 @@ pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
     let _ = writeln!(text, "  - {key}{}", listed(path));
 }
 
-/// A value that stays the text it is whatever it looks like: `1e3` and `on` are no texts without quotes.
+/// Quotes a value: without quotes, YAML reads `1e3` and `on` as other types.
 fn quoted(value: &str) -> String {
     yaml_text(value)
 }

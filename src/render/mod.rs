@@ -1,30 +1,37 @@
-//! From a plan to the files that say it: an in-memory tree, relative to the output directory.
+//! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
+//! reads the disk.
 //!
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
-//! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
-//! * `installation`: what a Provisioning has installed on its machines, from templates and as ansible reads it.
-//! * `agents`: what tells Flux or Argo CD to apply all that.
-//! * `templates`: the templates themselves, ours and those by which a repo replaces them.
-//! * `block`: values as YAML, for templates.
-//! * `bounds`: what templates may take.
-//! * `values`: what templates are given, for those who write their own.
-//! * `listed`: kustomizations list what is there.
-//! * `project`: what a project of Argo CD does not allow of all that.
-//! * `verify`: what was rendered is read back before anybody writes it.
-//!
-//! The disk is not known here.
+//! * `cluster`: the files of one cluster, by `services`, `installation`, `tenant` and
+//!   `cluster_kustomization`.
+//! * `services`: load balancers, jump hosts and Dex; a module per kind.
+//! * `installation`: the installer of a Provisioning: templates and the inventory for ansible.
+//! * `tenant`: manifests for the tenant to include.
+//! * `agents`: objects by which Flux or Argo CD applies the output.
+//! * `renderer`: renders templates into the files of one cluster.
+//! * `templates`: the templates, built-in or from the repo; `bounds` limits what they may compute.
+//! * `yaml_block`: values as YAML, for templates.
+//! * `values`: documents the values of templates; `value_schema` is the schema of their types.
+//! * `kustomization_check`: finds entries of kustomizations that nothing renders.
+//! * `project`: finds objects that an Argo CD project does not allow.
+//! * `verify`: parses rendered files before they are written.
 
 mod agents;
-mod block;
 mod bounds;
+mod cluster;
+mod cluster_kustomization;
 mod hosts;
 pub mod installation;
-mod listed;
+mod kustomization_check;
 mod project;
+mod renderer;
 mod services;
 pub mod templates;
+mod tenant;
+mod value_schema;
 pub mod values;
 mod verify;
+mod yaml_block;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
@@ -37,13 +44,13 @@ use crate::inventory::networks::Network;
 use crate::layout;
 use crate::output::Tree;
 use crate::plan::Plan;
-use crate::request::{Cluster, ServiceKind};
+use crate::request::Cluster;
 use crate::site::Site;
 use crate::text::credentials;
 use crate::text::visible::is_unreadable;
 
-pub(crate) use block::document_of;
 pub use templates::Templates;
+pub(crate) use yaml_block::document_of;
 
 /// Renders a plan. Files of frozen clusters are not in the tree.
 ///
@@ -56,17 +63,23 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .collect();
     let rendered: Vec<(Tree, Vec<Finding>)> = clusters
         .par_iter()
-        .map(|cluster| services::render(cluster, &plan.clusters[&cluster.key], site, templates))
+        .map(|cluster| cluster::render(cluster, &plan.clusters[&cluster.key], site, templates))
         .collect();
     let (mut tree, mut findings) = (hosts::render(site, plan), hosts::lost_patches(site, plan));
     for (files, found) in rendered {
         tree.extend(files);
         findings.extend(found);
     }
-    if clusters.iter().any(|cluster| has_auth(cluster))
-        || plan.frozen.iter().any(|key| had_auth(key, site))
+    let services = clusters.iter().flat_map(|cluster| &cluster.services);
+    if services
+        .into_iter()
+        .any(|service| service.descriptor().definitions.is_some())
+        || plan
+            .frozen
+            .iter()
+            .any(|key| required_definitions(key, site))
     {
-        match services::dex_definitions(site, templates) {
+        match services::definitions(site, templates) {
             Ok(files) => tree.extend(files),
             Err(finding) => findings.push(*finding),
         }
@@ -93,14 +106,15 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
                 .chain(unreadable_character(site, templates, path, text))
         });
     findings.par_extend(unfit);
-    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses is told elsewhere.
+    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses
+    // is told elsewhere.
     let is_refused = site
         .inventory
         .hosts
         .iter()
         .any(|host| matches!(host.network, Network::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
-        findings.extend(listed::check(site, &tree, templates));
+        findings.extend(kustomization_check::check(site, &tree, templates));
     }
     findings.extend(project::check(site, &tree));
     (tree, findings)
@@ -209,25 +223,11 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
     }
 }
 
-fn has_auth(cluster: &Cluster) -> bool {
-    cluster
-        .services
-        .iter()
-        .any(|service| service.kind() == ServiceKind::Auth)
-}
-
-/// Whether the files of a cluster that stay as they are need the definitions of Dex.
-fn had_auth(cluster: &ClusterKey, site: &Site) -> bool {
-    let auth = ServiceKind::Auth.component();
-    let below = layout::cluster_directory(cluster);
-    let is_auth = |file: &Utf8PathBuf| {
-        file.strip_prefix(&below)
-            .is_ok_and(|file: &Utf8Path| file.as_str().starts_with(auth))
-    };
-    site.state
-        .files
-        .get(cluster)
-        .into_iter()
-        .flatten()
-        .any(is_auth)
+/// Returns whether the existing files of a frozen cluster require CustomResourceDefinitions.
+fn required_definitions(cluster: &ClusterKey, site: &Site) -> bool {
+    let directory = layout::cluster_directory(cluster);
+    let files = site.state.files.get(cluster).into_iter().flatten();
+    files
+        .filter_map(|file| file.strip_prefix(&directory).ok())
+        .any(services::requires_definitions)
 }

@@ -1,7 +1,7 @@
-//! What a project of Argo CD does not allow of the output.
+//! Reports output that a project of Argo CD does not allow.
 //!
-//! The rules are those of `AppProject` in Argo CD 3: `IsSourcePermitted`, `isDestinationMatched` and
-//! `IsGroupKindNamePermitted`.
+//! The rules are those of `AppProject` in Argo CD 3: `IsSourcePermitted`, `isDestinationMatched`
+//! and `IsGroupKindNamePermitted`.
 
 use std::collections::BTreeSet;
 
@@ -241,8 +241,8 @@ fn quoted_group(group: &str) -> &str {
     if group.is_empty() { "\"\"" } else { group }
 }
 
-/// Returns whether a project allows a kind. All kinds with a namespace are allowed without a list of them, and none
-/// without a namespace.
+/// Returns whether a project allows a kind. All kinds with a namespace are allowed without a list
+/// of them, and none without a namespace.
 fn allows_kind(spec: &AppProjectSpec, kind: &Kind) -> bool {
     let has = |list: &Vec<GroupKind>| list.iter().any(|entry| is_kind(entry, kind));
     if kind.has_namespace() {
@@ -277,7 +277,7 @@ fn allows_source(spec: &AppProjectSpec, url: &str) -> bool {
     !is_denied && (!denied.is_empty() || allowed.iter().any(|repo| allows_url(repo, url)))
 }
 
-/// Returns whether a glob of `sourceRepos` matches: `*` takes no slash, and alone anything.
+/// Returns whether a glob of `sourceRepos` matches: `*` matches no slash, but anything if alone.
 fn allows_url(glob: &str, url: &str) -> bool {
     let (glob, url) = (normalized(glob), normalized(url));
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
@@ -296,8 +296,8 @@ fn normalized(url: &str) -> String {
     }
 }
 
-/// Returns whether a project allows a namespace of a cluster; nothing where that is not known here: a cluster has a
-/// name and an address, and the settings have one of them.
+/// Returns whether a project allows a namespace of a cluster; nothing where that is not known here:
+/// a cluster has a name and an address, and the settings have one of them.
 fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> Option<bool> {
     let (server, name) = destination.server_and_name();
     let is_matched = |ProjectDestination {
@@ -336,7 +336,7 @@ fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> 
     }
 }
 
-/// Returns whether a glob of Argo CD matches: `*` takes slashes, too.
+/// Returns whether a glob of Argo CD matches: `*` matches slashes.
 fn matches(glob: &str, value: &str) -> bool {
     glob == value
         || GlobBuilder::new(glob)

@@ -1,4 +1,4 @@
-//! The templates of services: those in the binary, and those by which a repo replaces them.
+//! Templates: the built-in ones, and those by which a repo replaces them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -62,12 +62,12 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "tenant/endpoints/kustomization.yaml",
 ];
 
-/// The names of the built-in templates: their paths below `templates/`, in order.
+/// Returns the names of the built-in templates: their paths below `templates/`, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The text of a built-in template.
+/// Returns the text of a built-in template.
 pub fn embedded(name: &str) -> Option<&'static str> {
     EMBEDDED
         .iter()
@@ -75,23 +75,24 @@ pub fn embedded(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Where a repo's own templates may lie that only other templates include.
+/// Directory for a repo's own templates that only other templates include.
 pub(super) const PARTIALS: &str = "partials/";
 
 /// All templates, by name.
 pub struct Templates {
     environment: Environment<'static>,
     syntax: SyntaxConfig,
-    /// The texts as they were written, and what has become of them to be compiled.
+    /// Original texts, and the rewritten texts that are compiled.
     sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
     /// The repo's directory of templates.
     directory: Utf8PathBuf,
-    /// The names of those that the repo replaces.
+    /// The repo's own templates, by name.
     replaced: BTreeMap<String, Arc<Utf8Path>>,
 }
 
 impl Templates {
-    /// The embedded templates, some replaced by `own`: texts by file, all files below `directory`.
+    /// Returns the built-in templates, some replaced by `own`: texts by file, all files below
+    /// `directory`.
     ///
     /// A file that cannot be a template, or that replaces none, is a finding.
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
@@ -170,7 +171,7 @@ impl Templates {
         compiled.err().map(|error| self.finding(name, &error, None))
     }
 
-    /// A template that is beyond the bounds.
+    /// Reports a template that exceeds a limit.
     fn unfit(&self, name: &str, message: &str, at: Option<(usize, usize)>) -> Finding {
         let finding = Finding::new(
             Code::TemplateFails,
@@ -186,7 +187,7 @@ impl Templates {
         finding.help("write it in fewer words: docs/limits.md says what templates may take")
     }
 
-    /// The names of the templates in a directory and below it, in order.
+    /// Returns the names of the templates below a directory, in order.
     pub(super) fn names_below(
         &self,
         directory: &'static str,
@@ -194,7 +195,8 @@ impl Templates {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
-    /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
+    /// Renders a template. The finding says which template failed at which line; its cluster is not
+    /// known here.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
         let render = || {
             self.environment
@@ -212,18 +214,18 @@ impl Templates {
         }
     }
 
-    /// The file of a template, where the repo has one of its own.
+    /// Returns the file of the repo's own template, if it has one.
     pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
     }
 
-    /// The repo's own template by which a file is made that is relative to the output directory.
+    /// Returns the repo's own template of a file, which is relative to the output directory.
     pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
-            // In `clusters/NAMESPACE/NAME` and its like there is what is made once a cluster, below that a directory for
-            // each service, which bears the name of its kind.
+            // In `clusters/NAMESPACE/NAME` and its like there is what is made once a cluster, below
+            // that a directory for each service, which bears the name of its kind.
             Some(match made_in.iter().count() {
                 3 => made_in.iter().next()?.strip_suffix('s')? == directory,
                 _ => made_in.file_name()?.starts_with(directory),
@@ -235,7 +237,7 @@ impl Templates {
             .map(|(_, file)| file)
     }
 
-    /// Where a text stands in the repo's own template for a file, or else in those that templates include.
+    /// Finds a text in the repo's own template of a file, or else in those that templates include.
     pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
         let maker = self.own_of(path);
         let spot = |name: &str, file: &Arc<Utf8Path>| {
@@ -265,7 +267,7 @@ impl Templates {
             .collect()
     }
 
-    /// The column of an error in its line, from 1 and in characters.
+    /// Returns the column of an error, from 1, in characters.
     fn column(&self, name: &str, error: &minijinja::Error) -> Option<usize> {
         let (text, edited) = self.sources.get(name)?;
         let (_, column) = position(text, edited.original(error.range()?.start));
@@ -303,14 +305,14 @@ impl Templates {
     }
 }
 
-/// Line and column of a byte of a text, from 1, the column in characters.
+/// Returns line and column of a byte of a text, from 1, the column in characters.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The error of a template that includes another is about the include; behind it is what is wrong in the other.
+/// Returns the cause in the included template: the outer error is about the include.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
     error
         .source()
@@ -318,7 +320,7 @@ fn innermost(error: &minijinja::Error) -> &minijinja::Error {
         .map_or(error, innermost)
 }
 
-/// The values that a template was given: a line for each, long ones cut.
+/// Lists the values of a template: a line each, long ones shortened.
 fn at_hand(context: &Value) -> String {
     const LONGEST: usize = 80;
     let line = |key: Value| {
@@ -336,7 +338,7 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
-/// The built-in template whose name has most characters at its end and at its start in common with another.
+/// Returns the built-in template with the longest common suffix and prefix with a name.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name

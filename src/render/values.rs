@@ -1,44 +1,56 @@
-//! What templates are given, for those who write their own: taken from the types of the values, so that it is true.
+//! Documents the values that templates are given, for authors of own templates.
+//!
+//! Names and descriptions are generated from the values' types, so they cannot be out of date.
 
-use schemars::Schema;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{services, templates};
+use super::value_schema::schema_of;
+use super::{cluster_kustomization, installation, services, templates, tenant};
+use crate::layout;
 
-/// A value that a template is given.
+/// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// How a template writes it: `cluster.name`, or `servers[].name` for what each item of a list has.
+    /// Expression in a template: `cluster.name`, or `servers[].name` for what each item of a list
+    /// has.
     pub name: String,
-    /// What it is: `text`, `number`, `list`, …; ending in `or none` where it may be missing.
+    /// Type: `text`, `number`, `list`, …; ending in `or none` where it may be missing.
     pub kind: String,
-    /// What it means.
+    /// Description.
     pub meaning: String,
 }
 
-/// The values that a template is given, in alphabetical order; `None` for an unknown template.
+/// Returns the values of a template in alphabetical order; `None` for an unknown template.
 ///
-/// Templates of one directory are given the same. A file below `partials/` is given what the template has that
-/// includes it; listed is what all services' templates have.
+/// Templates of one directory have the same values. A file below `partials/` has those of the
+/// template that includes it; the list has those common to all services.
 pub fn given(template: &str) -> Option<Vec<Given>> {
     let (directory, _) = template.split_once('/')?;
     if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {
         return None;
     }
     let mut given = Vec::new();
-    collect("", services::schema(directory)?.as_value(), &mut given);
+    collect("", schema(directory)?.as_value(), &mut given);
     Some(given)
 }
 
-/// The schema of a type whose values are only ever written.
-pub(super) fn schema_of<T: schemars::JsonSchema>() -> Schema {
-    let settings = schemars::generate::SchemaSettings::draft2020_12();
-    settings
-        .for_serialize()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator()
-        .into_root_schema_for::<T>()
+/// Returns the schema of the values that the templates of a directory are given.
+fn schema(directory: &str) -> Option<Schema> {
+    Some(match directory {
+        "cluster" => schema_of::<cluster_kustomization::Values<'_>>(),
+        layout::CRDS => schema_of::<Nothing>(),
+        layout::INSTALLER => schema_of::<installation::Values<'_>>(),
+        "partials" => schema_of::<services::Context<'_, Nothing>>(),
+        "tenant" => schema_of::<tenant::Values<'_>>(),
+        service => return services::schema(service),
+    })
 }
+
+/// No values.
+#[derive(Serialize, JsonSchema)]
+struct Nothing {}
 
 /// Collects the fields of an object, each followed by those inside it.
 fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
@@ -72,7 +84,7 @@ fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
     }
 }
 
-/// The schema of a value that is there, and whether it may be missing.
+/// Returns the schema of a present value, and whether the value is optional.
 fn present(schema: &Value) -> (&Value, bool) {
     let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
     match schema

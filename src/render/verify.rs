@@ -1,5 +1,5 @@
-//! Reads rendered manifests back as the types that they claim to be, so that a broken template cannot produce a
-//! broken manifest.
+//! Reads rendered manifests back as the types that they claim to be, so that a broken template
+//! cannot produce a broken manifest.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use yaml_serde::Value;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 
-/// Why a rendered text is not what it should be.
+/// Reason why a rendered text is invalid.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     what: String,
@@ -25,13 +25,13 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    /// The finding about a file that is not written.
+    /// Returns the finding about a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
         Finding::new(Code::InvalidManifest, format!("what would be {file} is not {}: {}", self.what, self.reason))
             .help("no template of the repo makes this file: if none that it includes is the repo's, sipgen is wrong")
     }
 
-    /// The finding about a template of the repo: the same for all clusters, if they have the same reason.
+    /// Returns the finding about a template of the repo. Clusters with one reason get one finding.
     pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
@@ -45,7 +45,7 @@ impl Unreadable {
     }
 }
 
-/// Reads every document of a text back.
+/// Parses every document of a text.
 pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     let mut any = false;
     for document in yaml_serde::Deserializer::from_str(text) {
@@ -65,7 +65,7 @@ pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     any.then_some(()).ok_or_else(empty)
 }
 
-/// Reads a text back that is YAML of another program's.
+/// Parses YAML that another program reads.
 pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
     let unreadable = |error: yaml_serde::Error| Unreadable {
         what: "YAML".to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
         .map_err(unreadable)
 }
 
-/// What every object has.
+/// Fields of every object.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -92,7 +92,8 @@ struct Named {
     name: String,
 }
 
-/// A Kustomization or Component, with the fields that a generated one may have: no others are ever written.
+/// A Kustomization or Component, with the fields that a generated one may have: no others are ever
+/// written.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -119,7 +120,7 @@ struct Kustomization {
     components: Vec<String>,
 }
 
-/// A host as we write it: never more than which it is, labels and annotations.
+/// A rendered host: its identity, labels and annotations, and nothing else.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]

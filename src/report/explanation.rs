@@ -11,7 +11,6 @@ use crate::plan::explain::{
 };
 use crate::plan::host_state::Assignment;
 use crate::plan::{How, Shortage};
-use crate::request::ClusterKind;
 use crate::text::counted;
 
 /// Explains the hosts of a cluster.
@@ -47,11 +46,11 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
         "{}{priority}{left}",
         styled(STRONG, format_args!("cluster {cluster}"))
     )?;
-    if *kind == ClusterKind::Provisioning {
+    if kind.descriptor().is_named_in_lists {
         let name = provisioning
             .as_ref()
             .map_or(String::new(), |name| format!(" {}", one_line(name)));
-        writeln!(out, "  Provisioning{name} in {}", one_line(place))?;
+        writeln!(out, "  {kind}{name} in {}", one_line(place))?;
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         node_sets.iter().partition(|set| set.part.node.is_some());

@@ -46,10 +46,11 @@ pub(super) fn sign(state: State) -> char {
 }
 
 /// Returns the suffix that names a cluster's kind; the usual kind has none.
-pub(super) fn kind(kind: ClusterKind) -> &'static str {
-    match kind {
-        ClusterKind::SipCluster => "",
-        ClusterKind::Provisioning => " (Provisioning)",
+pub(super) fn kind(kind: ClusterKind) -> String {
+    if kind.descriptor().is_named_in_lists {
+        format!(" ({kind})")
+    } else {
+        String::new()
     }
 }
 

@@ -1,34 +1,35 @@
-//! Requests as they stand in files, before they are checked.
+//! Decoded requests, before validation.
 
-use super::decode_spec::Spec;
+use super::kind::ClusterKind;
+use super::spec::Spec;
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::provisioning::SoftwareSpec;
 use crate::finding::Origin;
 
-/// A SIPCluster or a Provisioning as it stands in a file.
+/// A decoded request.
 pub(crate) struct ClusterDocument {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
-    /// The object's own name, which that of a Provisioning's cluster is not.
+    /// The object's own name. A Provisioning's cluster has another.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
-    /// The label of a Provisioning that says what its hosts are.
+    /// Label of a Provisioning: the kind of its hosts.
     pub(crate) cluster_type: Option<String>,
-    /// The annotation that says how it comes before others.
+    /// Annotation: the priority.
     pub(crate) priority: Option<String>,
-    /// The annotation that says by which name hosts of older generations know it.
+    /// Annotation: the name of the cluster in labels of older generations.
     pub(crate) former_name: Option<String>,
-    /// What it asks for.
+    /// Its spec.
     pub(crate) spec: Spec,
 }
 
-/// A Software as it stands in a file.
+/// A decoded Software.
 pub(crate) struct SoftwareDocument {
     /// The cluster that it is for.
     pub(crate) key: ClusterKey,
     /// Its own name.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
-    /// What it asks for; nothing, where that cannot be read, which a finding says.
+    /// Its spec; `None`, with a finding, if it is invalid.
     pub(crate) spec: Option<Box<SoftwareSpec>>,
 }

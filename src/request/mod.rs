@@ -1,59 +1,61 @@
-//! Requests for clusters: one folder for each kind, which checks a typed object and makes a [`Cluster`] of it.
+//! Requests for clusters: a folder per kind, which validates a typed object and makes a [`Cluster`]
+//! of it.
 //!
-//! * `cluster`: the cluster that a request asks for, whatever its kind; `auth` is its login by OIDC.
-//! * `sipcluster` and `provisioning`: the kinds of requests.
-//! * `documents`: requests as they stand in files.
-//! * `decode_spec`: their specs, decoded in one piece.
+//! * `cluster`: the cluster that a request asks for, whatever its kind.
+//! * `service`: its services, a module per kind.
+//! * `object_name`: names of its objects.
+//! * `registry`: maps each kind of request to its `descriptor`.
+//! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
+//! * `documents`: decoded requests, before validation; `spec` is their specs.
+//! * `decode_spec`: decodes specs whole.
 //! * `selector`: label selectors of hosts.
 
-pub mod auth;
 pub mod cluster;
-pub(crate) mod decode_spec;
+mod decode_spec;
+mod descriptor;
 pub(crate) mod documents;
+mod kind;
+mod object_name;
 pub(crate) mod provisioning;
+pub(crate) mod registry;
 pub(crate) mod selector;
+pub mod service;
 pub mod sipcluster;
+mod spec;
 
-pub use auth::Auth;
-pub use cluster::{Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
+pub use cluster::{Cluster, Installation, NodeSet};
+pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub use kind::ClusterKind;
+pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
+pub(crate) use spec::Spec;
 
 use std::collections::BTreeSet;
 
-use crate::api::provisioning as api;
 use crate::finding::{Origin, Place};
 
-/// A SIPCluster or a Provisioning of the repo.
+/// A request of the repo.
 #[derive(Debug)]
 pub struct Request {
-    /// Which of the two.
-    pub kind: &'static str,
-    /// Where it stands.
+    /// Its kind.
+    pub kind: ClusterKind,
+    /// Its place.
     pub origin: Origin,
-    /// What it asks for; nothing when that is invalid, which a finding says.
+    /// The requested cluster; `None`, with a finding, if the request is invalid.
     pub cluster: Option<Cluster>,
-    /// The hosts that a Provisioning names by MAC addresses, by their indices; those of an invalid one, too, as far as it
-    /// can be read.
+    /// Indices of hosts that a Provisioning names by MAC addresses, even if it is otherwise
+    /// invalid.
     pub named: BTreeSet<usize>,
-    /// The name by which hosts that older generations labelled know it, where it is another one.
+    /// Name of the cluster in labels of older generations, if it differs.
     pub former_name: Option<String>,
-    /// What becomes of it, if it is of an older generation.
+    /// Conversion, if it is of an older generation.
     pub older: Option<Box<Conversion>>,
 }
 
 impl Request {
-    /// Where it says which cluster it asks for.
+    /// Returns the place of the cluster's name.
     pub fn name(&self) -> Place {
-        place_of_name(self.kind, &self.origin)
-    }
-}
-
-/// Returns where a request of a kind says which cluster it asks for.
-pub(crate) fn place_of_name(kind: &str, origin: &Origin) -> Place {
-    if kind == api::KIND {
-        origin.at(["metadata", "labels", api::CLUSTER])
-    } else {
-        origin.name()
+        self.kind.place_of_name(&self.origin)
     }
 }

@@ -1,4 +1,4 @@
-//! Label selectors, checked as the API server checks them, and then handed to kube.
+//! Validates label selectors as the API server does.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::Selector;
@@ -7,12 +7,12 @@ use crate::api::names::{is_label_key, is_label_value};
 use crate::api::sipcluster::{LabelSelector, Requirement};
 use crate::finding::Step;
 
-/// Something wrong with a selector.
+/// A mistake in a selector.
 #[derive(Debug)]
 pub(crate) struct Mistake {
-    /// From the selector to the mistake.
+    /// Route from the selector to the mistake.
     pub(crate) route: Vec<Step>,
-    /// Whether the key at its end is the mistake, and not what stands under it.
+    /// The mistake is the last key of the route, not its value.
     pub(crate) by_key: bool,
     pub(crate) message: String,
     pub(crate) help: String,
@@ -66,7 +66,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         })
 }
 
-/// A field that a selector does not have would be ignored, and the selector would take every host.
+/// Reports unknown fields: ignored ones would leave a selector that matches every host.
 fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
     let help = if key.contains('/') || value.is_string() {
         format!("a label goes under `matchLabels`: `labelSelector: {{matchLabels: {{{key}: …}}}}`")

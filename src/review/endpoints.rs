@@ -10,6 +10,7 @@ use crate::api::names::{ClusterKey, NodePort};
 use crate::layout;
 use crate::output::state::node_ports;
 use crate::request::ServiceKind;
+pub use crate::request::service::EndpointKind;
 
 /// Change of a cluster's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -23,20 +24,6 @@ pub struct EndpointChange {
     pub before: Option<String>,
     /// Value after.
     pub after: Option<String>,
-}
-
-/// Kinds of endpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum EndpointKind {
-    /// Address and port of the tenant's API.
-    ControlPlane,
-    /// Issuer's URL, known to the tenant's API servers and users.
-    Issuer,
-    /// Address and port of the jump host.
-    JumpHost,
-    /// NodePorts of a service, such as `30080-30082`, open on every node of the base cluster.
-    NodePorts,
 }
 
 /// Computes the changes of a cluster's endpoints.
@@ -106,30 +93,14 @@ fn endpoints(text: &str) -> Endpoints {
 
 /// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.
 fn known(key: &str) -> Option<(EndpointKind, String)> {
-    let all = [
-        (
-            "control-plane",
-            "-endpoint",
-            EndpointKind::ControlPlane,
-            ServiceKind::ControlPlaneLoadBalancer,
-        ),
-        (
-            "jump-host",
-            "-endpoint",
-            EndpointKind::JumpHost,
-            ServiceKind::JumpHost,
-        ),
-        (
-            "oidc",
-            "-issuer-url",
-            EndpointKind::Issuer,
-            ServiceKind::Auth,
-        ),
-    ];
-    all.into_iter().find_map(|(prefix, suffix, kind, service)| {
-        let number = key.strip_prefix(prefix)?.strip_suffix(suffix)?;
+    ServiceKind::ALL.into_iter().find_map(|kind| {
+        let descriptor = kind.descriptor();
+        let endpoint = descriptor.endpoint.as_ref()?;
+        let number = key
+            .strip_prefix(endpoint.prefix)?
+            .strip_suffix(endpoint.suffix)?;
         let is_number = number.chars().all(|c| c.is_ascii_digit());
-        is_number.then(|| (kind, format!("{}{number}", service.component())))
+        is_number.then(|| (endpoint.kind, format!("{}{number}", descriptor.component)))
     })
 }
 

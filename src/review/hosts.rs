@@ -245,7 +245,7 @@ impl Facts<'_> {
         {
             return match self.site.clusters.get(cluster) {
                 Some(_) => self.site.kind_of(cluster),
-                None => ClusterKind::Provisioning,
+                None => ClusterKind::with_installer(true),
             };
         }
         self.site.kind_of(cluster)

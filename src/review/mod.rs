@@ -236,7 +236,7 @@ impl ClusterReview {
         let added = self.hosts.added.iter().map(|added| &added.host);
         let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
         let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
-        if self.kind == ClusterKind::SipCluster {
+        if self.kind.descriptor().uses_cluster_api {
             all.filter(is_elsewhere).count()
         } else {
             0

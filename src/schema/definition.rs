@@ -7,15 +7,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use yaml_serde::Value;
 
-use super::older;
+use super::legacy;
 use crate::api::provisioning::{Provisioning, Software};
 use crate::api::sipcluster::SIPCluster;
 
-/// The definition of SIPCluster.
+/// Returns the definition of SIPCluster.
 pub fn sipcluster_crd() -> CustomResourceDefinition {
     let mut definition = SIPCluster::crd();
     for schema in schemas(&mut definition) {
-        older::add_to(schema);
+        legacy::add_to(schema);
         // Hosts bear the name as a label.
         schema.x_kubernetes_validations = Some(vec![ValidationRule {
             rule: "size(self.metadata.name) <= 63".to_owned(),
@@ -28,17 +28,17 @@ pub fn sipcluster_crd() -> CustomResourceDefinition {
     finished(definition)
 }
 
-/// The definition of Provisioning.
+/// Returns the definition of Provisioning.
 pub fn provisioning_crd() -> CustomResourceDefinition {
     finished(Provisioning::crd())
 }
 
-/// The definition of Software.
+/// Returns the definition of Software.
 pub fn software_crd() -> CustomResourceDefinition {
     finished(Software::crd())
 }
 
-/// The text of a definition, in YAML.
+/// Formats a definition as YAML.
 ///
 /// # Errors
 ///
@@ -49,7 +49,8 @@ pub fn yaml(definition: &CustomResourceDefinition) -> Result<String, yaml_serde:
     yaml_serde::to_string(&value)
 }
 
-/// Limits are floats in the types, and whole numbers in all of our definitions.
+/// Replaces floats by integers: limits are floats in the types, and whole numbers in our
+/// definitions.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -86,7 +87,7 @@ fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinitio
     definition
 }
 
-/// Takes out what says nothing to an API server, here and below.
+/// Removes what means nothing to an API server, here and below.
 fn plain(schema: &mut JSONSchemaProps) {
     // It drops a null where none may be, which is what sipgen takes it for, too.
     schema.nullable = None;

@@ -10,14 +10,15 @@ use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN,
 };
+use crate::api::object_kind::ObjectKind;
 use crate::api::provisioning::{self, Provisioning, Software};
 use crate::api::sipcluster::{self, SIPCluster};
 use crate::settings::Settings;
 
-/// Under this key stands what only editors are told.
+/// Key of schema fragments for editors only.
 const EDITOR: &str = "x-editor";
 
-/// The schema of SIPCluster.
+/// Returns the schema of SIPCluster.
 pub fn sipcluster() -> Value {
     let mut metadata = metadata();
     merge(
@@ -33,22 +34,11 @@ pub fn sipcluster() -> Value {
             }}}
         }}),
     );
-    let title = format!("{} ({}/v1)", sipcluster::KIND, sipcluster::GROUP);
-    object::<SIPCluster>(
-        &title,
-        "sipcluster",
-        &format!("{}/v1", sipcluster::GROUP),
-        sipcluster::KIND,
-        metadata,
-    )
+    object::<SIPCluster>(&sipcluster::OBJECT, "sipcluster", metadata)
 }
 
-/// The schema of Provisioning.
+/// Returns the schema of Provisioning.
 pub fn provisioning() -> Value {
-    let (version, kind) = (
-        format!("{}/v1alpha1", provisioning::GROUP),
-        provisioning::KIND,
-    );
     let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
         "description": "What the cluster's hosts are, where they are no machines.",
         "type": "string",
@@ -59,32 +49,16 @@ pub fn provisioning() -> Value {
         &mut metadata,
         json!({"properties": {"labels": {"properties": cluster_type}}}),
     );
-    object::<Provisioning>(
-        &format!("{kind} ({version})"),
-        "provisioning",
-        &version,
-        kind,
-        metadata,
-    )
+    object::<Provisioning>(&provisioning::OBJECT, "provisioning", metadata)
 }
 
-/// The schema of Software.
+/// Returns the schema of Software.
 pub fn software() -> Value {
-    let (version, kind) = (
-        format!("{}/v1alpha1", provisioning::GROUP),
-        provisioning::SOFTWARE_KIND,
-    );
     let metadata = of_cluster("The name of the cluster whose machines get the packages.");
-    object::<Software>(
-        &format!("{kind} ({version})"),
-        "software",
-        &version,
-        kind,
-        metadata,
-    )
+    object::<Software>(&provisioning::SOFTWARE, "software", metadata)
 }
 
-/// Metadata whose label says which cluster an object is about.
+/// Returns the schema of metadata with a label for the cluster.
 fn of_cluster(description: &str) -> Value {
     let mut metadata = metadata();
     merge(
@@ -106,21 +80,18 @@ fn of_cluster(description: &str) -> Value {
     metadata
 }
 
-/// The schema of `sipgen.yaml`.
+/// Returns the schema of `sipgen.yaml`.
 pub fn settings() -> Value {
     let mut schema = generator().into_root_schema_for::<Settings>();
     RecursiveTransform(for_editors).transform(&mut schema);
     finished(schema, "sipgen.yaml", "settings")
 }
 
-/// The schema of a whole object, its apiVersion and kind included.
-fn object<T: JsonSchema>(
-    title: &str,
-    name: &str,
-    api_version: &str,
-    kind: &str,
-    metadata: Value,
-) -> Value {
+/// Returns the schema of a whole object, including its apiVersion and kind.
+fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> Value {
+    let ObjectKind {
+        kind, api_version, ..
+    } = identity;
     let mut generator = generator();
     let mut schema = generator.root_schema_for::<T>();
     let root = schema.ensure_object();
@@ -149,17 +120,17 @@ fn object<T: JsonSchema>(
         json!(["apiVersion", "kind", "metadata", "spec"]),
     );
     RecursiveTransform(for_editors).transform(&mut schema);
-    finished(schema, title, name)
+    finished(schema, &format!("{kind} ({api_version})"), name)
 }
 
-/// Fields that come in are described, not those that go out.
+/// Returns a generator for deserialized fields.
 fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12()
         .for_deserialize()
         .into_generator()
 }
 
-/// The metadata that every object has, as Kubernetes itself describes it.
+/// Returns Kubernetes' own schema of metadata.
 fn metadata() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -202,7 +173,7 @@ fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
     schema.to_value()
 }
 
-/// Makes of one schema what an editor understands and shows best.
+/// Adapts one schema to editors.
 fn for_editors(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -210,7 +181,8 @@ fn for_editors(schema: &mut Schema) {
     if let Some(Value::Object(told)) = object.remove(EDITOR) {
         merge_into(object, told);
     }
-    // A mapping of everything stays open, and any other is closed, so that a misspelt key is underlined.
+    // A mapping of everything stays open, and any other is closed, so that a misspelt key is
+    // underlined.
     let is_open = object
         .remove("x-kubernetes-preserve-unknown-fields")
         .is_some();
@@ -240,7 +212,7 @@ fn for_editors(schema: &mut Schema) {
     describe(object);
 }
 
-/// Words with a description each: a list of them, which an editor names when none of them is there.
+/// Replaces alternatives of constants by an enum, which an editor lists for an invalid value.
 fn alternatives(object: &mut Map<String, Value>) {
     let Some(Value::Array(words)) = object.get("oneOf") else {
         return;
@@ -262,7 +234,8 @@ fn alternatives(object: &mut Map<String, Value>) {
     object.insert("markdownEnumDescriptions".to_owned(), descriptions.into());
 }
 
-/// What must be written has no default, even if reading it has one so that its absence is reported better.
+/// Removes the defaults of required fields. Deserialization has some to report missing fields
+/// better.
 fn required_without_default(object: &mut Map<String, Value>) {
     let Some(Value::Array(names)) = object.get("required").cloned() else {
         return;
@@ -284,8 +257,7 @@ fn allows_objects(types: &Value) -> bool {
             .is_some_and(|types| types.contains(&"object".into()))
 }
 
-/// Lines of a description end where its source's end; only empty ones mean something. An editor takes a description for
-/// plain text, and what is Markdown for Markdown.
+/// Joins the lines of a description's paragraphs, and marks it as Markdown if it has code.
 fn describe(object: &mut Map<String, Value>) {
     let Some(Value::String(text)) = object.get_mut("description") else {
         return;
@@ -300,7 +272,8 @@ fn describe(object: &mut Map<String, Value>) {
     }
 }
 
-/// Adds to a schema: mappings grow, lists of names such as `required` too, and anything else is replaced.
+/// Adds to a schema: mappings grow, lists of names such as `required` too, and anything else is
+/// replaced.
 fn merge(schema: &mut Value, more: Value) {
     match (schema, more) {
         (Value::Object(schema), Value::Object(more)) => merge_into(schema, more),

@@ -11,8 +11,7 @@ use camino::Utf8PathBuf;
 use crate::api::names::{ClusterKey, Namespace, NodePort};
 use crate::finding::{Code, Finding};
 use crate::output::state::State;
-use crate::request::Request;
-use crate::request::cluster::{Cluster, Service, ServiceKind};
+use crate::request::{Cluster, Request, Service, ServiceKind};
 
 /// Returns what services of the clusters cannot both have, or take from each other.
 pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &State) -> Vec<Finding> {

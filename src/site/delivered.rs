@@ -12,7 +12,7 @@ use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
-use crate::request::decode_spec::Spec;
+use crate::request::Spec;
 use crate::settings::Settings;
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or

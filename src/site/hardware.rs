@@ -27,8 +27,7 @@ use crate::inventory::hardware::{Found, HostHardware, Source};
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, ParseError, ReadError, mentions};
-use crate::request::ClusterDocument;
-use crate::request::decode_spec;
+use crate::request::{self, ClusterDocument};
 use crate::settings::Settings;
 
 /// The hardware of all hosts of a site that was read from `repo`, and what is wrong with it.
@@ -54,7 +53,7 @@ pub(super) fn if_it_decides(
     objects: &Objects,
 ) -> Result<(Option<BTreeMap<HostKey, HostHardware>>, Vec<Finding>), ReadError> {
     let is_provisioning =
-        |document: &ClusterDocument| matches!(document.spec, decode_spec::Spec::Provisioning(_));
+        |document: &ClusterDocument| matches!(document.spec, request::Spec::Provisioning(_));
     if !objects.clusters.iter().any(is_provisioning) {
         return Ok((None, Vec::new()));
     }

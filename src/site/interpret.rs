@@ -13,9 +13,9 @@ use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
-use crate::api::provisioning::{self, SoftwareSpec};
+use crate::api::object_kind::ObjectKind;
+use crate::api::provisioning::SoftwareSpec;
 use crate::api::service::{self, Service};
-use crate::api::sipcluster;
 use crate::decode::misspelled_kinds::misspelled_kind;
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
@@ -25,12 +25,13 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::networks;
 use crate::kustomize::{self, Refusal};
 use crate::load::{Document, ParseError};
-use crate::request::decode_spec::{self, Spec};
-use crate::request::provisioning::of_label;
+use crate::request::provisioning::{decode_software, of_label};
+use crate::request::registry::OBJECTS;
+use crate::request::{ClusterKind, Spec};
 
 /// One object, before the builds that name it are known.
 pub(super) enum Object {
-    Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
+    Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
@@ -62,11 +63,6 @@ struct Envelope {
     #[serde(default)]
     metadata: Metadata,
 }
-
-/// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
-const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
-/// More of them, whose names others use, too: such text has to name the group as well.
-const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
 
 pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
     file.file_name()
@@ -123,11 +119,13 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
-        let is_of_bpa =
-            document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
+        // The kind proves little where other groups have one of that name.
+        let is_request = OBJECTS.into_iter().any(|object| {
+            document.mentions_kind(&[object.kind])
+                && (!object.has_common_name() || document.mentions(&[object.group]))
+        });
         return if !document.looks_like_template() {
-            let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
-            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            let is_ours = is_request || document.mentions_kind(&[host::KIND]);
             let read = if is_request {
                 unreadable_object
             } else {
@@ -135,24 +133,14 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             };
             is_ours.then(|| read(origin, error, "resource"))
         } else {
-            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
             is_request.then(|| Object::Template(Template::new(document)))
         };
     }
-    match document.kind()? {
-        sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
-        provisioning::KIND => request(
-            document,
-            provisioning::KIND,
-            provisioning::GROUP,
-            "v1alpha1",
-        ),
-        provisioning::SOFTWARE_KIND => request(
-            document,
-            provisioning::SOFTWARE_KIND,
-            provisioning::GROUP,
-            "v1alpha1",
-        ),
+    let kind = document.kind()?;
+    if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
+        return request(document, object);
+    }
+    match kind {
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
@@ -173,7 +161,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
         }
         "CustomResourceDefinition" => {
-            let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
+            let defined = ClusterKind::ALL.map(|kind| kind.descriptor().definition);
             defined
                 .into_iter()
                 .find(|name| document.mentions(&[name]))
@@ -255,17 +243,13 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 }
 
 /// A SIPCluster, a Provisioning or a Software, if it is one by its group.
-fn request(
-    document: &Document<'_>,
-    kind: &'static str,
-    own_group: &str,
-    version: &str,
-) -> Option<Object> {
+fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Object> {
+    let (kind, api_version) = (object.kind, object.api_version);
     let origin = document.origin.clone();
     let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         // Others have such kinds, too, and may write what they like there.
-        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => {
+        Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
             return None;
         }
         Err(_) if document.looks_like_template() => {
@@ -273,10 +257,10 @@ fn request(
         }
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
-    if group(&envelope.api_version) != own_group {
+    if group(&envelope.api_version) != object.group {
         return nearly_ours(document, Some(envelope.api_version));
     }
-    if envelope.api_version != format!("{own_group}/{version}") {
+    if envelope.api_version != api_version {
         return Some(Object::Unreadable(
             origin.clone(),
             Finding::new(
@@ -287,35 +271,30 @@ fn request(
                 ),
             )
             .at(origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {own_group}/{version}`")),
+            .help(format!("write `apiVersion: {api_version}`")),
         ));
     }
-    let unquoted = if own_group == provisioning::GROUP {
+    let unquoted = if object.cluster_label.is_some() {
         of_label(document, kind, &mut envelope.metadata)
     } else {
         None
     };
-    if kind == provisioning::SOFTWARE_KIND {
-        let (spec, mut found) = decode_spec::of_software(document);
+    let Some(request) = ClusterKind::named(kind) else {
+        let (spec, mut found) = decode_software(document);
         found.extend(unquoted);
         if spec.is_none() && document.looks_like_template() {
             return Some(Object::Template(Template::new(document)));
         }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
-    }
-    let read = if kind == sipcluster::KIND {
-        decode_spec::of_sipcluster
-    } else {
-        decode_spec::of_provisioning
     };
-    let (spec, mut found) = read(document);
+    let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(
         origin,
-        kind,
+        request,
         envelope.metadata,
         spec,
         found,

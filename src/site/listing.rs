@@ -5,11 +5,10 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::host;
-use crate::api::provisioning;
-use crate::api::sipcluster;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::Builds;
 use crate::load::{Files, Kind, ReadError, may_hold_resources};
+use crate::request::ClusterKind;
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
 pub(super) fn files(
@@ -26,7 +25,7 @@ pub(super) fn not_too_large(
 ) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
     let mut findings = Vec::new();
     files.retain(|file| {
-        let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
+        let reason = repo.refused_for_size(file, &[&ClusterKind::marks()[..], &[host::KIND]].concat());
         findings.extend(reason.as_ref().map(|reason| {
             Finding::new(
                 Code::Unreadable,

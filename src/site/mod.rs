@@ -38,7 +38,6 @@ mod substitution;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
-use crate::api::provisioning as api;
 use crate::delivery::{self, Wiring};
 use crate::finding::{Finding, Origin};
 use crate::inventory::{self, Inventory};
@@ -187,14 +186,9 @@ impl Site {
             let files = self.state.files.get(cluster);
             files.is_some_and(|files| files.iter().any(|file| file.starts_with(&installer)))
         };
-        let is_provisioning = match self.clusters.get(cluster) {
-            Some(request) => request.kind == api::KIND,
-            None => is_installed(),
-        };
-        if is_provisioning {
-            ClusterKind::Provisioning
-        } else {
-            ClusterKind::SipCluster
+        match self.clusters.get(cluster) {
+            Some(request) => request.kind,
+            None => ClusterKind::with_installer(is_installed()),
         }
     }
 

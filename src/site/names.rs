@@ -9,8 +9,8 @@ use super::inputs::Inputs;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::NetworkDataSecret;
+use crate::api::object_kind::ObjectKind;
 use crate::api::service::Service;
-use crate::api::sipcluster;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::networks::{self, Held};
@@ -158,12 +158,12 @@ impl<'a> Names<'a> {
     /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
     pub(super) fn cluster(
         &mut self,
-        kind: &str,
+        object: &ObjectKind,
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<(ClusterKey, ObjectName)> {
-        let (namespace, own_name) = self.of(kind, origin, metadata)?;
-        if kind == sipcluster::KIND {
+        let (namespace, own_name) = self.of(object.kind, origin, metadata)?;
+        if object.cluster_label.is_none() {
             return Some((
                 ClusterKey {
                     namespace,
@@ -172,7 +172,7 @@ impl<'a> Names<'a> {
                 own_name,
             ));
         }
-        let name = cluster_of(kind, origin, metadata)
+        let name = cluster_of(object.kind, origin, metadata)
             .map_err(|finding| self.findings.push(finding))
             .ok()?;
         Some((ClusterKey { namespace, name }, own_name))

@@ -22,7 +22,6 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::api::network_data::NetworkDataSecret;
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
-use crate::api::sipcluster;
 use crate::decode::misspelled_kinds;
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
@@ -35,8 +34,7 @@ use crate::inventory::networks::{self, Held, Referring};
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
-use crate::request::decode_spec::Spec;
-use crate::request::{ClusterDocument, SoftwareDocument};
+use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{Settings, sources};
 
 /// The objects of a repo that decide about clusters and hosts.
@@ -68,10 +66,8 @@ pub(super) struct Objects {
 }
 
 /// Words of which a file has one if it may hold such an object.
-const WORDS: [&str; 9] = [
-    sipcluster::KIND,
+const WORDS: [&str; 7] = [
     host::KIND,
-    provisioning::KIND,
     "Secret",
     "ConfigMap",
     service::NODE_PORT,
@@ -246,9 +242,10 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
             return Err(repo.closed(directory, format!("{reason}; {out}")));
         }
     }
-    let ours = mentions(&[&WORDS[..], &misspelled_kinds::WORDS].concat());
+    let requests = ClusterKind::ALL.map(ClusterKind::as_str);
+    let ours = mentions(&[&requests, &WORDS[..], &misspelled_kinds::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
-    let requests = mentions(&[sipcluster::KIND, provisioning::GROUP]);
+    let requests = mentions(&ClusterKind::marks());
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
             return FirstLook::from(is_kustomization(file) || ours(content));
@@ -350,7 +347,7 @@ struct ByKind {
     unreadable_hosts: Vec<(Origin, Finding)>,
 }
 
-type ReadCluster = (Origin, &'static str, Metadata, Spec, Vec<Finding>);
+type ReadCluster = (Origin, ClusterKind, Metadata, Spec, Vec<Finding>);
 type ReadSoftware = (Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>);
 type ReadHost = (Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>);
 
@@ -450,10 +447,12 @@ fn name_clusters(
         let is_input = names.inputs.takes(&origin);
         let names = if is_input { &mut *names } else { &mut quiet };
         if concern.is_template(&origin, &metadata) {
-            names.findings.push(concern.template(&origin, kind));
+            names
+                .findings
+                .push(concern.template(&origin, kind.as_str()));
             continue;
         }
-        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else {
+        let Some((key, name)) = names.cluster(kind.descriptor().object, &origin, &metadata) else {
             continue;
         };
         if !is_input {
@@ -483,8 +482,7 @@ fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<Soft
     let mut documents = Vec::new();
     for (origin, metadata, spec, found) in software {
         if names.inputs.takes(&origin)
-            && let Some((key, name)) =
-                names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+            && let Some((key, name)) = names.cluster(&provisioning::SOFTWARE, &origin, &metadata)
         {
             let found = found.into_iter().map(|finding| finding.of(&key));
             names.findings.extend(found);

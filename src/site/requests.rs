@@ -4,15 +4,13 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::names::ClusterKey;
-use crate::api::provisioning as api;
 use crate::decode::suspected_templates::Template;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
-use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{Asked, Macs};
 use crate::request::sipcluster::legacy::{self, TopologyLabels};
 use crate::request::{
-    ClusterDocument, Conversion, Request, SoftwareDocument, place_of_name, provisioning, sipcluster,
+    ClusterDocument, Conversion, Request, SoftwareDocument, Spec, provisioning, sipcluster,
 };
 use crate::settings::{Settings, sources};
 
@@ -104,13 +102,9 @@ fn duplicate(document: &ClusterDocument, other: &Request, settings: &Settings) -
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
-    let name = if kind == api::KIND {
-        "label `cluster`"
-    } else {
-        "name"
-    };
+    let name = kind.descriptor().name_source;
     Finding::new(Code::DuplicateCluster, message)
-        .at(place_of_name(kind, origin))
+        .at(kind.place_of_name(origin))
         .see(other.name(), "the other one")
         .help(if origin.is_rendered() {
             format!("render one of them, or give it another {name} or namespace")
@@ -147,7 +141,7 @@ fn read_older(
     if !conversion.errors.is_empty() {
         return (Spec::Unreadable, origin, findings);
     }
-    let (spec, found) = decode_spec::converted(conversion.spec.clone(), &origin);
+    let (spec, found) = sipcluster::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
 }

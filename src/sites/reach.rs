@@ -11,11 +11,11 @@ use super::Location;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::api::{provisioning, sipcluster};
 use crate::delivery::{AgentObject, Followed, followed};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
+use crate::request::ClusterKind;
 use crate::settings::Settings;
 use crate::text::counted;
 
@@ -32,7 +32,7 @@ pub(super) struct Repo<'a> {
     agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
     /// Agents' objects that affect the meaning of others.
     context: Vec<AgentObject>,
-    requests: Vec<(&'static str, Origin)>,
+    requests: Vec<(ClusterKind, Origin)>,
     /// Generated files with hosts.
     generated: Vec<Utf8PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Repo<'a> {
 enum Fact {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
-    Request(&'static str, Origin),
+    Request(ClusterKind, Origin),
     Generated(Utf8PathBuf),
 }
 
@@ -58,14 +58,12 @@ fn interpret(document: &Document<'_>) -> Option<Fact> {
             .ok()
             .map(|kustomization| Fact::Kustomization(origin, kustomization));
     }
-    let request = match document.kind()? {
-        sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
-        provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
-        _ => {
-            return AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object)));
-        }
-    };
-    (!document.looks_like_template()).then_some(Fact::Request(request, origin))
+    let request = ClusterKind::named(document.kind()?)
+        .filter(|kind| document.mentions(&[kind.descriptor().object.group]));
+    match request {
+        Some(kind) => (!document.looks_like_template()).then_some(Fact::Request(kind, origin)),
+        None => AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object))),
+    }
 }
 
 impl<'a> Repo<'a> {
@@ -73,13 +71,8 @@ impl<'a> Repo<'a> {
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
-        let matters = mentions(&[
-            FLUX_GROUP,
-            FLUX_SOURCE_GROUP,
-            ARGOCD_GROUP,
-            sipcluster::KIND,
-            provisioning::GROUP,
-        ]);
+        let agents = [FLUX_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
+        let matters = mentions(&[&agents[..], &ClusterKind::marks()].concat());
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| Fact::Generated(file.to_owned()));

@@ -10,8 +10,8 @@ use crate::settings::Settings;
 /// Deletes what an Application has applied when it is deleted itself.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
-/// Makes Argo CD merge a partial object, not apply it as a whole. It reads the last one here only, and not in the
-/// annotations of objects.
+/// Makes Argo CD merge a partial object, not apply it as a whole. It reads the last one here only,
+/// and not in the annotations of objects.
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
@@ -68,7 +68,8 @@ fn sync_options(holds: Holds) -> Vec<&'static str> {
         Holds::Definitions => KEEP.to_vec(),
         // A pod of the old ReplicaSet may start once more, and needs the old ConfigMap.
         Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
-        // The old Job goes before the new one comes: two installers must not work on the same hosts.
+        // The old Job goes before the new one comes: two installers must not work on the same
+        // hosts.
         Holds::Installer => Vec::new(),
         Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
         Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),

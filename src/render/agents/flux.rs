@@ -20,11 +20,11 @@ struct Spec<'a> {
     timeout: Option<&'a Duration>,
     source_ref: &'a SourceRef,
     path: String,
-    /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For hosts that would be
-    /// machines switched off, for definitions everything that they define.
+    /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For
+    /// hosts that would be machines switched off, for definitions everything that they define.
     prune: bool,
-    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it. Nor until an
-    /// installer has finished, which takes longer than Flux waits.
+    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after
+    /// it. Nor until an installer has finished, which takes longer than Flux waits.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,

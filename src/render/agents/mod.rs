@@ -1,10 +1,12 @@
-//! The objects that tell Flux or Argo CD which directories of the output to apply, and in which order.
+//! Renders the objects by which Flux or Argo CD applies the directories of the output in order.
 //!
-//! They are made of what the output directory will have, so a cluster that is left as it is keeps its own.
+//! They are derived from the future content of the output directory, so a frozen cluster keeps its
+//! own.
 //!
-//! What can go wrong here switches machines off, so for both agents:
+//! A wrong object can power machines off, hence these rules for both agents:
 //!
-//! * Only services and installers are ever deleted with the object that applied them; hosts and definitions never.
+//! * Only services and installers are ever deleted with the object that applied them; hosts and
+//!   definitions never.
 //! * What an object of the repo's own applies gets none of ours: two would fight over it.
 
 mod argocd;
@@ -17,12 +19,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Tree;
-use super::block::block_of;
+use super::services::kinds_with_definitions;
+use super::yaml_block::block_of;
 use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
-use crate::request::ServiceKind;
 use crate::settings::gitops::Form;
 use crate::site::Site;
 
@@ -41,7 +43,7 @@ struct Delivery {
     file: String,
 }
 
-/// What a directory holds: it decides what an agent may do.
+/// Content of a directory, which decides what an agent may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
     /// CustomResourceDefinitions. Deleted, they take every object of their kind along.
@@ -54,7 +56,7 @@ enum Holds {
     Declared,
     /// Labels of hosts that somebody else makes.
     Observed,
-    /// What installs a cluster on its hosts. It runs for long, and nothing waits for it.
+    /// Installer of a cluster. It runs for long, and nothing waits for it.
     Installer,
     /// Hosts given back, without labels.
     Released,
@@ -137,8 +139,9 @@ fn write_kustomization(
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }
 
-/// An object that is always there. Without it the directory would vanish with the last cluster, and the agent that
-/// applies it would find nothing to compare with and leave that cluster's services running.
+/// An object that is always there. Without it the directory would vanish with the last cluster, and
+/// the agent that applies it would find nothing to compare with and leave that cluster's services
+/// running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });
@@ -148,18 +151,19 @@ fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     )
 }
 
-/// An object as a document of its own.
+/// Formats an object as a document.
 fn document(api_version: &str, kind: &str, metadata: Value, spec: Value) -> String {
     let body = block_of(json!({ "metadata": metadata, "spec": spec }));
     format!("---\napiVersion: {api_version}\nkind: {kind}{body}\n")
 }
 
-/// The path of a directory of the output in an agent's source, where the repo is at `prefix`.
+/// Returns the path of a directory of the output in an agent's source, where the repo is at
+/// `prefix`.
 fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8PathBuf {
     prefix.join(output).join(&delivery.directory)
 }
 
-/// Everything that is to be applied, in the order in which that is done.
+/// Returns everything to apply, in order.
 fn deliveries(
     site: &Site,
     plan: &Plan,
@@ -207,10 +211,12 @@ fn deliveries(
         let mut before = Vec::new();
         let services_name = names.services(cluster);
         if is_ours(&services) && !is_installed(cluster) {
-            let auth = services.join(ServiceKind::Auth.component());
-            let has_auth = present.range(auth.as_path()..).next();
-            let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
-            let after = if has_auth && has_definitions {
+            let requires_definitions = kinds_with_definitions().any(|kind| {
+                let service = services.join(kind.descriptor().component);
+                let first = present.range(service.as_path()..).next();
+                first.is_some_and(|file| file.as_str().starts_with(service.as_str()))
+            });
+            let after = if requires_definitions && has_definitions {
                 vec![names.definitions()]
             } else {
                 Vec::new()
@@ -257,8 +263,8 @@ fn deliveries(
             name: names.declared(&root.directory),
             directory,
             holds: Holds::Declared,
-            // This build may take the labels off the hosts of any tenant, and give them to any: a service that cannot be
-            // applied would hold up all others.
+            // This build may take the labels off the hosts of any tenant, and give them to any: a
+            // service that cannot be applied would hold up all others.
             after: Vec::new(),
             file: "hosts.yaml".to_owned(),
         });
@@ -293,7 +299,8 @@ fn deliveries(
             name: names.released(),
             directory: released,
             holds: Holds::Released,
-            // Not the clusters' own hosts: those of one that cannot be applied would hold up the release of all others.
+            // Not the clusters' own hosts: those of one that cannot be applied would hold up the
+            // release of all others.
             after: Vec::new(),
             file: "released.yaml".to_owned(),
         });

@@ -1,4 +1,4 @@
-//! The names of agents' objects.
+//! Names of agents' objects.
 //!
 //! They are at most 63 characters long: agents label what they apply with them.
 
@@ -15,17 +15,18 @@ const LONGEST: usize = 63;
 pub(super) struct Names<'a>(pub(super) &'a str);
 
 impl Names<'_> {
-    /// The object that applies definitions.
+    /// Returns the name of the object that applies definitions.
     pub(super) fn definitions(self) -> String {
         self.name("crds", "dex", true)
     }
 
-    /// The object that applies a cluster's services. Namespaces have no dots, so no two clusters have one name.
+    /// Returns the name of the object that applies a cluster's services. Namespaces have no dots,
+    /// so no two clusters have one name.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
         self.of_cluster("services", cluster)
     }
 
-    /// The object that applies a cluster's observed hosts.
+    /// Returns the name of the object that applies a cluster's observed hosts.
     pub(super) fn observed(self, cluster: &ClusterKey) -> String {
         self.of_cluster("observed", cluster)
     }
@@ -38,7 +39,7 @@ impl Names<'_> {
         )
     }
 
-    /// The object that applies the overlay over a directory.
+    /// Returns the name of the object that applies the overlay over a directory.
     pub(super) fn declared(self, directory: &Utf8Path) -> String {
         let is_plain = directory.iter().all(is_dns_label);
         let parts: Vec<&str> = directory.iter().collect();
@@ -49,13 +50,13 @@ impl Names<'_> {
         )
     }
 
-    /// The object that applies hosts which are given back.
+    /// Returns the name of the object that applies released hosts.
     pub(super) fn released(self) -> String {
         self.name("released", "", true)
     }
 
-    /// The site's, what it is of, and the rest. A rest that is no name, or too long, is made one, and a hash tells it
-    /// from others.
+    /// The site's, what it is of, and the rest. A rest that is no name, or too long, is made one,
+    /// and a hash tells it from others.
     fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
         let parts: Vec<&str> = [self.0, kind, rest]
             .into_iter()

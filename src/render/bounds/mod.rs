@@ -1,9 +1,10 @@
-//! Templates that may be made to break programs, in bounded time and memory.
+//! Renders untrusted templates in bounded time and memory.
 //!
-//! A repo's templates come with every merge request. minijinja counts the steps of a rendering, but one step may make a
-//! text of any length out of others: `a ~ a` doubles it. So templates are rewritten before they are compiled
-//! (`source`): what may make large values calls functions that count the bytes (`values`). A child process with a limit
-//! of memory would need none of that, but its results would differ between machines.
+//! A repo's templates come with every merge request. minijinja counts the steps of a rendering, but
+//! one step may make a text of any length out of others: `a ~ a` doubles it. So templates are
+//! rewritten before they are compiled (`source`): what may make large values calls functions that
+//! count the bytes (`values`). A child process with a limit of memory would need none of that, but
+//! its results would differ between machines.
 
 mod source;
 mod values;
@@ -14,38 +15,38 @@ use minijinja::{Environment, Error, ErrorKind};
 
 pub(super) use source::Edited;
 
-/// How many bytes a template may have.
+/// Largest template in bytes.
 const LARGEST: usize = 256 << 10;
-/// How many operators, names of attributes, filters and brackets may stand between `{{` and `}}`. Parsing them takes
-/// the stack.
+/// Most operators, attributes, filters and brackets between `{{` and `}}`. Parsing them is
+/// recursive.
 const OPERATORS: usize = 200;
-/// How many `elif` a template may have: each stands in the one before it.
+/// Most `elif` of a template: each is nested in the one before.
 const ALTERNATIVES: usize = 100;
-/// How many steps a rendering may take.
+/// Most steps of a rendering.
 pub(super) const STEPS: u64 = 2_000_000;
-/// How many bytes a rendering may make: what it writes, and all texts and lists on the way.
+/// Most bytes that a rendering may allocate: its output, and all intermediate texts and lists.
 const BYTES: usize = 16 << 20;
-/// How deep values may be nested.
+/// Deepest nesting of values.
 const DEEPEST: usize = 32;
-/// How deep templates may include each other, and macros call each other: ten is what an include costs, and six a call.
+/// Deepest nesting of includes, which cost ten, and macro calls, which cost six.
 const RECURSION: usize = 200;
-/// How large the stack is on which a repo's own templates are compiled and rendered. It is for many times what those
-/// bounds come to.
+/// Stack on which a repo's own templates are compiled and rendered. It is many times what the
+/// limits require.
 pub(super) const STACK: usize = 32 << 20;
 
-/// Bounds what the templates of an environment may do.
+/// Limits the templates of an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_fuel(Some(STEPS));
     environment.set_recursion_limit(RECURSION);
     values::apply(environment);
 }
 
-/// Rewrites a template so that it counts what it makes.
+/// Rewrites a template so that it counts what it allocates.
 pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit> {
     source::edited(text, syntax)
 }
 
-/// Runs something on a stack that is large enough for any template within the bounds.
+/// Calls a function on a stack that is large enough for any template within the limits.
 pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
         let handle = std::thread::Builder::new()
@@ -57,7 +58,7 @@ pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io
     })
 }
 
-/// Why a template is not compiled, and the byte of its text where that is.
+/// Reason why a template is not compiled, with the byte offset of the cause.
 #[derive(Debug)]
 pub(super) struct Unfit {
     pub(super) message: String,

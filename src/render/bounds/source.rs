@@ -1,4 +1,4 @@
-//! Rewrites templates: what may make large values becomes a call of a function that counts.
+//! Rewrites templates: operations that may allocate much become calls of functions that count.
 
 use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Spanned, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
@@ -6,7 +6,7 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::{ALTERNATIVES, LARGEST, OPERATORS, Unfit, end_of, start_of};
 
-/// Up to how many bytes a text between two tags is not counted: the steps of the rendering bound those.
+/// Largest text between two tags that is not counted. The limit on steps bounds those.
 const SHORT: usize = 16;
 
 /// A template's rewritten text. It has the lines of the original.
@@ -18,15 +18,15 @@ pub(in crate::render) struct Edited {
 
 #[derive(Debug)]
 struct Edit {
-    /// Where in the original text.
+    /// Offset in the original text.
     at: usize,
-    /// How many bytes of it go away.
+    /// Number of bytes that it replaces.
     removed: usize,
     inserted: String,
 }
 
 impl Edited {
-    /// The byte of the original text that one of the rewritten text comes from.
+    /// Returns the offset in the original text of an offset in the rewritten one.
     pub(in crate::render) fn original(&self, at: usize) -> usize {
         let mut moved = 0_usize;
         for edit in &self.edits {
@@ -298,7 +298,8 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Where an expression begins, without parentheses around it. The spans of most begin with what comes last in them.
+    /// Returns the start of an expression without parentheses. Most spans begin at the last
+    /// operand.
     fn start(&self, expression: &Expr<'a>) -> usize {
         let own = start_of(expression.span());
         let first = match expression {
@@ -339,7 +340,8 @@ impl<'a> Editor<'a> {
             Expr::Slice(slice) => &slice.expr,
             Expr::Call(call) => &call.expr,
         };
-        // Behind what stands first there are its own parentheses, and then the rest of the expression.
+        // Behind what stands first there are its own parentheses, and then the rest of the
+        // expression.
         let behind = self.text.get(end_of(first.span())..).unwrap_or_default();
         let closed = behind
             .chars()
@@ -379,7 +381,8 @@ impl<'a> Editor<'a> {
         self.insert(end_of(operand.span()), ")");
     }
 
-    /// A list, tuple or mapping that has more than constants in it: those are as large as the template.
+    /// A list, tuple or mapping that has more than constants in it: those are as large as the
+    /// template.
     fn literal(&mut self, literal: &Expr<'a>, items: &[Expr<'a>], values: &[Expr<'a>]) {
         let is_constant = items
             .iter()
@@ -403,7 +406,8 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Operations of one kind, one behind the other: `a ~ b ~ c` becomes a call with three arguments.
+    /// Operations of one kind, one behind the other: `a ~ b ~ c` becomes a call with three
+    /// arguments.
     fn chain(&mut self, function: &str, operator: char, chain: &Expr<'a>) {
         let mut links = Vec::new();
         let (start, end) = (start_of(chain.span()), end_of(chain.span()));
@@ -448,7 +452,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// What is kept in a namespace, and outlives a loop.
+    /// Counts a value that is stored in a namespace, which outlives a loop.
     fn kept(&mut self, target_end: usize, value: &Expr<'a>) {
         let start = self
             .text
@@ -488,8 +492,8 @@ impl<'a> Editor<'a> {
         if !before.is_some_and(|before| before.ends_with("raw") && !before.ends_with("endraw")) {
             return self.insert(at, counted);
         }
-        // Between `{% raw %}` and `{% endraw %}`, a tag is text: it comes between two parts, where no white space is
-        // that tags take away.
+        // Between `{% raw %}` and `{% endraw %}`, a tag is text: it comes between two parts, where
+        // no white space is that tags take away.
         let mut before = ' ';
         let between = raw.char_indices().find_map(|(index, c)| {
             let fits = !before.is_whitespace() && !c.is_whitespace() && before != '{';

@@ -1,9 +1,11 @@
-//! Counts the bytes that a rendering makes.
+//! Counts the bytes that a rendering allocates.
 //!
-//! * The functions whose names begin with `__` stand in rewritten templates where operators and literals stood.
-//! * Every filter counts what it is given before it runs, and what it makes; what may be many times what it is given,
-//!   before it is made.
-//! * Lists are made at once, and not when they are looked at: a list of a list of a list would take the stack then.
+//! * The functions whose names begin with `__` stand in rewritten templates where operators and
+//!   literals stood.
+//! * Every filter counts what it is given before it runs, and what it makes; what may be many times
+//!   what it is given, before it is made.
+//! * Lists are made at once, and not when they are looked at: a list of a list of a list would take
+//!   the stack then.
 
 use std::fmt::Write as _;
 
@@ -13,16 +15,16 @@ use minijinja::{
 };
 
 use super::{BYTES, DEEPEST, too_much};
-use crate::render::block::block;
+use crate::render::yaml_block::block;
 
-/// What a value takes beside its text: as much as an item of a list.
+/// Bytes of a value beside its text: the size of an item of a list.
 const ITEM: usize = 32;
-/// How many bytes that are looked at count as one that is made.
+/// Bytes read that count as one byte allocated.
 const SEEN: usize = 16;
-/// How wide texts may be indented, and padded.
+/// Widest indentation and padding.
 const WIDEST: usize = 1000;
 
-/// How many bytes the rendering may still make.
+/// Bytes that the rendering may still allocate.
 struct Left(usize);
 
 /// Counts some bytes.
@@ -32,7 +34,7 @@ fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a value takes with all that is in it.
+/// Returns the size of a value with all that is in it.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
     let left = state.get_or_insert_extension_with(|| Left(BYTES)).0;
@@ -62,8 +64,8 @@ fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Adds what a value and all in it take. With `is_kept`, there may be nothing in it that has values of its own that change:
-/// namespaces and macros could be put into each other without end.
+/// Adds what a value and all in it take. With `is_kept`, there may be nothing in it that has values
+/// of its own that change: namespaces and macros could be put into each other without end.
 fn add_weight(
     value: &Value,
     left: usize,

@@ -10,9 +10,11 @@ use crate::api::names::NodeName;
 use crate::request::cluster::Installation;
 use crate::settings::provisioning::InventoryFormat;
 
-/// What a node must not be called: ansible takes its name for the node where a playbook means the group. One called
-/// `all` would be the only host of every playbook, one called `ungrouped` has no address. `localhost` is where
-/// playbooks run what is not for any node, and a host `bastion` is what kubespray goes through to all others.
+/// Reserved names, which a node must not have.
+///
+/// Ansible prefers a host to a group of the same name: a node `all` would be the only host of every
+/// playbook, and `ungrouped` has no address. Playbooks run local tasks on `localhost`. Kubespray
+/// reaches all hosts through `bastion`.
 const TAKEN: [&str; 16] = [
     "all",
     "bastion",
@@ -32,7 +34,7 @@ const TAKEN: [&str; 16] = [
     "virtlet",
 ];
 
-/// Whether a node's name is one that ansible or kubespray has for something else.
+/// Returns whether a node has a name that ansible or kubespray reserves.
 pub(super) fn is_taken(node: &NodeName) -> bool {
     TAKEN.contains(&node.as_str())
 }
@@ -40,16 +42,18 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
 /// The machines of a cluster with their addresses and groups. Never a password, never a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inventory<'a> {
-    /// Every node once: the first master, all workers, and the other masters, which is the historical order.
+    /// Every node once: the first master, all workers, and the other masters, which is the
+    /// historical order.
     nodes: Vec<(&'a NodeName, IpAddr)>,
     masters: Vec<&'a NodeName>,
-    /// Those that run workloads: without workers the masters do.
+    /// Nodes that run workloads: the masters if there are no workers.
     workers: Vec<&'a NodeName>,
     is_virtlet_vm: bool,
 }
 
 impl<'a> Inventory<'a> {
-    /// The inventory of an installation whose nodes have these addresses; the nodes without one, where there are such.
+    /// Returns the inventory of an installation by its nodes' addresses; an error names the nodes
+    /// without address.
     pub fn new(
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
@@ -89,7 +93,7 @@ impl<'a> Inventory<'a> {
         })
     }
 
-    /// The inventory as a file, without the mark of ownership.
+    /// Returns the inventory as a file, without the ownership header.
     pub fn text(&self, format: InventoryFormat) -> String {
         match format {
             InventoryFormat::Ini => self.ini(),
@@ -97,7 +101,8 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// The addresses by the keys that the ConfigMap of a cluster's addresses has; a node with both roles has both keys.
+    /// The addresses by the keys that the ConfigMap of a cluster's addresses has; a node with both
+    /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &NodeName| {
             self.nodes
@@ -117,8 +122,8 @@ impl<'a> Inventory<'a> {
             .collect()
     }
 
-    /// As the last version of the Binary Provisioning Agent wrote it, byte by byte: two blanks behind a name, a blank
-    /// line between two sections, none at the end.
+    /// As the last version of the Binary Provisioning Agent wrote it, byte by byte: two blanks
+    /// behind a name, a blank line between two sections, none at the end.
     fn ini(&self) -> String {
         let host = |(node, address): &(&NodeName, IpAddr)| {
             format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
@@ -149,8 +154,8 @@ impl<'a> Inventory<'a> {
             .join("\n")
     }
 
-    /// With the groups and variables of kubespray. Where all addresses are of IPv6, kubespray has to be told that there
-    /// is no IPv4; group variables of the platform's own come before that.
+    /// With the groups and variables of kubespray. Where all addresses are of IPv6, kubespray has
+    /// to be told that there is no IPv4; group variables of the platform's own come before that.
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {

@@ -1,5 +1,5 @@
-//! What a Provisioning has installed on its machines: the directory `installer/` of its cluster, with the inventory, the
-//! Job that installs, and the addresses for others.
+//! Renders the installer of a Provisioning: the directory `installer/` with the inventory, the Job
+//! and the addresses.
 //!
 //! * `inventory`: the machines as ansible reads them.
 //! * `variables`: their packages.
@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Templates;
-use super::services::{self, Renderer};
+use super::renderer::Renderer;
+use super::{Templates, cluster_kustomization};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
@@ -30,10 +30,10 @@ use crate::site::Site;
 pub use inventory::Inventory;
 pub use variables::variables;
 
-/// The templates, by the names of their files.
+/// File names of the templates.
 const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"];
 
-/// What every template of an installer is given.
+/// Values of every template of an installer.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     /// The cluster.
@@ -56,7 +56,7 @@ pub(super) struct Values<'a> {
     addresses: BTreeMap<String, IpAddr>,
 }
 
-/// The file of an inventory.
+/// Returns the file name of an inventory.
 pub fn file_name(format: InventoryFormat) -> &'static str {
     match format {
         InventoryFormat::Ini => "hosts.ini",
@@ -64,13 +64,14 @@ pub fn file_name(format: InventoryFormat) -> &'static str {
     }
 }
 
-/// The mark of ownership of what the installer reads. It does not name the Provisioning's file: to move that must not
-/// run the installer again.
+/// Returns the ownership header of files that the installer reads.
+///
+/// It does not name the Provisioning's file: moving that file must not run the installer again.
 pub fn mark(cluster: &ClusterKey) -> String {
     header(&format!("the Provisioning of {cluster}"))
 }
 
-/// Renders the files of an installer; what forbids it is a finding.
+/// Renders the files of an installer, or reports why it cannot run.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     let taken: Vec<Finding> = taken(renderer.cluster).collect();
     if !taken.is_empty() {
@@ -86,8 +87,8 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     files(renderer, installation, &inventory);
 }
 
-/// The inventory of a cluster as it is planned; none for a SIPCluster, and none where a machine has no host or no
-/// address.
+/// Returns the inventory of a planned cluster; `None` for a SIPCluster, and if a machine has no
+/// host or no address.
 pub fn inventory<'a>(
     cluster: &'a Cluster,
     placement: &Placement,
@@ -107,7 +108,7 @@ struct Placed<'a> {
     address: Option<IpAddr>,
 }
 
-/// The machines of a cluster that have a host.
+/// Returns the machines of a cluster that have a host.
 fn machines<'a>(
     cluster: &'a Cluster,
     placement: &'a Placement,
@@ -130,7 +131,8 @@ fn machines<'a>(
     })
 }
 
-/// The addresses of the machines that have a host; `None` when such a host has none, which a finding says.
+/// Returns the addresses of the machines that have a host; `None`, and a finding, if a host has no
+/// address.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
@@ -171,8 +173,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     complete.then_some(addresses)
 }
 
-/// A machine with an IPv6 address alone does not reach one with an IPv4 address, and no installer makes one cluster of
-/// both.
+/// Reports machines of different address families, which cannot reach each other.
 fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
     let addressed =
         machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
@@ -207,7 +208,7 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
     Some(finding.help(help).of(&cluster.key))
 }
 
-/// The nodes whose names are taken.
+/// Reports nodes with reserved names.
 fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
     let named = cluster
         .node_sets
@@ -226,7 +227,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         })
 }
 
-/// Renders the files, the Job after all that its name is a hash of.
+/// Renders the files, the Job last: its name is a hash of the others.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
@@ -260,8 +261,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     }
     // The kustomization above may change the Job, too.
     match renderer.templates.render(
-        services::CLUSTER_TEMPLATE,
-        services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]),
+        cluster_kustomization::TEMPLATE,
+        cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
     ) {
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),
@@ -292,8 +293,10 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         .extend(variables.into_iter().map(in_directory));
 }
 
-/// What is wrong with a template of the repo that names its Job without the hash: an agent would have to change a Job
-/// that is there, which the API server refuses. `nameless` has no name for it, `named` has.
+/// Reports a template of the repo that names its Job without the hash.
+///
+/// An agent would have to change an existing Job, which the API server refuses. `nameless` has no
+/// name for the Job, `named` has one.
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
@@ -315,7 +318,7 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     )
 }
 
-/// What the container runs. Kubernetes replaces `$(NAME)` in it by variables of the environment, so a dollar is doubled.
+/// Returns the command of the container. A dollar is doubled, because Kubernetes expands `$(NAME)`.
 fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
@@ -337,8 +340,9 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// What a manifest says in all of its documents, without its comments: one that a later sipgen words anew must not run
-/// every installer again.
+/// Returns the documents of a manifest without comments.
+///
+/// A comment that a later sipgen rewords must not run every installer again.
 fn meaning(text: &str) -> String {
     let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
     let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
@@ -352,7 +356,7 @@ fn meaning(text: &str) -> String {
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
-/// A hash of some texts, fit for a name.
+/// Returns a hash of some texts, valid in a name.
 fn hash(parts: &[String]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -8,11 +8,11 @@ use crate::settings::provisioning::InventoryFormat;
 /// The directory of the variables, beside the inventory.
 pub(super) const DIRECTORY: &str = "group_vars";
 
-/// What `group_vars` has for an inventory: the texts of its files by their names, without the mark of ownership. None
-/// for a role without packages.
+/// Returns the files of `group_vars` by name, without the ownership header. A role without packages
+/// has none.
 ///
-/// Each role has a variable of its own, because ansible lets one group's value of a variable replace the other's: a
-/// node with both roles would lose the packages of one.
+/// Each role has its own variable: in ansible one group's value replaces another's, and a node with
+/// both roles would lose packages.
 pub fn variables(
     installation: &Installation,
     format: InventoryFormat,
@@ -57,7 +57,8 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
     text
 }
 
-/// A text as it is: ansible would run what stands between `{{` and `}}`, with all that its templates can do.
+/// A text as it is: ansible would run what stands between `{{` and `}}`, with all that its
+/// templates can do.
 fn literal(text: &str) -> String {
     let is_template = ["{{", "{%", "{#"]
         .iter()

@@ -1,12 +1,28 @@
-//! What the templates of Dex are given.
+//! Values of the templates of Dex.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::service_templates::{Context, ServiceTemplates};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerHost;
 use crate::api::names::{NodePort, ObjectName};
-use crate::request::auth::{Auth, Certificate, Client, Connector};
+use crate::render::renderer::TemplateSet;
+use crate::render::value_schema::schema_of;
+use crate::request::service::auth::{Auth, Certificate, Client, Connector};
+
+pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
+    set: TemplateSet {
+        directory: "auth",
+        configuration: &[
+            "config.yaml",
+            "kubeadm-structured/authentication-configuration.yaml",
+        ],
+    },
+    schema: schema_of::<Context<'_, Values<'_>>>,
+    too_large: "give Dex its certificates by a Secret of envFrom",
+    too_large_field: None,
+};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
@@ -50,7 +66,7 @@ struct IssuerRef<'a> {
     name: &'a str,
 }
 
-/// The values for the service whose objects have a name.
+/// Returns the values of the service whose objects are called `name`.
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {

@@ -1,12 +1,33 @@
-//! What the templates of load balancers are given.
+//! Values of the templates of load balancers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Renderer, name_in};
+use super::service_templates::{Context, ServiceTemplates};
 use crate::api::names::NodePort;
+use crate::render::renderer::{Renderer, TemplateSet, name_in};
+use crate::render::value_schema::schema_of;
 use crate::request::Service;
-use crate::request::cluster::bracketed;
+use crate::request::service::{ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed};
+
+const SET: TemplateSet = TemplateSet {
+    directory: "loadbalancer",
+    configuration: &[],
+};
+
+pub(super) const CONTROL_PLANE: ServiceTemplates = ServiceTemplates {
+    set: SET,
+    schema: schema_of::<Context<'_, Values>>,
+    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
+    too_large_field: None,
+};
+
+pub(super) const WORKER: ServiceTemplates = ServiceTemplates {
+    set: SET,
+    schema: schema_of::<Context<'_, Values>>,
+    too_large: "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers",
+    too_large_field: Some("nodePortRange"),
+};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values {
@@ -47,24 +68,23 @@ struct Server {
     address: String,
 }
 
-/// Neither the API servers' port nor a NodePort, which are the other ports that HAProxy listens on.
+/// Port for probes and metrics. HAProxy's other ports are the API servers' port and NodePorts.
 const METRICS_PORT: u16 = 8404;
 
-/// Of a load balancer before the tenant's API servers.
+/// Returns the values of a load balancer before the tenant's API servers.
 pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
     service: &Service,
-    node_port: NodePort,
-    replicas: u16,
+    balancer: &ControlPlaneLoadBalancer,
 ) -> Option<Values> {
     let ports = vec![Port {
         name: "kube-apiserver".to_owned(),
         port: 6443,
-        node_port,
+        node_port: balancer.node_port,
     }];
     let servers = servers(renderer, service)?;
     Some(Values {
-        replicas,
+        replicas: balancer.replicas,
         metrics_port: METRICS_PORT,
         ports,
         check: Check::KubeApiserver,
@@ -72,22 +92,21 @@ pub(super) fn before_control_plane(
     })
 }
 
-/// Of a load balancer before the tenant's workers.
+/// Returns the values of a load balancer before the tenant's workers.
 pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
     service: &Service,
-    node_ports: &[NodePort],
-    replicas: u16,
+    balancer: &WorkerLoadBalancer,
 ) -> Option<Values> {
     let port = |node_port: &NodePort| Port {
         name: format!("port-{node_port}"),
         port: node_port.number(),
         node_port: *node_port,
     };
-    let ports = node_ports.iter().map(port).collect();
+    let ports = balancer.node_ports.iter().map(port).collect();
     let servers = servers(renderer, service)?;
     Some(Values {
-        replicas,
+        replicas: balancer.replicas,
         metrics_port: METRICS_PORT,
         ports,
         check: Check::Tcp,

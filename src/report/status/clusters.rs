@@ -7,7 +7,6 @@ use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
 use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
 use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
-use crate::request::ClusterKind;
 use crate::text::counted;
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
@@ -226,8 +225,8 @@ fn counts(set: &NodeSetOverview) -> String {
 /// Returns the remarks about a cluster.
 fn notes(cluster: &ClusterOverview) -> Vec<String> {
     let mut notes = Vec::new();
-    if cluster.kind == ClusterKind::Provisioning {
-        notes.push(ClusterKind::Provisioning.as_str().to_owned());
+    if cluster.kind.descriptor().is_named_in_lists {
+        notes.push(cluster.kind.to_string());
     }
     if cluster.gone {
         notes.push(styled(WARNING, "gone"));

@@ -1,5 +1,5 @@
-//! What of a Provisioning or a Software is read before its spec is: the cluster that it is for, and how its machines are
-//! listed.
+//! Checks a Provisioning or a Software before its spec is decoded: the label `cluster`, and the
+//! lists of machines.
 
 use yaml_serde::{Mapping, Value};
 
@@ -9,7 +9,7 @@ use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
 use crate::finding::{Code, Finding, Origin, Step};
 use crate::text::counted;
 
-/// What a machine may be asked for; who forgets to indent that, writes it beside the machine's name.
+/// Fields of a machine. Without their indentation they are siblings of the machine's name.
 const FIELDS: [&str; 6] = [
     "mac-address",
     "cpu",
@@ -19,7 +19,7 @@ const FIELDS: [&str; 6] = [
     "labelSelector",
 ];
 
-/// The name of the cluster that a document is for, which its label `cluster` says.
+/// Returns the cluster's name from the label `cluster`.
 pub(crate) fn cluster_of(
     kind: &str,
     origin: &Origin,
@@ -61,8 +61,9 @@ pub(crate) fn cluster_of(
     Ok(name)
 }
 
-/// What stands in a Provisioning's lists and is no machine with its name. Without this, that a name has the wrong
-/// indentation would be said in words about types.
+/// Reports list entries that are not a machine with a name.
+///
+/// Decoding would report a wrong indentation as a wrong type.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let of_list = |list: &'static str| {
         let entries = spec
@@ -87,7 +88,7 @@ pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
         .collect()
 }
 
-/// What is wrong with an entry of a list, and what to do about it.
+/// Returns message and help for an invalid entry of a list.
 fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
     let is_field = |key: &&&str| FIELDS.contains(*key);

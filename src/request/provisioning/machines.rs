@@ -16,7 +16,7 @@ use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
-/// Which hosts have a MAC address.
+/// Hosts by MAC address.
 pub(crate) struct Macs<'a> {
     hosts: &'a [Host],
     by_mac: BTreeMap<MacAddress, Vec<usize>>,
@@ -54,7 +54,7 @@ impl<'a> Macs<'a> {
             .collect()
     }
 
-    /// What to do about a MAC address that no host has.
+    /// Returns the help for a MAC address that no host has.
     fn help_for(&self, mac: MacAddress, is_virtlet_vm: bool) -> String {
         let near = self.near(mac);
         let bare = self
@@ -94,7 +94,7 @@ impl<'a> Macs<'a> {
     }
 }
 
-/// How many near MAC addresses are named at most.
+/// Most similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
 
 /// A machine as it stands in one of the lists.
@@ -114,7 +114,7 @@ struct Wanted {
     mac: Option<(MacAddress, Route)>,
     machine: AskedMachine,
     selector: Selector,
-    /// Whether anything is asked of it.
+    /// Has any requirement.
     is_asked: bool,
 }
 
@@ -256,7 +256,7 @@ impl Check<'_> {
         entries
     }
 
-    /// What a list asks of one machine.
+    /// Reads the requirements of one machine.
     fn wanted(&mut self, entry: Entry<'_>) -> Wanted {
         let Entry {
             name,
@@ -545,7 +545,7 @@ impl Check<'_> {
     }
 }
 
-/// Where a host says that it has a MAC address.
+/// Returns the place of a host's MAC address.
 fn place_of(host: &Host, mac: MacAddress) -> Place {
     if host.machine.boot_mac == Some(mac) {
         return host.origin.at(["spec", "bootMACAddress"].map(Step::from));

@@ -1,34 +1,48 @@
-//! From a Provisioning and its Softwares to a [`Cluster`]: every rule that they have to keep.
+//! Validates a Provisioning and its Softwares and makes a [`Cluster`] of them.
 //!
+//! * `decode`: their specs.
 //! * `documents`: which cluster they are for, and how machines are listed.
 //! * `machines`: the machines that are asked for, and which host has a MAC address.
 //! * `pod_subnet`: the pods' network.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
-//! * `unquoted`: names that are others to other programs.
+//! * `unquoted_names`: names that are others to other programs.
 
+mod decode;
 mod documents;
 mod machines;
 mod pod_subnet;
 mod quantity;
 mod software;
-mod unquoted;
+mod unquoted_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
+use super::descriptor::RequestDescriptor;
 use super::sipcluster;
 use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
-use crate::api::provisioning::{CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
+use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::finding::{Code, Finding, Origin, Place, Step};
-use crate::request::SoftwareDocument;
+use crate::request::documents::SoftwareDocument;
 use crate::text::suggest::alike;
 
-pub(crate) use documents::{cluster_of, misshapen};
+pub(crate) use decode::decode_software;
+pub(crate) use documents::cluster_of;
 pub(crate) use machines::Macs;
 use software::check_packages;
 pub(crate) use software::{software_of, without_cluster};
-pub(crate) use unquoted::{of_label, of_machines};
+pub(crate) use unquoted_names::of_label;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &provisioning::OBJECT,
+    definition: provisioning::DEFINITION,
+    schema_argument: Some("provisioning"),
+    uses_cluster_api: false,
+    name_source: "label `cluster`",
+    is_named_in_lists: true,
+    decode: decode::decode,
+};
 
 /// A Provisioning with what else says what its cluster is.
 pub(crate) struct Asked<'a> {
@@ -45,8 +59,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) software: Vec<&'a SoftwareDocument>,
 }
 
-/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned, but the hosts that
-/// it names by MAC addresses are, by their indices.
+/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not
+/// returned, but the hosts that it names by MAC addresses are, by their indices.
 pub(crate) fn check(
     asked: Asked<'_>,
     macs: &Macs<'_>,

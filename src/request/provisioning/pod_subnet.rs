@@ -7,8 +7,8 @@ use crate::api::provisioning::ProvisioningSpec;
 use crate::finding::{Code, Finding};
 
 impl Check<'_> {
-    /// The network as it is written. It must not have the address of a machine in it: what is sent there would stay among
-    /// the pods. And its addresses are of a family that the machines have.
+    /// The network as it is written. It must not have the address of a machine in it: what is sent
+    /// there would stay among the pods. And its addresses are of a family that the machines have.
     pub(super) fn pod_subnet(
         &mut self,
         spec: &ProvisioningSpec,

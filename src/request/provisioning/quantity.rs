@@ -1,6 +1,6 @@
-//! Quantities of Kubernetes, as far as memory is one.
+//! Parses Kubernetes quantities of memory.
 
-/// The suffixes of quantities with what they multiply by: a power of the base.
+/// Suffixes of quantities with their factors: a power of the base.
 const SUFFIXES: [(&str, u32, i32); 15] = [
     ("Ki", 2, 10),
     ("Mi", 2, 20),
@@ -19,11 +19,12 @@ const SUFFIXES: [(&str, u32, i32); 15] = [
     ("E", 10, 18),
 ];
 
-/// How many digits a number may have: more are a slip, and would not fit.
+/// Most digits of a number: more would overflow.
 const MOST_DIGITS: usize = 18;
 
-/// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`), rounded up.
-/// Nothing, where it is no quantity, or a negative one. By the grammar of `resource.Quantity`.
+/// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`,
+/// `128974848000m`), rounded up. `None` for an invalid or negative quantity. The grammar is that of
+/// `resource.Quantity`.
 pub(super) fn mebibytes(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
-use crate::api::provisioning::{self, Package};
+use crate::api::provisioning::Package;
 use crate::finding::{Code, Finding, Origin, Step};
+use crate::request::Request;
 use crate::request::cluster::InstalledPackage;
-use crate::request::{Request, SoftwareDocument};
+use crate::request::documents::SoftwareDocument;
+use crate::request::kind::ClusterKind;
 
 type Route = Vec<Step>;
 
@@ -20,8 +22,9 @@ struct Found<'a> {
 /// One of the lists of a Software.
 type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
-/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream: where that decided,
-/// the packages would change places when a file is renamed, and the installer would run again.
+/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream:
+/// where that decided, the packages would change places when a file is renamed, and the installer
+/// would run again.
 pub(crate) fn software_of<'a>(
     key: &ClusterKey,
     all: &'a [SoftwareDocument],
@@ -32,8 +35,9 @@ pub(crate) fn software_of<'a>(
     software
 }
 
-/// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what one asks for in any
-/// version, another may ask for in a certain one. A machine with both roles gets those of both.
+/// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what
+/// one asks for in any version, another may ask for in a certain one. A machine with both roles
+/// gets those of both.
 pub(super) fn check_packages(
     cluster: &ClusterKey,
     software: &[&SoftwareDocument],
@@ -87,7 +91,8 @@ pub(super) fn check_packages(
     found.map(|found| found.into_iter().map(|found| found.package).collect())
 }
 
-/// Says that a machine with both roles would get a package of the workers in another version than that of the masters.
+/// Says that a machine with both roles would get a package of the workers in another version than
+/// that of the masters.
 fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
     let master = masters
         .iter()
@@ -212,7 +217,7 @@ pub(crate) fn without_cluster(
     let is_made = |key: &ClusterKey| {
         clusters
             .get(key)
-            .is_some_and(|request| request.kind == provisioning::KIND)
+            .is_some_and(|request| request.kind == ClusterKind::Provisioning)
     };
     let mut findings = Vec::new();
     for document in software.iter().filter(|document| !is_made(&document.key)) {

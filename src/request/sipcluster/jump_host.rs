@@ -1,4 +1,4 @@
-//! The rules of jump hosts.
+//! Validates jump hosts.
 
 use ssh_key::PublicKey;
 
@@ -6,7 +6,7 @@ use super::{Check, Route, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
 use crate::finding::Code;
-use crate::request::cluster::{HostKeys, JumpHost, VolumeClaim};
+use crate::request::service::jump_host::{HostKeys, JumpHost, VolumeClaim};
 
 impl Check<'_> {
     pub(super) fn jump_host(
@@ -124,7 +124,7 @@ impl Check<'_> {
     }
 }
 
-/// One line of an `authorized_keys` file: a public key, options before it allowed.
+/// Validates a line of an `authorized_keys` file: a public key, with optional options before it.
 fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
@@ -159,7 +159,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a key, in words of which none is the key's own.
+/// Describes an invalid key without quoting it.
 fn in_words(error: &ssh_key::Error) -> &'static str {
     match error {
         ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
@@ -172,7 +172,7 @@ fn in_words(error: &ssh_key::Error) -> &'static str {
     }
 }
 
-/// What sshd knows before a key.
+/// Options that sshd knows.
 const OPTIONS: [&str; 22] = [
     "agent-forwarding",
     "cert-authority",
@@ -198,7 +198,7 @@ const OPTIONS: [&str; 22] = [
     "x11-forwarding",
 ];
 
-/// What is before and behind the first of some characters that is not within quotes.
+/// Splits a text at the first unquoted occurrence of some characters.
 fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
     let mut quoted = false;
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Which clusters the labels of older generations mean. They name a cluster, but not its namespace.
+//! Resolves labels of older generations, which name a cluster but not its namespace.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Resolves claims by older labels, which name a cluster without its namespace. A host with an unclear claim belongs to
-/// somebody else.
+/// Converts claims by older labels into current ones. A host with an ambiguous claim belongs to
+/// another owner.
 pub(crate) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
@@ -45,7 +45,7 @@ pub(crate) fn resolve(
     (inventory, findings)
 }
 
-/// The cluster of that name in the host's namespace, or else the only one of that name.
+/// Returns the cluster of that name in the host's namespace, or else the only one of that name.
 fn meant<'a>(
     claim: &OlderClaim,
     host: &HostKey,

@@ -1,4 +1,4 @@
-//! The rules of load balancers.
+//! Validates load balancers.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use super::{Check, Route, below};
 use crate::api::names::NodePort;
 use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
 use crate::finding::Code;
-use crate::request::cluster::Detail;
+use crate::request::service::{ControlPlaneLoadBalancer, Detail, WorkerLoadBalancer};
 
 impl Check<'_> {
     pub(super) fn load_balancer_control_plane(
@@ -16,10 +16,10 @@ impl Check<'_> {
     ) -> Option<Detail> {
         let node_port = self.node_port(entry.node_port, route);
         let replicas = self.replicas(entry.replicas, route);
-        Some(Detail::ControlPlaneLoadBalancer {
+        Some(Detail::ControlPlaneLoadBalancer(ControlPlaneLoadBalancer {
             node_port: node_port?,
             replicas: replicas?,
-        })
+        }))
     }
 
     pub(super) fn load_balancer_worker(
@@ -29,10 +29,10 @@ impl Check<'_> {
     ) -> Option<Detail> {
         let node_ports = self.node_port_range(entry.node_port_range.as_ref(), route);
         let replicas = self.replicas(entry.replicas, route);
-        Some(Detail::WorkerLoadBalancer {
+        Some(Detail::WorkerLoadBalancer(WorkerLoadBalancer {
             node_ports: node_ports?,
             replicas: replicas?,
-        })
+        }))
     }
 
     fn node_port_range(

@@ -1,7 +1,7 @@
-//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep. What only one kind of service has is
-//! checked in a module of its own.
+//! Validates a SIPCluster and makes a [`Cluster`] of it. Each kind of service has its own module.
 
 mod auth;
+mod decode;
 mod jump_host;
 pub mod legacy;
 pub(crate) mod legacy_labels;
@@ -12,17 +12,33 @@ use std::net::IpAddr;
 
 use kube::core::Selector;
 
-use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+use super::cluster::{Cluster, NodeSet};
+use super::descriptor::RequestDescriptor;
 use super::selector;
+use super::service::{Detail, Service, ServiceKind};
 use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
 };
 use crate::api::network_data::is_reachable;
+use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
 
-/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
+pub(crate) use decode::converted;
+
+pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
+    object: &sipcluster::OBJECT,
+    definition: sipcluster::DEFINITION,
+    schema_argument: None,
+    uses_cluster_api: true,
+    name_source: "name",
+    is_named_in_lists: false,
+    decode: decode::decode,
+};
+
+/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not
+/// returned.
 pub(crate) fn check(
     key: ClusterKey,
     origin: Origin,
@@ -60,7 +76,7 @@ pub(crate) fn check(
     )
 }
 
-/// How a cluster comes before others, as its annotation says.
+/// Parses the priority annotation.
 pub(crate) fn priority(
     annotation: Option<&str>,
     origin: &Origin,
@@ -84,12 +100,12 @@ pub(crate) fn priority(
     })
 }
 
-/// Two, so that a lost node does not take a service with it.
+/// Default number of pods: two, so that a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
-/// More than any base cluster has use for.
+/// Most pods of a service: more than any base cluster requires.
 const MOST_REPLICAS: u16 = 100;
 
-/// Checks one SIPCluster and collects what is wrong with it.
+/// Validation of one SIPCluster, with its findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
@@ -98,7 +114,7 @@ struct Check<'a> {
 
 type Route = Vec<Step>;
 
-/// A route with more steps.
+/// Appends steps to a route.
 fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
     route.iter().cloned().chain(steps).collect()
 }
@@ -119,7 +135,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports what is wrong with a key, whatever its value is: that is not shown.
+    /// Reports a mistake in a key. The value is not shown.
     fn report_key(
         &mut self,
         code: Code,
@@ -234,7 +250,7 @@ impl Check<'_> {
         }
     }
 
-    /// The topology keys, each once, with the way to it from the node set.
+    /// Returns the topology keys without duplicates, each with its route from the node set.
     fn topology_keys(
         &mut self,
         node_set: &sipcluster::NodeSet,
@@ -263,29 +279,32 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
+        // Without a pattern for the rest: a new field of services does not compile until it is
+        // read.
+        let sipcluster::Services {
+            load_balancer_control_plane,
+            load_balancer_worker,
+            jump_host,
+            auth,
+        } = services;
         let mut checked = Vec::new();
-        for (index, entry) in services
-            .load_balancer_control_plane
-            .iter()
-            .flatten()
-            .enumerate()
-        {
-            let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
+        for (index, entry) in load_balancer_control_plane.iter().flatten().enumerate() {
+            let route = ServiceKind::ControlPlaneLoadBalancer.route(index);
             let detail = self.load_balancer_control_plane(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::WorkerLoadBalancer, index);
+        for (index, entry) in load_balancer_worker.iter().flatten().enumerate() {
+            let route = ServiceKind::WorkerLoadBalancer.route(index);
             let detail = self.load_balancer_worker(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.jump_host.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::JumpHost, index);
+        for (index, entry) in jump_host.iter().flatten().enumerate() {
+            let route = ServiceKind::JumpHost.route(index);
             let detail = self.jump_host(entry, &route).map(Detail::JumpHost);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
-        for (index, entry) in services.auth.iter().flatten().enumerate() {
-            let route = self.route(ServiceKind::Auth, index);
+        for (index, entry) in auth.iter().flatten().enumerate() {
+            let route = ServiceKind::Auth.route(index);
             let detail = self
                 .auth(entry, &route)
                 .map(|auth| Detail::Auth(Box::new(auth)));
@@ -294,19 +313,11 @@ impl Check<'_> {
         checked
     }
 
-    fn route(&self, kind: ServiceKind, index: usize) -> Route {
-        vec![
-            "spec".into(),
-            "services".into(),
-            kind.field().into(),
-            index.into(),
-        ]
-    }
-
-    /// What every service has. Without a detail there was an error in it, and none is returned.
+    /// Validates the settings that every service has. Returns no service without a detail, which
+    /// had an error.
     fn service(
         &mut self,
-        service: &sipcluster::Service,
+        service: &service_fields::Service,
         detail: Option<Detail>,
         route: &Route,
         index: usize,
@@ -361,7 +372,7 @@ impl Check<'_> {
         Some(service)
     }
 
-    fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
+    fn cluster_ip(&mut self, service: &service_fields::Service, route: &Route) -> Option<IpAddr> {
         let text = service
             .cluster_ip
             .as_deref()
@@ -403,7 +414,7 @@ impl Check<'_> {
         }
     }
 
-    /// How many pods serve.
+    /// Validates the number of pods.
     fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
         let Some(number) = number else {
             return Some(DEFAULT_REPLICAS);
@@ -432,7 +443,8 @@ impl Check<'_> {
         }
     }
 
-    /// The text is not shown: it may be the secret itself, pasted by mistake.
+    /// Reports an invalid name of a Secret. The text is not shown: it may be the secret itself,
+    /// pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
         self.report(

@@ -1,9 +1,9 @@
-//! The rules of static clients.
+//! Validates static clients.
 
 use super::values;
 use crate::api::auth;
 use crate::finding::Code;
-use crate::request::auth::{Auth, Client};
+use crate::request::service::auth::{Auth, Client};
 use crate::request::sipcluster::{Check, Route, below};
 
 impl Check<'_> {
@@ -56,8 +56,8 @@ impl Check<'_> {
             });
         }
         if !clients.iter().any(|client| client.id == Auth::CLIENT_ID) {
-            // For kubectl with kubelogin. A public client without redirectURIs is one that Dex sends back to any port
-            // of localhost, and that may use the device flow.
+            // For kubectl with kubelogin. A public client without redirectURIs is one that Dex
+            // sends back to any port of localhost, and that may use the device flow.
             let ours = Client {
                 id: Auth::CLIENT_ID.to_owned(),
                 name: "Kubernetes".to_owned(),

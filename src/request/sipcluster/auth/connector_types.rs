@@ -1,4 +1,4 @@
-//! The settings of connectors, as Dex's own types have them (`connector/*` in its source, v2.45).
+//! Settings of connectors, from Dex's types (`connector/*` in its source, v2.45).
 
 use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Text, Texts};
 
@@ -7,15 +7,15 @@ use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Te
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
-    /// Whether Dex does not start, or nobody can log in, without it.
+    /// Without it Dex does not start, or no user can log in.
     pub(super) needed: bool,
 }
 
-/// What a setting holds.
+/// Type of a setting.
 #[derive(Debug)]
 pub(super) enum Shape {
     Text,
-    /// A text that must not stand in git.
+    /// A text that must not be in git.
     Secret,
     /// A URL of Dex that the provider sends users back to.
     Callback,
@@ -48,15 +48,15 @@ const fn may(name: &'static str, shape: Shape) -> Field {
     }
 }
 
-/// What is known of a type of connector.
+/// Knowledge about a type of connector.
 pub(super) enum Known {
     /// All settings.
     Settings(&'static [Field]),
-    /// That Dex knows it.
+    /// Only the type's name.
     Name,
 }
 
-/// The types that Dex knows, of which we know no more.
+/// Types of Dex whose settings are not known here.
 const OTHER_TYPES: [&str; 10] = [
     "atlassian-crowd",
     "authproxy",
@@ -81,7 +81,7 @@ const TYPES: [(&str, &[Field]); 8] = [
     ("saml", &SAML),
 ];
 
-/// What is known of a type; nothing of one that Dex does not know.
+/// Returns the settings known of a type; `None` for a type that Dex does not have.
 pub(super) fn known(kind: &str) -> Option<Known> {
     match TYPES.iter().find(|(name, _)| *name == kind) {
         Some((_, fields)) => Some(Known::Settings(fields)),
@@ -89,7 +89,7 @@ pub(super) fn known(kind: &str) -> Option<Known> {
     }
 }
 
-/// The names of all types that Dex knows.
+/// Returns the names of all types of Dex.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(name, _)| *name).chain(OTHER_TYPES)
 }

@@ -1,4 +1,4 @@
-//! The rules of connectors.
+//! Validates connectors.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,14 +9,14 @@ use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::finding::{Code, Step};
-use crate::request::auth::Connector;
+use crate::request::service::auth::Connector;
 use crate::request::sipcluster::{Check, Route, below};
 use crate::text::suggest::alike;
 
-/// The id under which Dex keeps passwords itself.
+/// The id of Dex's own password database.
 const LOCAL: &str = "local";
 
-/// A setting that lets in whom nobody knows, or shows passwords, once it is switched on.
+/// A setting that, if enabled, admits unknown users or logs passwords.
 struct Unsafe {
     /// The type of connector that has it.
     of: &'static str,
@@ -53,7 +53,8 @@ const UNSAFE: [Unsafe; 4] = [
 ];
 
 impl Check<'_> {
-    /// Checks the connectors, and gives those without a redirectURI the one that leads back to this Dex.
+    /// Checks the connectors, and gives those without a redirectURI the one that leads back to this
+    /// Dex.
     pub(super) fn connectors(
         &mut self,
         entry: &auth::Auth,
@@ -194,7 +195,7 @@ impl Check<'_> {
         );
     }
 
-    /// What Dex demands of several settings together.
+    /// Checks Dex's rules for combinations of settings.
     fn between_settings(&mut self, kind: &str, config: &Map<String, Value>, route: &Route) {
         let has = |name: &str| !is_empty(config.get(name));
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
@@ -400,7 +401,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// A setting that must not stand in git. Not even a part of it is shown.
+    /// Reports a setting that must not be in git, without quoting any part of it.
     fn secret(&mut self, value: &Value, route: &Route) {
         match value.as_str() {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
@@ -413,7 +414,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// What holds for every text: no password in a URL, and no `$` that Dex would replace by something unmeant.
+    /// Checks a text: no password in a URL, and no `$` that Dex would expand by accident.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
             let help =
@@ -486,7 +487,7 @@ impl Shape {
     }
 }
 
-/// The setting at the end of a route, in words.
+/// Returns the name of the setting at the end of a route.
 fn name_of(route: &Route) -> String {
     match route.last() {
         Some(Step::Key(name)) => format!("`{name}`"),
@@ -494,7 +495,7 @@ fn name_of(route: &Route) -> String {
     }
 }
 
-/// To Dex an empty text is as good as none.
+/// Returns whether a setting is missing. Dex treats an empty text as missing.
 fn is_empty(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

@@ -1,5 +1,5 @@
-//! The rules of auth. What concerns Dex's configuration is checked as far as we know what Dex does with it, because
-//! Dex itself drops silently what it does not know.
+//! Validates auth services. Dex's configuration is checked because Dex silently ignores unknown
+//! settings.
 
 mod clients;
 mod connector_types;
@@ -11,7 +11,7 @@ use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::request::auth::{Auth, Certificate};
+use crate::request::service::auth::{Auth, Certificate};
 
 impl Check<'_> {
     pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<Auth> {
@@ -72,7 +72,7 @@ impl Check<'_> {
         Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
     }
 
-    /// Who issues the certificate: exactly one of three.
+    /// Returns the issuer of the certificate: exactly one of three.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         match (

@@ -1,15 +1,15 @@
-//! Texts in Dex's configuration, and what Dex makes of them.
+//! Texts in Dex's configuration, as Dex reads them.
 
-/// What a `$` in a text is to Dex, which replaces environment variables as Go's `os.ExpandEnv` does.
+/// Meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dollar<'a> {
     /// `$NAME`: the value of an environment variable.
     Variable(&'a str),
-    /// `$1`, `$$` and such: replaced by nothing.
+    /// `$1`, `$$` and the like: expands to nothing.
     Vanishing(char),
 }
 
-/// What Dex replaces in a text. A `$` before anything else stays.
+/// Returns the variables that Dex expands in a text. A `$` before other characters stays.
 pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -36,18 +36,18 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     found
 }
 
-/// Whether a text is one environment variable and nothing else.
+/// Returns whether a text is one environment variable and nothing else.
 pub(super) fn is_variable(text: &str) -> bool {
     text.strip_prefix('$').is_some_and(is_variable_name)
 }
 
-/// Whether a text can be the name of an environment variable.
+/// Returns whether a text is a valid name of an environment variable.
 pub(super) fn is_variable_name(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
-/// Whether a text is a URL with a user's password in it.
+/// Returns whether a text is a URL with a password.
 pub(super) fn has_password(text: &str) -> bool {
     let authority = text
         .split_once("://")
@@ -57,7 +57,7 @@ pub(super) fn has_password(text: &str) -> bool {
         .is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// Whether a setting of this name is likely to be a secret.
+/// Returns whether a setting of this name is likely to be a secret.
 pub(super) fn sounds_secret(name: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "secret",
@@ -77,7 +77,7 @@ pub(super) fn sounds_secret(name: &str) -> bool {
     ENDINGS.iter().any(|ending| one.ends_with(ending))
 }
 
-/// The seconds of a duration as Go writes it: numbers with units, such as `1h30m`.
+/// Returns the seconds of a duration in Go's syntax: numbers with units, such as `1h30m`.
 pub(super) fn duration(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1e-9),

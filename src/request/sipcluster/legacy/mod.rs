@@ -1,4 +1,4 @@
-//! SIPClusters of older generations, read as the current one.
+//! Converts SIPClusters of older generations into the current one.
 //!
 //! All four generations have one apiVersion, so they are told apart by their fields:
 //!
@@ -8,12 +8,13 @@
 //! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
 //! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
 //!
-//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of several generations;
-//! only one that says the same as a current one beside it is an error. What is read carries a table of where it is
-//! written ([`Moved`]), so that findings point at what people wrote. The same conversion says which edits rewrite
-//! the file.
+//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of
+//! several generations; only one that says the same as a current one beside it is an error. What is
+//! read carries a table of where it is written ([`Moved`]), so that findings point at what people
+//! wrote. The same conversion says which edits rewrite the file.
 //!
-//! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those are.
+//! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those
+//!   are.
 //! * `services`: `infra`, and what was called otherwise under `services`.
 
 mod node_sets;
@@ -31,11 +32,11 @@ pub(crate) use topology::TopologyLabels;
 /// The generations before the current one, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
-    /// The oldest seed, of November and December 2020.
+    /// November and December 2020.
     November2020,
-    /// That of January 2021.
+    /// January 2021.
     January2021,
-    /// That of February and March 2021.
+    /// February and March 2021.
     March2021,
 }
 
@@ -50,7 +51,8 @@ impl Generation {
     }
 }
 
-/// One step of rewriting a document, by the routes that it has before any of them. Those that lie deeper come first.
+/// One step of rewriting a document, by the routes that it has before any of them. Those that lie
+/// deeper come first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
     /// An entry gets another key.
@@ -69,33 +71,34 @@ pub(crate) enum Edit {
     Group(Vec<Step>, String, Vec<(&'static str, Vec<usize>)>),
 }
 
-/// An older SIPCluster, and what becomes of it.
+/// Conversion of an older SIPCluster.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The oldest generation that one of its fields is of.
     pub generation: Generation,
-    /// The name by which hosts know the tenant, where that is not the SIPCluster's own and nothing else says it.
+    /// The name by which hosts know the tenant, where that is not the SIPCluster's own and nothing
+    /// else says it.
     pub former_name: Option<String>,
     /// The document as it is written.
     pub(crate) document: Value,
     /// Its `spec` in the current form.
     pub(crate) spec: Value,
-    /// Where that is written.
+    /// Places of its fields in the document.
     pub(crate) moved: Moved,
-    /// What rewrites it.
+    /// Edits that rewrite the document.
     pub(crate) edits: Vec<Edit>,
-    /// The older fields that cannot become current ones.
+    /// Older fields that cannot be converted.
     pub(crate) errors: Vec<Finding>,
-    /// Fields of older places that there never were.
+    /// Unknown fields in older places.
     pub(crate) unknown: Vec<Finding>,
 }
 
-/// Whether a spec has a field of an older generation.
+/// Returns whether a spec has a field of an older generation.
 pub(crate) fn is_older(spec: &Value) -> bool {
     generation(spec).is_some()
 }
 
-/// The oldest generation that one of the fields of a spec is of.
+/// Returns the oldest generation of the fields of a spec.
 fn generation(spec: &Value) -> Option<Generation> {
     let mapping = spec.as_mapping()?;
     let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));

@@ -1,4 +1,4 @@
-//! The node sets of older generations.
+//! Converts node sets of older generations.
 
 use yaml_serde::{Mapping, Value};
 
@@ -7,14 +7,14 @@ use super::{Converter, Edit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
 use crate::finding::{Code, Step};
 
-/// What the flavor was called.
+/// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
-/// What spreading was called: one word.
+/// Older names of the spreading constraint: one word.
 pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
-/// What it was called before: a list of words, all of which hold at once.
+/// Oldest name of it: a list of words, all of which apply.
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
-/// The role that an older name of a node set means.
+/// Returns the role of an older name of a node set.
 pub(super) fn older_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),

@@ -1,12 +1,13 @@
-//! The services of older generations.
+//! Converts services of older generations.
 
 use yaml_serde::{Mapping, Value};
 
 use super::{Converter, Edit, Route, below, entries};
 use crate::finding::{Code, Step};
 
-/// What kinds of services were called, and what they are called under `services` today. A load balancer was always one
-/// for the control plane: it knew no other hosts.
+/// Older names of kinds of services, with their current keys under `services`.
+///
+/// A load balancer was always one for the control plane.
 const KINDS: [(&str, &str); 6] = [
     ("loadbalancer", "loadBalancerControlPlane"),
     ("jumppod", "jumpHost"),
@@ -16,7 +17,7 @@ const KINDS: [(&str, &str); 6] = [
     ("loadBalancer", "loadBalancerControlPlane"),
 ];
 
-/// What a key of a jump host's operators was called.
+/// Older names of the field with a jump host's keys.
 const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
 
 fn kind(older: &str) -> Option<&'static str> {
@@ -26,7 +27,7 @@ fn kind(older: &str) -> Option<&'static str> {
         .map(|(_, today)| *today)
 }
 
-/// Whether `services` has something of early 2021.
+/// Returns whether `services` has fields of early 2021.
 pub(super) fn has_older(services: Option<&Value>) -> bool {
     entries(services).any(|(name, list)| {
         let items = list
@@ -203,7 +204,7 @@ impl Converter<'_> {
         Value::Mapping(service)
     }
 
-    /// What lay below `optional` lies beside it today.
+    /// Moves the fields below `optional` up.
     fn optional(&mut self, written: &Value, place: &Place<'_>) -> Mapping {
         let mut lifted = Mapping::new();
         for (name, value) in entries(Some(written)) {
@@ -259,7 +260,8 @@ impl Converter<'_> {
         Some((today, value))
     }
 
-    /// A text with a key, or with several, one a line. That each is one is checked where today's keys are.
+    /// A text with a key, or with several, one a line. That each is one is checked where today's
+    /// keys are.
     fn ssh_keys(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Value {
         let today = "sshAuthorizedKeys".to_owned();
         let Some(text) = value.as_str() else {

@@ -1,10 +1,10 @@
-//! The labels behind the words of older generations for racks and hosts.
+//! Maps words of older generations for racks and hosts to labels.
 
 use std::collections::BTreeSet;
 
 use crate::settings::{FILE, Topology};
 
-/// What an older SIPCluster spreads its hosts over.
+/// Topology domain over which an older SIPCluster spreads its hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Domain {
     /// `per-rack`, `PerRack`
@@ -14,7 +14,7 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
-    /// The domain that a word names.
+    /// Returns the domain of a word.
     pub(crate) fn of(word: &str) -> Option<Self> {
         match word {
             "per-rack" | "PerRack" => Some(Domain::Rack),
@@ -23,7 +23,7 @@ impl Domain {
         }
     }
 
-    /// The labels that were in use for it, of 2020, of 2021 and of treasuremap.
+    /// Returns its labels in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
             Domain::Rack => [
@@ -47,7 +47,7 @@ impl Domain {
     }
 }
 
-/// Which labels say where the site's hosts stand.
+/// Labels for the topology of the site's hosts.
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
     settings: &'a Topology,
@@ -79,7 +79,7 @@ impl<'a> TopologyLabels<'a> {
         Self { settings, borne }
     }
 
-    /// The label of a domain; or what is wrong, and what to do.
+    /// Returns the label of a domain, or message and help.
     pub(crate) fn of(&self, domain: Domain) -> Result<String, (String, String)> {
         let chosen = match domain {
             Domain::Rack => &self.settings.rack,

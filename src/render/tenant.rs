@@ -1,4 +1,4 @@
-//! What other manifests need of a cluster: its endpoints, and the labels of its hosts.
+//! Manifests for the tenant to include: a cluster's endpoints, and the labels of its hosts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,13 +6,19 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::renderer::{Renderer, TemplateSet};
 use crate::api::assignment;
 use crate::api::names::{ClusterKey, NodePort, Role};
-use crate::request::auth::Auth;
-use crate::request::cluster::{JumpHost, bracketed};
-use crate::request::{Cluster, Detail, Service};
+use crate::layout;
+use crate::request::service::EndpointKind;
+use crate::request::{Cluster, Service};
 
-/// What the templates in `tenant/` are given.
+const TEMPLATES: TemplateSet = TemplateSet {
+    directory: "tenant",
+    configuration: &[],
+};
+
+/// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     /// The cluster.
@@ -37,7 +43,14 @@ struct Endpoint {
     port: NodePort,
 }
 
-pub(super) fn values(cluster: &Cluster) -> Values<'_> {
+/// Renders the manifests.
+pub(super) fn render(renderer: &mut Renderer<'_>) {
+    let cluster = renderer.cluster;
+    let directory = layout::tenant_directory(&cluster.key);
+    renderer.files_below(&TEMPLATES, &directory, &values(cluster));
+}
+
+fn values(cluster: &Cluster) -> Values<'_> {
     let mut endpoints = BTreeMap::from([
         (
             "host-selector-cluster-namespace".to_owned(),
@@ -55,7 +68,7 @@ pub(super) fn values(cluster: &Cluster) -> Values<'_> {
         endpoints.insert(format!("host-selector-node-type-{name}"), role.to_string());
     }
     for service in &cluster.services {
-        endpoints.extend(of_service(service));
+        endpoints.extend(service.endpoints());
     }
     Values {
         cluster: &cluster.key,
@@ -73,49 +86,14 @@ pub(super) fn values(cluster: &Cluster) -> Values<'_> {
     }
 }
 
-/// The texts of one service. Those of a second one of its kind are told by its number.
-fn of_service(service: &Service) -> Vec<(String, String)> {
-    let number = if service.ordinal == 1 {
-        String::new()
-    } else {
-        service.ordinal.to_string()
-    };
-    let reached = |name: &str, port: NodePort| {
-        let name = format!("{name}{number}-endpoint");
-        let host = service.cluster_ip.into_iter().flat_map(|address| {
-            let whole = format!("{}:{port}", bracketed(address));
-            [
-                (format!("{name}-host"), address.to_string()),
-                (name.clone(), whole),
-            ]
-        });
-        host.chain([(format!("{name}-port"), port.to_string())])
-            .collect()
-    };
-    match &service.detail {
-        Detail::ControlPlaneLoadBalancer { node_port, .. } => reached("control-plane", *node_port),
-        Detail::JumpHost(JumpHost { node_port, .. }) => reached("jump-host", *node_port),
-        Detail::Auth(auth) => of_auth(auth, &number),
-        Detail::WorkerLoadBalancer { .. } => Vec::new(),
-    }
-}
-
-fn of_auth(auth: &Auth, number: &str) -> Vec<(String, String)> {
-    vec![
-        (format!("oidc{number}-issuer-url"), auth.issuer()),
-        (
-            format!("oidc{number}-client-id"),
-            Auth::CLIENT_ID.to_owned(),
-        ),
-    ]
-}
-
+/// Returns the address of the tenant's API, if the service has it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
-    match &service.detail {
-        Detail::ControlPlaneLoadBalancer { node_port, .. } => Some(Endpoint {
-            host: service.cluster_ip?,
-            port: *node_port,
-        }),
-        _ => None,
+    let endpoint = service.descriptor().endpoint.as_ref()?;
+    if endpoint.kind != EndpointKind::ControlPlane {
+        return None;
     }
+    Some(Endpoint {
+        host: service.cluster_ip?,
+        port: *service.node_ports().first()?,
+    })
 }

@@ -1,4 +1,5 @@
-//! Names in a Provisioning or a Software that have no quotes, and are other names to other programs.
+//! Names in a Provisioning or a Software that other YAML parsers read as another value, because
+//! they are not quoted.
 
 use yaml_serde::Value;
 
@@ -7,7 +8,7 @@ use crate::api::provisioning::CLUSTER;
 use crate::finding::{Code, Finding, Step};
 use crate::load::{Document, Plain, Reading, read_by_others};
 
-/// Judges the label that names the cluster. One that is null is the empty one that the API server makes of it.
+/// Checks the label that names the cluster. Null becomes the empty text, as in the API server.
 pub(crate) fn of_label(
     document: &Document<'_>,
     kind: &str,
@@ -41,7 +42,7 @@ pub(crate) fn of_label(
     )
 }
 
-/// Judges the names of a Provisioning's machines.
+/// Checks the names of a Provisioning's machines.
 pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
     let plain = Plain::of(document);
     let plain = &plain;
@@ -79,7 +80,7 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
         .collect()
 }
 
-/// What others read.
+/// Describes the value that other parsers read.
 fn in_words(reading: Reading) -> &'static str {
     match reading {
         Reading::Switch | Reading::Boolean => "a boolean",

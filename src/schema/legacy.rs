@@ -1,8 +1,9 @@
 //! Fields of SIPCluster that only older generations have, for an API server.
 //!
-//! A base cluster may have objects with them, and an agent may still apply some: an API server that did not know these
-//! fields would drop them, and with them what `sipgen migrate` needs of an object that exists nowhere else. Nothing in
-//! them is judged. They are on no editor's list, which is for what is written today.
+//! A base cluster may have objects with them, and an agent may still apply some: an API server that
+//! did not know these fields would drop them, and with them what `sipgen migrate` needs of an
+//! object that exists nowhere else. Nothing in them is judged. They are on no editor's list, which
+//! is for what is written today.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// A way from the root of a SIPCluster to a mapping: `*` is any key, `[]` any item.
+/// A path from the root of a SIPCluster to a mapping: `*` is any key, `[]` any item.
 type Way = [&'static str];
 
 const SPEC: &Way = &["spec"];
@@ -18,15 +19,15 @@ const NODE_SET: &Way = &["spec", "nodes", "*"];
 const SERVICES: &Way = &["spec", "services"];
 const JUMP_HOST: &Way = &["spec", "services", "jumpHost", "[]"];
 
-/// What may stand in an older field.
+/// Type of an older field.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
-    /// Whatever it is: it had another type in every generation.
+    /// Any: it had another type in every generation.
     Anything,
 }
 
-/// Where, which field, what is in it, and what it was.
+/// Path, name, type and description of each field.
 const FIELDS: [(&Way, &str, Shape, &str); 12] = [
     (
         SPEC,

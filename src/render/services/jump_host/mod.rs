@@ -1,4 +1,6 @@
-//! What the templates of jump hosts are given.
+//! Values of the templates of jump hosts.
+
+mod bmc;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,15 +8,28 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::bmc::Bmc;
-use super::{Renderer, name_in};
+use bmc::Bmc;
+
+use super::service_templates::{Context, ServiceTemplates};
 use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::render::hosts;
+use crate::render::renderer::{Renderer, TemplateSet, name_in};
+use crate::render::value_schema::schema_of;
 use crate::request::Service;
-use crate::request::cluster::{self, HostKeys, JumpHost};
+use crate::request::service::jump_host::{self, HostKeys, JumpHost};
 use crate::settings::{self, Credentials, SecretStore};
+
+pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
+    set: TemplateSet {
+        directory: "jumphost",
+        configuration: &[],
+    },
+    schema: schema_of::<Context<'_, Values<'_>>>,
+    too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
+    too_large_field: None,
+};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
@@ -64,7 +79,8 @@ struct Homes<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
-    /// What operators call it: the host's name, with its namespace before it if that is not the cluster's.
+    /// What operators call it: the host's name, with its namespace before it if that is not the
+    /// cluster's.
     name: String,
     /// The host's namespace.
     namespace: &'a str,
@@ -93,7 +109,7 @@ struct SecretCopy<'a> {
     secret: ObjectName,
 }
 
-/// `None` when a host cannot be reached, which a finding says.
+/// Returns the values; `None`, and a finding, if a host cannot be reached.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a Service,
@@ -131,8 +147,8 @@ impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
     }
 }
 
-impl<'a> From<&'a cluster::VolumeClaim> for VolumeClaim<'a> {
-    fn from(claim: &'a cluster::VolumeClaim) -> Self {
+impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
+    fn from(claim: &'a jump_host::VolumeClaim) -> Self {
         Self {
             storage_class_name: claim.storage_class.as_ref(),
             storage: claim.storage.as_ref(),
@@ -140,7 +156,8 @@ impl<'a> From<&'a cluster::VolumeClaim> for VolumeClaim<'a> {
     }
 }
 
-/// The Secret with the credentials of a host's BMC, as a jump host reads it: the host's own, or a copy.
+/// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a
+/// copy.
 fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
     let secret = bmc_secret(host)?;
     let cluster = &renderer.cluster.key;
@@ -151,7 +168,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
     })
 }
 
-/// The Secret with the credentials of a host's BMC.
+/// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
     // The API server takes no other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
@@ -161,9 +178,11 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     })
 }
 
-/// The copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own namespace only.
+/// Returns the copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own
+/// namespace only.
 ///
-/// What cannot be had is an error: with `reference` every such Secret, with `external-secrets` one without a store.
+/// A Secret that cannot be copied is an error: every such Secret with `reference`, one without a
+/// store with `external-secrets`.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
@@ -255,8 +274,9 @@ fn reachable_hosts<'a>(
     named.then_some(hosts)
 }
 
-/// Whether a host's name on the jump host is its own, and one of the DNS: ssh, the pod's `/etc/hosts` and the files
-/// of credentials go by it.
+/// Checks that a host's name on the jump host is unique and a DNS name.
+///
+/// It is used by ssh, `/etc/hosts` and the files of credentials.
 fn check_name(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -286,7 +306,8 @@ fn check_name(
     false
 }
 
-/// How a host's BMC is reached. One whose address cannot be read is left out: the host itself works.
+/// Returns the address of a host's BMC. An invalid one is omitted with a warning: the host itself
+/// works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {

@@ -1,12 +1,14 @@
-//! Values as block YAML: one key a line, so that a review shows what has changed.
+//! Formats values as block YAML, one key a line, so that a diff shows what has changed.
 
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 use crate::text::visible::json_as_yaml;
 
-/// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
-/// an indentation. Scalars are JSON, as everywhere in our YAML.
+/// Formats the value of a key: the filter `block`.
+///
+/// Entries of mappings and lists are on indented lines of their own. Scalars are JSON, as
+/// everywhere in our YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     if value.is_undefined() {
         return Err(Error::new(
@@ -65,7 +67,7 @@ fn new_line(text: &mut String, indentation: usize) {
     text.extend(std::iter::repeat_n(' ', indentation));
 }
 
-/// A key without quotes, if no YAML parser can take it for anything but a text.
+/// Formats a key, without quotes if every YAML parser reads it as a text.
 fn as_key(key: &Value) -> Result<String, Error> {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let is_plain = |text: &str| {

@@ -1,51 +1,67 @@
-//! What an auth service asks for, in types that cannot be wrong.
+//! OpenID Connect login: Dex.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
 
-/// What only Dex has.
+pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
+    component: "auth",
+    field: "auth",
+    // Dex never connects to hosts.
+    roles: &[],
+    balances: None,
+    endpoint: Some(Endpoint {
+        kind: EndpointKind::Issuer,
+        prefix: "oidc",
+        suffix: "-issuer-url",
+    }),
+    definitions: Some("dex"),
+};
+
+/// Settings that only Dex has.
 #[derive(Debug, Clone)]
 pub struct Auth {
     /// The port of Dex on the base cluster's nodes.
     pub node_port: NodePort,
-    /// The URL by which everybody knows it.
+    /// URL by which users and API servers know it.
     pub issuer_url: IssuerUrl,
-    /// How many pods serve.
+    /// Number of pods.
     pub replicas: u16,
-    /// Who issues its certificate.
+    /// Issuer of its certificate.
     pub certificate: Certificate,
-    /// Whether every machine trusts that certificate anyway.
+    /// Every machine trusts that certificate already.
     pub publicly_trusted: bool,
     /// The identity providers.
     pub connectors: Vec<Connector>,
-    /// Who may ask for tokens, the [client](Self::CLIENT_ID) of API servers among them.
+    /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
     /// The Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
-    /// For how long tokens and requests are valid, where that is not Dex's own choice.
+    /// Lifetimes of tokens and requests; Dex's defaults if absent.
     pub expiry: Option<Expiry>,
 }
 
 impl Auth {
-    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers take.
+    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers
+    /// take.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
-    /// The URL by which users and API servers know Dex.
+    /// Returns the URL by which users and API servers know Dex.
     pub fn issuer(&self) -> String {
         self.issuer_url.to_string()
     }
 }
 
-/// Who issues Dex's certificate.
+/// Issuer of Dex's certificate.
 #[derive(Debug, Clone)]
 pub enum Certificate {
-    /// cert-manager, by an issuer that is made for it from a Secret with a certificate authority.
+    /// cert-manager, by a generated issuer with the certificate authority of a Secret.
     OfAuthority(ObjectName),
-    /// cert-manager, by an issuer that is there.
+    /// cert-manager, by an existing issuer.
     OfIssuer {
         /// The issuer's name.
         name: ObjectName,
@@ -54,11 +70,11 @@ pub enum Certificate {
         /// The issuer's API group.
         group: String,
     },
-    /// Somebody else, who puts it into this Secret.
+    /// Another party, which stores it in this Secret.
     InSecret(ObjectName),
 }
 
-/// An identity provider. What its settings mean is Dex's business.
+/// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connector {
     /// The type of provider.

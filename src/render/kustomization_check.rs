@@ -1,17 +1,19 @@
-//! That kustomizations list what is there: a template that renders to nothing makes no file, and a ConfigMap has a
-//! largest size.
+//! Checks that rendered kustomizations list existing files, and that their ConfigMaps are not too
+//! large.
+//!
+//! A template that renders to nothing makes no file.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{Templates, Tree};
-use crate::finding::{Code, Finding, Place};
+use super::{Templates, Tree, services};
+use crate::finding::{Code, Finding, Place, Step};
 use crate::layout;
-use crate::request::{Cluster, Service, ServiceKind};
+use crate::request::{Cluster, Service};
 use crate::site::Site;
 
-/// What a ConfigMap holds, in bytes.
+/// Largest size of a ConfigMap in bytes: 1 MiB.
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// The files that a kustomization of a service lists.
@@ -32,8 +34,8 @@ struct ConfigMapGenerator {
     files: Vec<String>,
 }
 
-/// What is wrong with the kustomizations that come from templates. Those of a directory that is as the disk has it were
-/// looked at when they were written.
+/// Checks the kustomizations that templates render. Unchanged directories were checked when they
+/// were written.
 pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
     let from_template = |path: &Utf8Path| {
         path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
@@ -124,12 +126,12 @@ fn misfits(
     }
 }
 
-/// The file of an entry `KEY=FILE` or `FILE`.
+/// Returns the file of an entry `KEY=FILE` or `FILE`.
 fn source(entry: &str) -> &str {
     entry.split_once('=').map_or(entry, |(_, file)| file)
 }
 
-/// A file, or those of a directory.
+/// Returns a file, or the files of a directory.
 fn below<'a>(
     tree: &'a Tree,
     path: &Utf8Path,
@@ -139,7 +141,7 @@ fn below<'a>(
         .take_while(move |(file, _)| file.starts_with(&path))
 }
 
-/// What a service would have in one ConfigMap does not fit into it.
+/// Reports a ConfigMap that would be too large.
 fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) -> Finding {
     let finding = Finding::new(
         Code::TooLarge,
@@ -149,20 +151,12 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
         return finding;
     };
     let mut place = service.route();
-    let help = match service.kind() {
-        ServiceKind::WorkerLoadBalancer => {
-            place.push("nodePortRange".into());
-            "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers"
-        }
-        ServiceKind::Auth => "give Dex its certificates by a Secret of envFrom",
-        ServiceKind::ControlPlaneLoadBalancer | ServiceKind::JumpHost => {
-            "divide the cluster if it has very many hosts, or let templates of the repo write less"
-        }
-    };
+    let (help, field) = services::too_large(service.kind());
+    place.extend(field.map(Step::from));
     finding.at(cluster.origin.at(place)).help(help)
 }
 
-/// The service that a file of the output is of.
+/// Returns the service of a file of the output.
 fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a Service)> {
     let key = layout::cluster_of(path)?;
     let cluster = site.clusters.get(&key)?.cluster.as_ref()?;

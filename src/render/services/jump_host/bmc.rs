@@ -1,4 +1,4 @@
-//! A BMC's address, as Metal3 writes it, taken apart for whoever talks to the BMC.
+//! Parses the BMC addresses of Metal3.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub(super) struct Bmc {
     redfish: bool,
 }
 
-/// The drivers of Metal3 that speak Redfish.
+/// Drivers of Metal3 that use Redfish.
 const REDFISH: [&str; 7] = [
     "redfish",
     "redfish-virtualmedia",
@@ -30,8 +30,10 @@ const REDFISH: [&str; 7] = [
 ];
 
 impl Bmc {
-    /// Takes `driver[+http|+https]://host[:port][/path]` apart, or a bare `host[:port]`, which means IPMI. User
-    /// names and passwords in the address are dropped. `None` when the text is no such address.
+    /// Parses `driver[+http|+https]://host[:port][/path]`, or a bare `host[:port]`, which means
+    /// IPMI.
+    ///
+    /// User names and passwords in the address are dropped. Returns `None` for an invalid address.
     pub(super) fn parse(address: &str, insecure: bool) -> Option<Self> {
         let address = without_user(address);
         let (scheme, rest) = address.split_once("://").unwrap_or(("ipmi", &address));

@@ -1,0 +1,49 @@
+//! Files of one cluster: its services, its installer, and what the tenant's manifests need.
+
+use super::renderer::Renderer;
+use super::{Templates, Tree, cluster_kustomization, installation, services, tenant};
+use crate::finding::Finding;
+use crate::layout;
+use crate::plan::Placement;
+use crate::request::{Cluster, Service};
+use crate::site::Site;
+
+/// Renders the files of a cluster.
+pub(super) fn render(
+    cluster: &Cluster,
+    placement: &Placement,
+    site: &Site,
+    templates: &Templates,
+) -> (Tree, Vec<Finding>) {
+    let mut renderer = Renderer::new(cluster, placement, site, templates);
+    for service in &cluster.services {
+        services::render(&mut renderer, service);
+    }
+    let mut listed: Vec<String> = cluster.services.iter().map(Service::directory).collect();
+    if let Some(installation) = &cluster.installation {
+        installation::render(&mut renderer, installation);
+        // Without a host for each machine there is nothing to install.
+        let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        listed.extend(
+            renderer
+                .tree
+                .contains_key(&rendered)
+                .then(|| layout::INSTALLER.to_owned()),
+        );
+    }
+    if !listed.is_empty() {
+        let context = cluster_kustomization::context(cluster, listed);
+        let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        renderer.file(cluster_kustomization::TEMPLATE, file, &context);
+    }
+    // Cluster API does not manage machines on which an installer runs.
+    if cluster.installation.is_none() {
+        tenant::render(&mut renderer);
+    }
+    let findings = renderer
+        .findings
+        .into_iter()
+        .map(|finding| finding.of(&cluster.key))
+        .collect();
+    (renderer.tree, findings)
+}

@@ -1,0 +1,29 @@
+//! The kustomization of a cluster's directory.
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::api::names::ClusterKey;
+use crate::request::Cluster;
+
+/// Template of the kustomization.
+pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
+
+/// Values of the template.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Values<'a> {
+    /// The cluster.
+    cluster: &'a ClusterKey,
+    /// The directories of its services, and that of its installer.
+    services: Vec<String>,
+}
+
+/// Returns the values of a kustomization that lists `services`.
+pub(super) fn context(cluster: &Cluster, services: Vec<String>) -> Value {
+    Value::from(Serde(Values {
+        cluster: &cluster.key,
+        services,
+    }))
+}

@@ -1,0 +1,257 @@
+//! Renders templates into the files of one cluster.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::{Templates, Tree, verify};
+use crate::api::names::Role;
+use crate::finding::{Code, Finding, Place};
+use crate::inventory::Host;
+use crate::inventory::network_remedy::remedy;
+use crate::inventory::networks::Unaddressed;
+use crate::layout::header;
+use crate::plan::Placement;
+use crate::request::{Cluster, Service};
+use crate::site::Site;
+
+/// Templates that are rendered together: all below one directory.
+pub(super) struct TemplateSet {
+    /// Directory below `templates/`.
+    pub(super) directory: &'static str,
+    /// Files, relative to the directory, that programs read and Kubernetes does not.
+    pub(super) configuration: &'static [&'static str],
+}
+
+impl TemplateSet {
+    fn content(&self, file: &Utf8Path) -> Content {
+        if self.configuration.contains(&file.as_str()) {
+            Content::Configuration
+        } else {
+            Content::Manifests
+        }
+    }
+}
+
+/// Reader of a rendered YAML file.
+#[derive(Clone, Copy)]
+pub(super) enum Content {
+    /// Kubernetes.
+    Manifests,
+    /// Another program.
+    Configuration,
+}
+
+/// Renderer of one cluster's files. Collects the files and findings.
+pub(super) struct Renderer<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) placement: &'a Placement,
+    pub(super) site: &'a Site,
+    pub(super) templates: &'a Templates,
+    pub(super) tree: Tree,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl<'a> Renderer<'a> {
+    /// Returns a renderer that has rendered nothing.
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        placement: &'a Placement,
+        site: &'a Site,
+        templates: &'a Templates,
+    ) -> Self {
+        Self {
+            cluster,
+            placement,
+            site,
+            templates,
+            tree: Tree::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Returns the hosts of the cluster whose role is served.
+    pub(super) fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
+        let site = self.site;
+        let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
+        serving
+            .flat_map(|(part, assigned)| {
+                assigned
+                    .iter()
+                    .map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
+            })
+            .collect()
+    }
+
+    /// Renders all templates of a set into a directory.
+    pub(super) fn files_below(
+        &mut self,
+        set: &TemplateSet,
+        directory: &Utf8Path,
+        context: &impl Serialize,
+    ) {
+        // One conversion for all of the files.
+        let context = Value::from(Serde(context));
+        for template in self.templates.names_below(set.directory) {
+            let Ok(below) = Utf8Path::new(template).strip_prefix(set.directory) else {
+                continue;
+            };
+            let content = set.content(below);
+            self.add(template, content, directory.join(below), &context);
+        }
+    }
+
+    /// Renders one template into a file with manifests.
+    pub(super) fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
+        self.add(template, Content::Manifests, file, context);
+    }
+
+    fn add(&mut self, template: &str, content: Content, file: Utf8PathBuf, context: &Value) {
+        match rendered(
+            self.site,
+            self.templates,
+            template,
+            content,
+            &file,
+            &self.cluster.origin.made_from(),
+            context.clone(),
+        ) {
+            Ok(text) => self.tree.extend(text.map(|text| (file, text))),
+            Err(finding) => self.findings.push(*finding),
+        }
+    }
+
+    /// Returns the hosts that a service uses, with their addresses; `None`, and a finding, if one
+    /// has no address.
+    pub(super) fn addressed(&mut self, service: &Service) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
+        let interface = service.interface.as_deref()?;
+        let mut addressed = Vec::new();
+        let mut complete = true;
+        for (host, role) in self.hosts(|role| service.uses(role)) {
+            match host.address(interface) {
+                Ok(address) => addressed.push((host, role, address)),
+                // An error says so already, and what to do.
+                Err(Unaddressed::Refused(_)) => complete = false,
+                Err(reason) => {
+                    complete = false;
+                    self.findings.push(
+                        Finding::new(
+                            Code::Unaddressed,
+                            format!(
+                                "host {} of {} {reason}, so {} cannot reach it",
+                                host.key,
+                                self.cluster.key,
+                                service.object_name(&self.cluster.key)
+                            ),
+                        )
+                        .at(host.origin.at(["spec", "networkData"]))
+                        .see(
+                            self.cluster.origin.at(service.route().into_iter().chain(["nodeInterfaceId".into()])),
+                            format!("the service uses `{interface}`"),
+                        )
+                        .help(match remedy(&self.site.inventory, host) {
+                            Some(remedy) => {
+                                format!("the cluster has the host already, so it is not replaced: {remedy}")
+                            }
+                            None => {
+                                "the cluster has the host already, so it is not replaced: correct its network data, or \
+                                     nodeInterfaceId"
+                                    .to_owned()
+                            }
+                        }),
+                    );
+                }
+            }
+        }
+        let shared = addressed
+            .iter()
+            .map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
+        self.warn_of_shared_addresses(&service.object_name(&self.cluster.key), shared);
+        complete.then_some(addressed)
+    }
+
+    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a
+    /// mistake. Each host comes with the place that its address is from.
+    pub(super) fn warn_of_shared_addresses<'h>(
+        &mut self,
+        name: &str,
+        addressed: impl Iterator<Item = (&'h Host, Place, IpAddr)>,
+    ) {
+        let mut by_address: BTreeMap<IpAddr, Vec<(&Host, Place)>> = BTreeMap::new();
+        for (host, place, address) in addressed {
+            by_address.entry(address).or_default().push((host, place));
+        }
+        for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
+            let finding = Finding::new(
+                Code::SharedAddress,
+                format!("{} hosts of {name} have the address {address}", hosts.len()),
+            )
+            .help("whoever connects to one of them may reach another; correct their network data");
+            let add = |finding: Finding, (host, place): (&Host, Place)| {
+                finding.see(place, host.key.to_string())
+            };
+            self.findings.push(hosts.into_iter().fold(finding, add));
+        }
+    }
+}
+
+/// Returns the name by which a service knows a host.
+///
+/// A host of another namespace has its namespace before the name: two hosts of different namespaces
+/// may have one name.
+pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
+    if host.key.namespace == cluster.key.namespace {
+        host.key.name.to_string()
+    } else {
+        format!("{}{separator}{}", host.key.namespace, host.key.name)
+    }
+}
+
+/// Renders one template and adds the ownership header; `None` if the template renders to nothing.
+///
+/// The result is parsed to prove that it is valid, unless the disk has the same text already.
+pub(super) fn rendered(
+    site: &Site,
+    templates: &Templates,
+    template: &str,
+    content: Content,
+    file: &Utf8Path,
+    made_from: &dyn std::fmt::Display,
+    context: Value,
+) -> Result<Option<String>, Box<Finding>> {
+    let text = templates.render(template, context)?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let mut text = with_header(&text, &made_from.to_string());
+    // HAProxy refuses a file without.
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if file.extension() == Some("yaml") && !site.state.has(file, &text) {
+        let read = match content {
+            Content::Manifests => verify::manifests(&text),
+            Content::Configuration => verify::yaml(&text),
+        };
+        read.map_err(|unreadable| match templates.own_file(template) {
+            Some(own) => unreadable.of_template(own),
+            None => unreadable.finding(&site.settings.output.join(file)),
+        })?;
+    }
+    Ok(Some(text))
+}
+
+/// Adds the ownership header; in a script, below the line that names its interpreter.
+fn with_header(text: &str, made_from: &str) -> String {
+    let interpreter = if text.starts_with("#!") {
+        text.find('\n').map_or(text.len(), |end| end + 1)
+    } else {
+        0
+    };
+    let (first, rest) = text.split_at(interpreter);
+    format!("{first}{}{rest}", header(made_from))
+}

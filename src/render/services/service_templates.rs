@@ -1,0 +1,39 @@
+//! Templates of a kind of service, and their common values.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+
+use crate::api::names::ClusterKey;
+use crate::render::renderer::TemplateSet;
+
+/// Templates of a kind of service.
+pub(super) struct ServiceTemplates {
+    /// The templates.
+    pub(super) set: TemplateSet,
+    /// Returns the schema of their values.
+    pub(super) schema: fn() -> Schema,
+    /// Help for a ConfigMap that is too large.
+    pub(super) too_large: &'static str,
+    /// Field of the SIPCluster that makes the ConfigMap too large, if it is one field.
+    pub(super) too_large_field: Option<&'static str>,
+}
+
+/// Values of every template of a service.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::render) struct Context<'a, T> {
+    /// The cluster.
+    pub(super) cluster: &'a ClusterKey,
+    /// The name of the service's objects.
+    pub(super) name: String,
+    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
+    pub(super) component: &'static str,
+    /// The container image.
+    pub(super) image: &'a str,
+    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
+    pub(super) node_labels: &'a BTreeMap<String, String>,
+    /// Values for the templates of its kind only.
+    #[serde(flatten)]
+    pub(super) own: T,
+}

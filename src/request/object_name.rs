@@ -1,0 +1,34 @@
+//! Names of a cluster's objects in its namespace.
+
+use sha2::{Digest, Sha256};
+
+use crate::api::names::ClusterKey;
+
+/// Returns a name without dots for an object of a cluster.
+///
+/// A cluster's name that does not fit is shortened and gets a hash of the whole, so that two long
+/// names stay distinct.
+pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
+    let name = cluster.name.as_str();
+    let plain = format!("{prefix}-{name}");
+    if plain.len() <= longest && !name.contains('.') {
+        return plain;
+    }
+    shortened(
+        &format!("{prefix}-{}", name.replace('.', "-")),
+        name,
+        longest,
+    )
+}
+
+/// Shortens a text and appends a hash of `whole`, which keeps it unique.
+pub(super) fn shortened(text: &str, whole: &str, longest: usize) -> String {
+    let digest = Sha256::digest(whole.as_bytes());
+    let hash: String = digest
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let short: String = text.chars().take(longest - hash.len() - 1).collect();
+    format!("{}-{hash}", short.trim_end_matches(['-', '.']))
+}

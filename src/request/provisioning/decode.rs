@@ -1,0 +1,35 @@
+//! Decodes the specs of a Provisioning and of a Software.
+
+use super::documents::misshapen;
+use super::unquoted_names::of_machines;
+use crate::api::provisioning::{KIND, SOFTWARE_KIND, SoftwareSpec};
+use crate::decode::unknown_fields::{OF_PROVISIONING, OF_SOFTWARE};
+use crate::finding::Finding;
+use crate::load::Document;
+use crate::request::decode_spec::{read_spec, value};
+use crate::request::spec::Spec;
+
+/// Decodes the spec of a Provisioning.
+pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
+    let value = match value(document, KIND) {
+        Ok(value) => value,
+        Err(found) => return (Spec::Unreadable, found),
+    };
+    let misshapen = misshapen(&value["spec"], &document.origin);
+    if !misshapen.is_empty() {
+        return (Spec::Unreadable, misshapen);
+    }
+    let (spec, mut found) = read_spec(document, &value, &OF_PROVISIONING, KIND);
+    found.extend(of_machines(document, &value["spec"]));
+    (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
+}
+
+/// Decodes the spec of a Software.
+pub(crate) fn decode_software(
+    document: &Document<'_>,
+) -> (Option<Box<SoftwareSpec>>, Vec<Finding>) {
+    match value(document, SOFTWARE_KIND) {
+        Ok(value) => read_spec(document, &value, &OF_SOFTWARE, SOFTWARE_KIND),
+        Err(found) => (None, found),
+    }
+}

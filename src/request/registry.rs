@@ -1,0 +1,69 @@
+//! Registry of the kinds of requests: maps each kind to its properties.
+
+use std::fmt;
+
+use super::descriptor::RequestDescriptor;
+use super::kind::ClusterKind;
+use super::{provisioning, sipcluster};
+use crate::api;
+use crate::api::object_kind::ObjectKind;
+use crate::finding::{Origin, Place};
+
+/// Identity of all kinds of objects that requests consist of.
+pub(crate) static OBJECTS: [&ObjectKind; 3] = [
+    &api::sipcluster::OBJECT,
+    &api::provisioning::OBJECT,
+    &api::provisioning::SOFTWARE,
+];
+
+impl ClusterKind {
+    /// All kinds.
+    pub const ALL: [ClusterKind; 2] = [ClusterKind::SipCluster, ClusterKind::Provisioning];
+
+    /// Returns the properties of the kind.
+    pub fn descriptor(self) -> &'static RequestDescriptor {
+        match self {
+            ClusterKind::SipCluster => &sipcluster::DESCRIPTOR,
+            ClusterKind::Provisioning => &provisioning::DESCRIPTOR,
+        }
+    }
+
+    /// Returns the kind as objects have it.
+    pub fn as_str(self) -> &'static str {
+        self.descriptor().object.kind
+    }
+
+    /// Returns the kind with a name.
+    pub fn named(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == kind)
+    }
+
+    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so this
+    /// also serves clusters whose request is gone.
+    pub fn with_installer(has_installer: bool) -> Self {
+        if has_installer {
+            ClusterKind::Provisioning
+        } else {
+            ClusterKind::SipCluster
+        }
+    }
+
+    /// Returns words of which each file with a request has one.
+    pub(crate) fn marks() -> [&'static str; 2] {
+        Self::ALL.map(|kind| kind.descriptor().object.mark())
+    }
+
+    /// Returns the place of the cluster's name in a request.
+    pub(crate) fn place_of_name(self, origin: &Origin) -> Place {
+        match self.descriptor().object.cluster_label {
+            Some(label) => origin.at(["metadata", "labels", label]),
+            None => origin.name(),
+        }
+    }
+}
+
+impl fmt::Display for ClusterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

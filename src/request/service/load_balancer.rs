@@ -1,0 +1,58 @@
+//! Load balancers: HAProxy before the tenant's API servers or workers.
+
+use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
+use crate::api::names::{NodePort, Role};
+use crate::finding::Step;
+
+pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
+    component: "loadbalancer-controlplane",
+    field: "loadBalancerControlPlane",
+    roles: &[Role::ControlPlane],
+    balances: Some(Role::ControlPlane),
+    endpoint: Some(Endpoint {
+        kind: EndpointKind::ControlPlane,
+        prefix: "control-plane",
+        suffix: "-endpoint",
+    }),
+    definitions: None,
+};
+
+pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
+    component: "loadbalancer-worker",
+    field: "loadBalancerWorker",
+    roles: &[Role::Worker],
+    balances: Some(Role::Worker),
+    endpoint: None,
+    definitions: None,
+};
+
+/// HAProxy before the tenant's API servers.
+#[derive(Debug, Clone)]
+pub struct ControlPlaneLoadBalancer {
+    /// The port of the tenant's API on the base cluster's nodes.
+    pub node_port: NodePort,
+    /// Number of HAProxy pods, at least one.
+    pub replicas: u16,
+}
+
+/// HAProxy before the tenant's workers.
+#[derive(Debug, Clone)]
+pub struct WorkerLoadBalancer {
+    /// The forwarded ports, in ascending order.
+    pub node_ports: Vec<NodePort>,
+    /// Number of HAProxy pods, at least one.
+    pub replicas: u16,
+}
+
+impl WorkerLoadBalancer {
+    /// Returns the route, from the service, to the field that asks for some of its NodePorts.
+    pub(super) fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
+        let mut route = vec!["nodePortRange".into()];
+        match ports {
+            [port] if self.node_ports.first() == Some(port) => route.push("start".into()),
+            [port] if self.node_ports.last() == Some(port) => route.push("end".into()),
+            _ => {}
+        }
+        route
+    }
+}
