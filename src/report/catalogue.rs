@@ -1,4 +1,4 @@
-//! The catalogue of findings: one code at length, all of them as a table, and as a page of the documentation.
+//! The catalogue of findings: the explanation of one code, and tables of all codes.
 
 use std::fmt::Write;
 
@@ -53,33 +53,23 @@ pub fn codes() -> Text {
     out
 }
 
-/// All codes at length, as `docs/findings.md` has them between its marks.
+/// Returns all codes as the tables between the marks of `docs/findings.md`, one per area.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         let area = of_area.first().map_or("", |code| code.area());
         let _ = write!(
             out,
-            "\n## {}\n\n| code | | what is wrong |\n| --- | --- | --- |\n",
+            "\n## {}\n\n| code | severity | summary |\n| --- | --- | --- |\n",
             capitalized(area)
         );
         for code in of_area {
-            let anchor = code.id().to_lowercase();
             let _ = writeln!(
                 out,
-                "| [`{code}`](#{anchor}) | {} | {} |",
+                "| [`{code}`](../src/finding/explained/{code}.md) | {} | {} |",
                 word(*code),
                 code.title()
             );
-        }
-        for code in of_area {
-            let _ = write!(
-                out,
-                "\n### {code}\n\n**{}: {}.**\n\n",
-                capitalized(word(*code)),
-                code.title()
-            );
-            let _ = writeln!(out, "{}", code.explanation().trim());
         }
     }
     out
