@@ -132,7 +132,7 @@ fn repo_of(code: Code, base: Option<&str>) -> Repo {
     if base.is_none() || own.is_dir() {
         copy(&own, repo.path());
     }
-    repo.commit();
+    repo.commit_plainly();
     complete(code, &repo);
     repo
 }
