@@ -1,5 +1,4 @@
-//! Catalogue of findings: one code in detail, all codes as a list, and the page of the
-//! documentation.
+//! Catalogue of findings: one code in detail, and tables of all codes.
 
 use std::fmt::Write;
 
@@ -54,33 +53,23 @@ pub fn codes() -> Text {
     out
 }
 
-/// Formats all explanations, as embedded in `docs/findings.md` between its marks.
+/// Formats all codes as the tables between the marks of `docs/findings.md`, one per area.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         let area = of_area.first().map_or("", |code| code.area());
         let _ = write!(
             out,
-            "\n## {}\n\n| code | | finding |\n| --- | --- | --- |\n",
+            "\n## {}\n\n| code | severity | summary |\n| --- | --- | --- |\n",
             capitalized(area)
         );
         for code in of_area {
-            let anchor = code.id().to_lowercase();
             let _ = writeln!(
                 out,
-                "| [`{code}`](#{anchor}) | {} | {} |",
+                "| [`{code}`](../src/finding/explained/{code}.md) | {} | {} |",
                 word(*code),
                 code.title()
             );
-        }
-        for code in of_area {
-            let _ = write!(
-                out,
-                "\n### {code}\n\n**{}: {}.**\n\n",
-                capitalized(word(*code)),
-                code.title()
-            );
-            let _ = writeln!(out, "{}", code.explanation().trim());
         }
     }
     out

@@ -3,26 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use yaml_serde::Value;
 
-use crate::support::{Repo, documents};
+use crate::support::{Repo, documents, fixture_names};
 
 /// Generated files, by path below `overlays`.
 type Files = BTreeMap<String, String>;
 
-/// What sipgen writes for each fixture.
-static GENERATED: LazyLock<BTreeMap<String, Files>> = LazyLock::new(|| {
-    let generate = |fixture: String| {
-        let files = overlays(&Repo::of_fixture(&fixture));
+/// Returns the files that sipgen writes for a fixture; it runs once per fixture and process.
+fn generated(fixture: &str) -> &'static Files {
+    static GENERATED: LazyLock<BTreeMap<String, OnceLock<Files>>> = LazyLock::new(|| {
+        let fixtures = fixture_names().into_iter();
+        fixtures.map(|name| (name, OnceLock::new())).collect()
+    });
+    GENERATED[fixture].get_or_init(|| overlays(&Repo::of_fixture(fixture)))
+}
+
+/// Returns the files of every fixture.
+fn all_generated() -> impl Iterator<Item = (String, &'static Files)> {
+    fixture_names().into_iter().map(|fixture| {
+        let files = generated(&fixture);
         (fixture, files)
-    };
-    crate::support::fixture_names()
-        .into_iter()
-        .map(generate)
-        .collect()
-});
+    })
+}
 
 fn overlays(repo: &Repo) -> Files {
     repo.generate(&[]).expect(0);
@@ -31,7 +36,7 @@ fn overlays(repo: &Repo) -> Files {
 
 /// All generated files of all fixtures, with names that tell where they are from.
 fn all_files() -> impl Iterator<Item = (String, &'static str)> {
-    GENERATED.iter().flat_map(|(fixture, files)| {
+    all_generated().flat_map(|(fixture, files)| {
         files
             .iter()
             .map(move |(path, text)| (format!("{fixture}: {path}"), text.as_str()))
@@ -95,6 +100,37 @@ fn object_name(files: &Files, path: &str) -> String {
         .to_owned()
 }
 
+/// Holds all rules for generated files against every fixture.
+///
+/// One test, because each test is a process and would generate every fixture again.
+#[test]
+fn the_output_of_every_fixture_keeps_all_rules() {
+    let rules: [fn(); 19] = [
+        nothing_is_recorded_that_is_no_longer_rendered,
+        all_jump_hosts_have_the_same_scripts_and_those_of_the_image,
+        a_service_selects_the_pods_of_its_own_deployment_only,
+        every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them,
+        no_secret_is_written_only_references_to_secrets,
+        no_password_of_the_inventory_reaches_the_output,
+        a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else,
+        no_file_has_a_variable_that_flux_would_replace,
+        every_directory_with_yaml_is_a_kustomization,
+        no_kustomization_is_empty,
+        patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets,
+        builds_of_hosts_rewrite_neither_namespaces_nor_names,
+        every_assigned_host_is_guarded_against_pruning_and_deletion,
+        every_observed_host_is_merged_into_what_others_made,
+        a_declared_host_is_applied_as_the_whole_that_it_is,
+        all_values_of_labels_and_annotations_of_hosts_are_quoted,
+        every_file_ends_with_a_newline,
+        every_file_says_in_a_comment_from_which_file_it_was_made,
+        every_file_begins_with_the_mark_of_ownership,
+    ];
+    for rule in rules {
+        rule();
+    }
+}
+
 // The recorded texts
 
 /// A jump host's scripts are long and everywhere the same, to the letter those of the templates.
@@ -132,7 +168,7 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
 /// review shows what changes in one service or one build of hosts.
 fn records(fixture: &str) -> BTreeMap<String, String> {
     let mut records = BTreeMap::<String, String>::new();
-    for (path, text) in GENERATED[fixture]
+    for (path, text) in generated(fixture)
         .iter()
         .filter(|(path, _)| is_recorded(fixture, path))
     {
@@ -199,10 +235,9 @@ fn jump_host_is_rendered_as_recorded() {
     assert_as_recorded("jump-host");
 }
 
-#[test]
 fn nothing_is_recorded_that_is_no_longer_rendered() {
-    let rendered: BTreeSet<String> = GENERATED
-        .keys()
+    let rendered: BTreeSet<String> = fixture_names()
+        .iter()
         .flat_map(|fixture| records(fixture).into_keys())
         .map(|name| name + ".snap")
         .collect();
@@ -211,7 +246,7 @@ fn nothing_is_recorded_that_is_no_longer_rendered() {
     let entries = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let fixtures = crate::support::fixture_names();
+    let fixtures = fixture_names();
     let ours = entries.filter(|file| {
         fixtures
             .iter()
@@ -226,7 +261,6 @@ fn nothing_is_recorded_that_is_no_longer_rendered() {
     );
 }
 
-#[test]
 fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
     let script = |text: &str| -> String {
         let lines = text
@@ -253,7 +287,7 @@ fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
 
 #[test]
 fn objects_are_named_after_their_service_and_cluster() {
-    let files = &GENERATED["quickstart"];
+    let files = generated("quickstart");
     for service in [
         "auth",
         "jumphost",
@@ -331,7 +365,7 @@ fn a_dot_that_a_service_must_not_have_is_replaced_and_the_hash_tells_the_names_a
 
 #[test]
 fn several_entries_of_one_kind_have_names_of_their_own() {
-    let files = &GENERATED["multi-cluster"];
+    let files = generated("multi-cluster");
 
     let name = |directory: &str| {
         object_name(
@@ -346,10 +380,9 @@ fn several_entries_of_one_kind_have_names_of_their_own() {
     assert_eq!(name("loadbalancer-worker2"), "loadbalancer-worker2-edge");
 }
 
-#[test]
 fn a_service_selects_the_pods_of_its_own_deployment_only() {
     let mut selectors = BTreeSet::new();
-    for (fixture, files) in &*GENERATED {
+    for (fixture, files) in all_generated() {
         for path in files.keys().filter(|path| path.ends_with("/service.yaml")) {
             let service = only(files, path);
             let deployment = only(files, &path.replace("service.yaml", "deployment.yaml"));
@@ -368,7 +401,11 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
             );
             let namespace = path.split('/').nth(1).unwrap();
             assert!(
-                selectors.insert((fixture, namespace.to_owned(), format!("{selector:?}"))),
+                selectors.insert((
+                    fixture.clone(),
+                    namespace.to_owned(),
+                    format!("{selector:?}")
+                )),
                 "{fixture}: {path}"
             );
         }
@@ -380,7 +417,7 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
 #[test]
 fn node_labels_say_on_which_nodes_a_service_runs() {
     let deployment = only(
-        &GENERATED["multi-cluster"],
+        generated("multi-cluster"),
         "clusters/tenant-a/edge/jumphost2/deployment.yaml",
     );
 
@@ -392,7 +429,6 @@ fn node_labels_say_on_which_nodes_a_service_runs() {
     assert_eq!(strings(&pod["nodeSelector"]), BTreeMap::from(expected));
 }
 
-#[test]
 fn every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them() {
     for (file, deployment) in
         all_objects().filter(|(_, object)| object["kind"].as_str() == Some("Deployment"))
@@ -425,7 +461,7 @@ fn without_node_labels_a_service_runs_on_control_plane_nodes() {
         "loadbalancer-worker",
     ] {
         let file = format!("clusters/tenant-a/edge/{service}/deployment.yaml");
-        let deployment = only(&GENERATED["quickstart"], &file);
+        let deployment = only(generated("quickstart"), &file);
 
         let pod = &deployment["spec"]["template"]["spec"];
         let selector = strings(&pod["nodeSelector"]);
@@ -457,7 +493,6 @@ fn a_node_label_that_looks_like_a_number_stays_a_text() {
 
 // Secrets
 
-#[test]
 fn no_secret_is_written_only_references_to_secrets() {
     for (file, object) in all_objects() {
         assert_ne!(object["kind"].as_str(), Some("Secret"), "{file}");
@@ -467,7 +502,6 @@ fn no_secret_is_written_only_references_to_secrets() {
     }
 }
 
-#[test]
 fn no_password_of_the_inventory_reaches_the_output() {
     for (file, text) in all_files() {
         for password in ["ENC[", "RHVtbXkgdmFsdWU="] {
@@ -479,7 +513,7 @@ fn no_password_of_the_inventory_reaches_the_output() {
 #[test]
 fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
     let deployment = only(
-        &GENERATED["quickstart"],
+        generated("quickstart"),
         "clusters/tenant-a/edge/jumphost/deployment.yaml",
     );
 
@@ -496,7 +530,7 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
         volume("node-private-keys")["secret"]["secretName"].as_str(),
         Some("edge-node-ssh")
     );
-    let list = &GENERATED["quickstart"]["clusters/tenant-a/edge/jumphost/hosts"];
+    let list = &generated("quickstart")["clusters/tenant-a/edge/jumphost/hosts"];
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     let names: Vec<String> = lines
         .map(|line| {
@@ -511,7 +545,6 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
 }
 
 /// A rule of a Role without `resourceNames` is for all Secrets of the namespace.
-#[test]
 fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
     let mut secrets = 0;
     let jump_hosts = all_files().filter(|(file, _)| file.ends_with("/jumphost/rbac.yaml"));
@@ -579,7 +612,7 @@ fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
 
 #[test]
 fn a_jump_host_without_power_control_refers_to_no_bmc_credentials() {
-    let text = &GENERATED["multi-cluster"]["clusters/tenant-a/core/jumphost/deployment.yaml"];
+    let text = &generated("multi-cluster")["clusters/tenant-a/core/jumphost/deployment.yaml"];
 
     assert!(text.contains("core-node-ssh"));
     assert!(!text.contains("bmc"), "{text}");
@@ -587,7 +620,6 @@ fn a_jump_host_without_power_control_refers_to_no_bmc_credentials() {
 
 // What agents make of it
 
-#[test]
 fn no_file_has_a_variable_that_flux_would_replace() {
     for (file, text) in all_files() {
         assert!(!text.contains("${"), "{file}");
@@ -613,9 +645,8 @@ fn a_request_in_a_file_named_like_a_variable_brings_none_into_the_output() {
     }
 }
 
-#[test]
 fn every_directory_with_yaml_is_a_kustomization() {
-    for (fixture, files) in &*GENERATED {
+    for (fixture, files) in all_generated() {
         for path in files.keys().filter(|path| path.ends_with(".yaml")) {
             let (directory, _) = path.rsplit_once('/').unwrap();
             assert!(
@@ -626,7 +657,6 @@ fn every_directory_with_yaml_is_a_kustomization() {
     }
 }
 
-#[test]
 fn no_kustomization_is_empty() {
     let kustomizations =
         || all_kustomizations().filter(|(_, text)| text["kind"].as_str() == Some("Kustomization"));
@@ -641,7 +671,6 @@ fn no_kustomization_is_empty() {
     }
 }
 
-#[test]
 fn patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets() {
     let mut patches = 0;
     for (file, kustomization) in host_kustomizations() {
@@ -676,7 +705,6 @@ fn patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets(
     assert!(patches >= 6, "{patches}");
 }
 
-#[test]
 fn builds_of_hosts_rewrite_neither_namespaces_nor_names() {
     assert!(host_kustomizations().count() >= 7);
     for (file, kustomization) in host_kustomizations() {
@@ -711,7 +739,6 @@ fn sync_options(host: &Value) -> BTreeSet<&str> {
         .collect()
 }
 
-#[test]
 fn every_assigned_host_is_guarded_against_pruning_and_deletion() {
     for standing in ["declared", "observed"] {
         let hosts = assigned(standing);
@@ -732,7 +759,6 @@ fn every_assigned_host_is_guarded_against_pruning_and_deletion() {
     }
 }
 
-#[test]
 fn every_observed_host_is_merged_into_what_others_made() {
     for (file, host) in assigned("observed") {
         let name = host["metadata"]["name"].as_str().unwrap();
@@ -751,7 +777,6 @@ fn every_observed_host_is_merged_into_what_others_made() {
     }
 }
 
-#[test]
 fn a_declared_host_is_applied_as_the_whole_that_it_is() {
     for (file, host) in assigned("declared") {
         let name = host["metadata"]["name"].as_str().unwrap();
@@ -831,7 +856,6 @@ fn a_sync_option_of_a_manifest_that_would_undo_a_guard_is_replaced() {
     );
 }
 
-#[test]
 fn all_values_of_labels_and_annotations_of_hosts_are_quoted() {
     let keys = [
         "sip.airshipit.org/",
@@ -876,14 +900,12 @@ fn a_cluster_whose_name_looks_like_a_number_is_named_by_texts_everywhere() {
 // Every file
 
 /// HAProxy refuses a configuration that does not.
-#[test]
 fn every_file_ends_with_a_newline() {
     for (file, text) in all_files() {
         assert!(text.ends_with('\n'), "{file}");
     }
 }
 
-#[test]
 fn every_file_says_in_a_comment_from_which_file_it_was_made() {
     for (file, text) in all_files() {
         let marked = text
@@ -891,5 +913,17 @@ fn every_file_says_in_a_comment_from_which_file_it_was_made() {
             .take(2)
             .any(|line| line.starts_with("# Generated by sipgen from "));
         assert!(marked, "{file}");
+    }
+}
+
+fn every_file_begins_with_the_mark_of_ownership() {
+    for (file, text) in all_files() {
+        let skipped = usize::from(text.starts_with("#!"));
+        let first = text.lines().nth(skipped).unwrap_or_default();
+        assert!(
+            first.starts_with("# Generated by sipgen from "),
+            "{file}: {first}"
+        );
+        assert!(first.ends_with(". Do not edit."), "{file}: {first}");
     }
 }

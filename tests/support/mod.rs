@@ -23,6 +23,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use tempfile::TempDir;
@@ -31,6 +32,14 @@ use walkdir::WalkDir;
 /// A temporary git repo.
 pub struct Repo {
     directory: TempDir,
+}
+
+/// A file or directory of a repo that is kept in memory.
+struct StoredFile {
+    path: PathBuf,
+    /// Absent for a directory.
+    content: Option<Vec<u8>>,
+    permissions: fs::Permissions,
 }
 
 /// How a run of sipgen ended.
@@ -65,11 +74,12 @@ pub struct OnDisk {
 impl Repo {
     /// A repo with nothing in it.
     pub fn empty() -> Self {
-        let repo = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
-        repo.git(&["init", "--quiet"]);
-        repo
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = git2::RepositoryInitOptions::new();
+        // Git's template is a dozen sample hooks.
+        options.external_template(false);
+        git2::Repository::init_opts(directory.path(), &options).unwrap();
+        Self { directory }
     }
 
     /// A repo with the files of `fixtures/NAME`, committed.
@@ -78,16 +88,55 @@ impl Repo {
         let fixture = fixtures().join(name);
         assert!(fixture.is_dir(), "there is no fixture {name}");
         copy(&fixture, repo.path());
-        repo.commit();
+        repo.commit_plainly();
         repo
     }
 
     /// A repo with the files of a fixture and with what sipgen makes of them, committed.
+    ///
+    /// Some tests ask for the same one dozens of times, so sipgen runs once per fixture and process.
     pub fn generated(fixture: &str) -> Self {
+        static GENERATED: Mutex<BTreeMap<String, Vec<StoredFile>>> = Mutex::new(BTreeMap::new());
+        let mut generated = GENERATED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = generated.get(fixture) {
+            return Self::restored(files);
+        }
         let repo = Self::of_fixture(fixture);
         repo.generate(&[]).expect(0);
-        repo.commit();
+        repo.commit_plainly();
+        generated.insert(fixture.to_owned(), repo.stored());
         repo
+    }
+
+    /// Reads the whole repo, git's own files included.
+    fn stored(&self) -> Vec<StoredFile> {
+        let entries = WalkDir::new(self.path()).min_depth(1).into_iter();
+        let stored = entries.map(|entry| {
+            let entry = entry.unwrap();
+            let is_file = entry.file_type().is_file();
+            StoredFile {
+                path: entry.path().strip_prefix(self.path()).unwrap().to_owned(),
+                content: is_file.then(|| fs::read(entry.path()).unwrap()),
+                permissions: entry.metadata().unwrap().permissions(),
+            }
+        });
+        stored.collect()
+    }
+
+    /// Writes the files of [`Repo::stored`] into a new directory.
+    fn restored(files: &[StoredFile]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = directory.path().join(&file.path);
+            match &file.content {
+                Some(content) => {
+                    fs::write(&path, content).unwrap();
+                    fs::set_permissions(&path, file.permissions.clone()).unwrap();
+                }
+                None => fs::create_dir(&path).unwrap(),
+            }
+        }
+        Self { directory }
     }
 
     /// A repo with the declared hosts `host-1`, `host-2`, … of the namespace `metal`, all alike, and no cluster.
@@ -205,6 +254,22 @@ impl Repo {
     pub fn commit(&self) {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "--message", "state"]);
+    }
+
+    /// Commits everything in a repo without hooks and sparse checkouts, which takes no process.
+    pub fn commit_plainly(&self) {
+        let repo = git2::Repository::open(self.path()).unwrap();
+        let mut index = repo.index().unwrap();
+        index
+            .add_all(["*"], git2::IndexAddOption::DEFAULT, None)
+            .unwrap();
+        index.write().unwrap();
+        let tree = repo.find_tree(index.write_tree().unwrap()).unwrap();
+        let author = git2::Signature::now("test", "test@example.com").unwrap();
+        let head = repo.head().ok().map(|head| head.peel_to_commit().unwrap());
+        let parents: Vec<&git2::Commit> = head.iter().collect();
+        repo.commit(Some("HEAD"), &author, &author, "state\n", &tree, &parents)
+            .unwrap();
     }
 
     /// A command that runs sipgen in the repo.
