@@ -130,7 +130,7 @@ pub(crate) fn settings(data: &[u8]) {
         Ok(settings) => {
             assert!(!settings.output.as_str().is_empty() && !settings.output.is_absolute())
         }
-        Err(finding) => drop(report::findings(&[finding], &repo)),
+        Err(findings) => drop(report::findings(&findings, &repo)),
     }
 }
 
