@@ -123,7 +123,7 @@ codes! {
 
     "0120" WrongType Error Cluster Hidden "a field of a request has a value of the wrong type"
     "0121" SaidTwice Error Cluster Shown "an older and a current field conflict"
-    "0122" NotMigrated Error Cluster Shown "a SIPCluster of an older generation cannot be migrated"
+    "0122" NotMigrated Error Run Shown "a SIPCluster of an older generation cannot be migrated"
 
     "0140" NoSuchSite Error Run Shown "an entry of `sites` matches no directory"
     "0141" OutsideOfSites Warning Run Shown "a request is outside of every site"
@@ -234,7 +234,7 @@ codes! {
     "0511" Surplus Warning Cluster Shown "a host has the labels of a cluster that needs no more hosts"
     "0512" NoLongerDeclared Error Cluster Shown "a declared host is no longer rendered"
     "0513" AppliedInFull Error Cluster Shown "an agent applies the whole object of an observed host"
-    "0514" StillObserved Error Cluster Shown "a declared host is still assigned as an observed one"
+    "0514" StillObserved Error Run Shown "a declared host is still assigned as an observed one"
     "0515" Failing Warning Cluster Shown "a cluster retains a host that has failed or is being deleted"
 
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
@@ -276,7 +276,7 @@ codes! {
     "0704" VariableRendered Error Cluster Shown "a rendered file has a variable of Flux"
     "0705" NothingRendered Error Cluster Shown "a kustomization lists a file that no template renders"
     "0706" TooLarge Error Cluster Shown "a rendered file exceeds the size limit of the API server"
-    "0707" PatchMisses Error Cluster Shown "an unchanged patch would no longer match its host"
+    "0707" PatchMisses Error Run Shown "an unchanged patch would no longer match its host"
     "0709" CredentialRendered Error Cluster Shown "a rendered file contains a credential"
     "0710" NoTemplates Warning Run Shown "the template directory has no templates"
 
