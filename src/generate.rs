@@ -20,7 +20,13 @@ use crate::text::counted;
 use crate::{layout, uncommitted};
 
 /// Options of a run.
+///
+/// ```
+/// let options = sipgen::Options::default().keep_going(true).allow_empty(true);
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Leave clusters with errors unchanged, and generate the others.
     pub keep_going: bool,
@@ -31,6 +37,36 @@ pub struct Options {
     /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
     /// clusters.
     pub allow_empty: bool,
+}
+
+impl Options {
+    /// Sets [`Options::keep_going`].
+    #[must_use]
+    pub fn keep_going(self, keep_going: bool) -> Self {
+        Self { keep_going, ..self }
+    }
+
+    /// Sets [`Options::only`].
+    #[must_use]
+    pub fn only(self, clusters: impl IntoIterator<Item = ClusterKey>) -> Self {
+        let only = clusters.into_iter().collect();
+        Self { only, ..self }
+    }
+
+    /// Sets [`Options::rebalance`].
+    #[must_use]
+    pub fn rebalance(self, rebalance: bool) -> Self {
+        Self { rebalance, ..self }
+    }
+
+    /// Sets [`Options::allow_empty`].
+    #[must_use]
+    pub fn allow_empty(self, allow_empty: bool) -> Self {
+        Self {
+            allow_empty,
+            ..self
+        }
+    }
 }
 
 /// The steps of a run, for progress reports.
@@ -48,6 +84,7 @@ pub enum Stage {
 
 /// The result of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Generated {
     /// Inputs.
     pub site: Site,
@@ -107,6 +144,7 @@ impl Generated {
 
 /// The reason why a run failed, except for findings.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file or directory cannot be read.
     #[error(transparent)]

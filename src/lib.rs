@@ -13,7 +13,7 @@
 //! ```
 //!
 //! ```
-//! use sipgen::{Options, generate, load::Files, report};
+//! use sipgen::{Files, Options, generate, report};
 //!
 //! let repo = Files::on_disk("fixtures/quickstart");
 //! let generated = generate(&repo, &Options::default(), &|_stage| {})?;
@@ -23,37 +23,72 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod api;
 mod decode;
-pub mod delivery;
-pub mod difference;
-pub mod finding;
 mod generate;
-pub mod git;
-pub mod init;
-pub mod inventory;
-pub mod kustomize;
-pub mod layout;
-pub mod lint;
-pub mod load;
 mod migrate;
-pub mod output;
-pub mod overview;
-pub mod plan;
-pub mod render;
 pub mod report;
-pub mod request;
-pub mod review;
-pub mod schema;
-pub mod settings;
-pub mod site;
-pub mod sites;
-pub mod snapshot;
-pub mod text;
 mod uncommitted;
 
+// Rooms that the program, the benchmarks and the tests use. They are not part of the API and change
+// without notice.
+#[doc(hidden)]
+pub mod api;
+#[doc(hidden)]
+pub mod delivery;
+#[doc(hidden)]
+pub mod difference;
+#[doc(hidden)]
+pub mod finding;
+#[doc(hidden)]
+pub mod git;
+#[doc(hidden)]
+pub mod init;
+#[doc(hidden)]
+pub mod inventory;
+#[doc(hidden)]
+pub mod kustomize;
+#[doc(hidden)]
+pub mod layout;
+#[doc(hidden)]
+pub mod lint;
+#[doc(hidden)]
+pub mod load;
+#[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
+pub mod overview;
+#[doc(hidden)]
+pub mod plan;
+#[doc(hidden)]
+pub mod render;
+#[doc(hidden)]
+pub mod request;
+#[doc(hidden)]
+pub mod review;
+#[doc(hidden)]
+pub mod schema;
+#[doc(hidden)]
+pub mod settings;
+#[doc(hidden)]
+pub mod site;
+#[doc(hidden)]
+pub mod sites;
+#[doc(hidden)]
+pub mod snapshot;
+#[doc(hidden)]
+pub mod text;
+
+#[doc(inline)]
+pub use api::names::ClusterKey;
+#[doc(inline)]
+pub use finding::{Code, Finding, Place, Scope, Severity};
 pub use generate::{Error, Generated, Options, Stage, generate, generate_sites};
+#[doc(inline)]
+pub use load::{Files, ReadError};
 pub use migrate::{Migration, migrate, migrate_sites};
+#[doc(inline)]
+pub use output::compare::{Change, Changes};
+#[doc(inline)]
 pub use output::write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,
     write_snapshot,

@@ -103,11 +103,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .as_ref()
         .map(|base| Chosen::at_revision(Some(head.files.root()), base, None))
         .transpose()?;
-    let options = Options {
-        keep_going: arguments.keep_going,
-        allow_empty: arguments.allow_empty,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .keep_going(arguments.keep_going)
+        .allow_empty(arguments.allow_empty);
     let (lock, sites) = repo::lock_to_read(&head)?;
     let base_sites = base_files.map(|base| Sites::find(base.files)).transpose()?;
     let progress = Progress::start();

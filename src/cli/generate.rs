@@ -140,12 +140,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
-    let options = Options {
-        keep_going: arguments.keep_going,
-        only: arguments.only.iter().cloned().collect(),
-        rebalance: arguments.rebalance,
-        allow_empty: arguments.allow_empty,
-    };
+    let options = Options::default()
+        .keep_going(arguments.keep_going)
+        .only(arguments.only.iter().cloned())
+        .rebalance(arguments.rebalance)
+        .allow_empty(arguments.allow_empty);
     // Obstacles to the commit are reported before anything is written.
     let committer = arguments.committer(&chosen.files)?;
     let may_write = !arguments.check && arguments.branch.is_none();

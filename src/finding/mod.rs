@@ -25,6 +25,7 @@ pub enum Severity {
 
 /// One thing that is wrong with the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// What kind of mistake it is.
     pub code: Code,

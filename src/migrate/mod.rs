@@ -31,6 +31,7 @@ use text::{Refused, Text};
 
 /// Result of a migration.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Migration {
     /// Changed files.
     pub changes: Changes,

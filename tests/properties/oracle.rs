@@ -199,7 +199,7 @@ proptest! {
         let root = Utf8Path::from_path(directory.path()).unwrap();
         write_repo(root, &hosts, &clusters);
 
-        let options = Options { keep_going: true, ..Options::default() };
+        let options = Options::default().keep_going(true);
         let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
 
         let unserved: BTreeSet<String> =
@@ -239,10 +239,7 @@ proptest! {
 /// The hosts of every cluster that is served, after a run that is written.
 fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let files = Files::on_disk(root);
-    let options = Options {
-        keep_going: true,
-        ..Options::default()
-    };
+    let options = Options::default().keep_going(true);
     let generated = generate(&files, &options, &|_| {}).unwrap();
     sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();

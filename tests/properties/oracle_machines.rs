@@ -305,10 +305,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
 }
 
 fn planned(root: &Utf8Path) -> Generated {
-    let options = Options {
-        keep_going: true,
-        ..Options::default()
-    };
+    let options = Options::default().keep_going(true);
     generate(&Files::on_disk(root), &options, &|_| {}).unwrap()
 }
 

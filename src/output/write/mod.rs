@@ -29,6 +29,7 @@ pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
 /// The reason why changes could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// A system error.
     #[error("cannot {verb} {path}: {source}")]

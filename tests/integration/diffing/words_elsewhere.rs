@@ -11,10 +11,7 @@ use crate::support::assert_says;
 /// The message of a commit of what is not yet generated.
 fn message(repo: &Repo) -> String {
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
-    let options = Options {
-        allow_empty: true,
-        ..Options::default()
-    };
+    let options = Options::default().allow_empty(true);
     let generated = sipgen::generate(&files, &options, &|_| {}).unwrap();
     report::commit_message(&Review::of(
         &generated.changes.unwrap(),
