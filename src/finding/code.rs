@@ -102,7 +102,7 @@ codes! {
     "0015" PathTwice Error Run Shown "two generated files have the same path"
     "0017" LossUnproven Error Either Shown "a cluster or host is missing, and a file that may hold it was not read"
 
-    "0101" Unreadable Error Run Shown "a document cannot be read"
+    "0101" Unreadable Error Either Shown "a document cannot be read"
     "0102" UnknownVersion Error Run Shown "a request has an unknown apiVersion"
     "0103" UnknownField Warning Cluster Hidden "a request has an unknown field"
     "0104" OlderGeneration Warning Cluster Shown "a SIPCluster is of an older generation"
@@ -232,7 +232,7 @@ codes! {
     "0509" SeveralClaims Error Cluster Shown "a host has labels of several clusters"
     "0510" LabelsStay Warning Run Shown "a released host still has assignment labels"
     "0511" Surplus Warning Cluster Shown "a host has the labels of a cluster that needs no more hosts"
-    "0512" NoLongerDeclared Error Cluster Shown "a declared host is no longer rendered"
+    "0512" NoLongerDeclared Error Either Shown "a declared host is no longer rendered"
     "0513" AppliedInFull Error Cluster Shown "an agent applies the whole object of an observed host"
     "0514" StillObserved Error Run Shown "a declared host is still assigned as an observed one"
     "0515" Failing Warning Cluster Shown "a cluster retains a host that has failed or is being deleted"

@@ -142,7 +142,7 @@ fn remote(repo: &Repository) -> Option<String> {
 
 /// Opens the repo around a directory that must be in one.
 pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
-    open(root)?.ok_or_else(|| GitError::new(format!("there is no git repo around {root}")))
+    open(root)?.ok_or_else(|| GitError::new(format!("`{root}` is not in a git repo")))
 }
 
 /// Opens a repo once more, for another thread.

@@ -145,7 +145,7 @@ fn a_name_that_nothing_has_is_a_usage_error() {
 
     assert_says(
         &run.stderr,
-        &["neither a SIPCluster nor a BareMetalHost tenant-a/nowhere"],
+        &["no SIPCluster or BareMetalHost `tenant-a/nowhere` in the repo"],
     );
 }
 

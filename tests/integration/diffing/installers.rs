@@ -115,7 +115,7 @@ fn a_machine_in_use_that_is_given_back_is_named() {
         &run.stderr,
         &[
             "gives host lab/depot-06, its machine body-2, back, which Server lab/old consumes",
-            "or ask for the machine as before",
+            "or restore the machine",
         ],
     );
 }

@@ -34,7 +34,7 @@ fn its_first_line_is_a_marker_by_which_a_workflow_finds_it() {
 fn it_says_that_nothing_changes() {
     let text = markdown(&Repo::generated("quickstart"), &[]);
 
-    assert_eq!(text, "<!-- sipgen -->\n## sipgen: nothing changes\n");
+    assert_eq!(text, "<!-- sipgen -->\n## sipgen: no changes\n");
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
     assert_says(
         &text,
         &[
-            &format!("stale: {ONE_IS_DELETED}\n\nno changes\n\nAlso brought"),
+            &format!("stale: {ONE_IS_DELETED}\n\nno changes\n\nAlso included"),
             "- tenant/one deleted",
         ],
     );
@@ -312,7 +312,7 @@ fn of_a_base_with_an_impossible_cluster_only_that_one_stands_in_as_it_is() {
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
     assert!(
-        run.stdout.starts_with("no changes\n\nAlso brought"),
+        run.stdout.starts_with("no changes\n\nAlso included"),
         "{}",
         run.stdout
     );

@@ -313,7 +313,7 @@ fn a_directory_of_the_repo_has_its_own_part_of_the_index() {
         &run.stderr,
         &[
             "1 cluster: 4 hosts assigned",
-            "say `git -C north add overlays`",
+            "run `git -C north add overlays`",
         ],
     );
     assert!(
