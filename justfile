@@ -22,7 +22,7 @@ bless:
 
 # generates the tables and schemas in docs/
 docs:
-    SIPGEN_UPDATE_DOCS=1 cargo nextest run --locked -E 'test(/^(findings|schemas)::/)'
+    SIPGEN_UPDATE_DOCS=1 cargo nextest run --locked -E 'test(/^(findings|schemas|templates)::/)'
 
 # the example of README.md
 example:

@@ -272,12 +272,12 @@ codes! {
 
     "0701" TemplateUnused Warning Run Shown "a template replaces no built-in template"
     "0702" TemplateFails Error Either Shown "a template cannot be rendered"
-    "0703" InvalidManifest Error Cluster Shown "a rendered manifest is invalid"
-    "0704" VariableRendered Error Cluster Shown "a rendered file has a variable of Flux"
-    "0705" NothingRendered Error Cluster Shown "a kustomization lists a file that no template renders"
-    "0706" TooLarge Error Cluster Shown "a rendered file exceeds the size limit of the API server"
+    "0703" InvalidManifest Error Either Shown "a rendered manifest is invalid"
+    "0704" VariableRendered Error Either Shown "a rendered file has a variable of Flux"
+    "0705" NothingRendered Error Either Shown "a kustomization lists a file that no template renders"
+    "0706" TooLarge Error Either Shown "a rendered file exceeds the size limit of the API server"
     "0707" PatchMisses Error Run Shown "an unchanged patch would no longer match its host"
-    "0709" CredentialRendered Error Cluster Shown "a rendered file contains a credential"
+    "0709" CredentialRendered Error Either Shown "a rendered file contains a credential"
     "0710" NoTemplates Warning Run Shown "the template directory has no templates"
 
     "0801" InvalidClusterLabel Error Run Shown "a Provisioning or Software has no unambiguous cluster"

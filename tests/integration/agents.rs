@@ -199,7 +199,10 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
             "argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n",
             &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is not a name of at most 20"],
         ),
-        ("flux: {name: ''}\n", &["flux.name: `` is not a name of at most 20"]),
+        (
+            "flux: {name: ''}\n",
+            &["flux.name: `` is not a name of at most 20"],
+        ),
         (
             "gitops: argocd\n",
             &[

@@ -465,7 +465,7 @@ fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
     let said = repo.generate(&[]).expect(0).stderr;
     let parts = [
         "warning[SIP0103]",
-        "no field `topologKey`",
+        "the unknown field `topologKey`",
         "--> sites/lab/clusters/edge.yaml:23:7",
     ];
     assert_says(&said, &parts);
@@ -615,7 +615,7 @@ fn a_cluster_whose_kind_or_group_is_misspelt() {
 
         assert_says(
             &repo.refused(),
-            &["error[SIP0114]: ", place, "kind", "given back"],
+            &["error[SIP0114]: ", place, "kind", "released"],
         );
     }
     let repo = Repo::generated("quickstart");
@@ -636,7 +636,7 @@ fn a_cluster_whose_kind_or_group_is_misspelt() {
         &repo.refused(),
         &[
             "list.json:1:",
-            "no kind `SIPClusters`",
+            "unknown kind `SIPClusters`",
             "rack.yaml:2:7\n",
             "other.yaml:1:13\n",
         ],

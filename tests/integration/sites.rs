@@ -402,7 +402,7 @@ fn every_command_works_at_the_root() {
     assert_says(
         &markdown,
         &[
-            "## sipgen: `production`: nothing changes",
+            "## sipgen: `production`: no changes",
             "## sipgen: `staging`: 1 cluster changes",
         ],
     );

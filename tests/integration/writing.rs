@@ -249,7 +249,7 @@ fn a_directory_where_a_file_is_to_be_is_not_replaced() {
     let repo = Repo::of_fixture("quickstart");
     fs::create_dir_all(repo.path().join(EDGE_HOSTS)).unwrap();
 
-    refused(&repo, &format!("{EDGE_HOSTS} is a directory"));
+    refused(&repo, &format!("`{EDGE_HOSTS}` is a directory"));
 }
 
 #[test]

@@ -285,7 +285,10 @@ fn a_directory_of_hosts_that_goes() {
 
     let dangers = dangers(&repo, &[]);
     assert_eq!(dangers[0].0, "root-deleted");
-    assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory is deleted"]);
+    assert_says(
+        &dangers[0].1,
+        &["overlays/hosts/declared/inventory is deleted"],
+    );
 }
 
 #[test]
