@@ -77,7 +77,7 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
         route: vec![key.into()],
         by_key: true,
         message: format!(
-            "`{key}` is no field of a label selector; read literally, the selector takes every host"
+            "unknown field `{key}` in a label selector: the selector would match every host"
         ),
         help,
     }
@@ -104,7 +104,7 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     if !is_label_key(key) {
         return mistake(
             "key",
-            format!("`{key}` is not the key of a label"),
+            format!("`{key}` is not a valid label key"),
             "write `prefix/name`",
         );
     }
@@ -123,14 +123,14 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
             let bad = values.iter().position(|value| !is_label_value(value))?;
             at(
                 &["values".into(), bad.into()],
-                format!("`{}` is not a label's value", values[bad]),
+                format!("`{}` is not a valid label value", values[bad]),
                 "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
             )
         }
         "Exists" | "DoesNotExist" => None,
         other => mistake(
             "operator",
-            format!("`{other}` is no operator of a label selector"),
+            format!("unknown operator `{other}` in a label selector"),
             "use In, NotIn, Exists or DoesNotExist",
         ),
     }

@@ -37,7 +37,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
        |
     27 |               bindPW: …
        |                       ^
-      help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
+      help: move it to a Secret in envFrom, and write its key as `$NAME`; rotate it if it was pushed
 
     1 error in tenant-a/edge: no files written
     ");
@@ -143,10 +143,7 @@ fn a_clients_secret_is_refused_and_not_shown() {
         );
 
         assert!(!message.contains("hunter2"), "{message}");
-        assert_says(
-            &message,
-            &["a client's secret does not belong into git", "secretEnv"],
-        );
+        assert_says(&message, &["a client's secret is in git", "secretEnv"]);
     }
 }
 
@@ -156,10 +153,7 @@ fn a_variable_that_nothing_sets() {
 
     assert_says(
         &message,
-        &[
-            "nothing sets the environment variable that stands here",
-            "envFrom: [NAME]",
-        ],
+        &["nothing sets this environment variable", "envFrom: [NAME]"],
     );
     assert_eq!(message.matches("nothing sets").count(), 5, "{message}");
 }
@@ -167,12 +161,12 @@ fn a_variable_that_nothing_sets() {
 #[test]
 fn a_setting_that_dex_would_drop() {
     assert_snapshot!(refusal(EDGE, "usernamePrompt: User", "userPrompt: User"), @"
-    error[SIP0237]: ldap has no setting `userPrompt`
+    error[SIP0237]: ldap has the unknown setting `userPrompt`
       --> clusters/edge.yaml:28:15
        |
     28 |               userPrompt: …
        |               ^^^^^^^^^^
-      help: did you mean `usernamePrompt`? Dex drops silently what it does not know
+      help: did you mean `usernamePrompt`? Dex ignores unknown settings silently
 
     1 error in tenant-a/edge: no files written
     ");
@@ -273,8 +267,8 @@ fn a_type_that_dex_does_not_know() {
 #[test]
 fn a_dollar_that_dex_would_replace() {
     for (filter, says) in [
-        ("(uid=$$)", "Dex would replace `$$` by nothing"),
-        ("(uid=$1)", "Dex would replace `$1` by nothing"),
+        ("(uid=$$)", "Dex would replace `$$` by an empty text"),
+        ("(uid=$1)", "Dex would replace `$1` by an empty text"),
     ] {
         let message = refusal(
             EDGE,
@@ -396,7 +390,7 @@ fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
         (
             "host: ldap.example.com",
             "insecureNoSSL",
-            "passwords travel to the directory in the clear",
+            "passwords are sent to the directory in plain text",
         ),
         (
             "host: ldap.example.com",
@@ -423,7 +417,7 @@ fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
 fn a_number_of_pods_that_serves_nobody() {
     assert_says(
         &refusal(CORE, "replicas: 1", "replicas: 0"),
-        &["`replicas: 0` is no number of pods"],
+        &["`replicas` must be from 1 to 100, found `0`"],
     );
 }
 

@@ -130,7 +130,7 @@ fn a_priority_that_is_no_number_is_refused() {
     assert_says(
         &repo.refused(),
         &[
-            "the priority `high` is no whole number",
+            "the priority `high` is not an integer",
             "tenant-b-new.yaml:6:33",
         ],
     );

@@ -445,7 +445,7 @@ fn a_machine_in_both_lists_is_one_and_must_have_what_either_asks() {
          workers: [{head: {mac-address: '0000.5E00.5301', cpu: 32, sriov: true}}]\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(0).stdout, @"
-    warning[SIP0812]: head is host lab/depot-01 by its MAC address, which has 16 CPUs, and 32 are asked for; it has no network card with SR-IOV
+    warning[SIP0812]: `head` is host lab/depot-01 by its MAC address, which has 16 CPUs, and 32 are asked for; it has no network card with SR-IOV
       --> clusters/depot.yaml:5:14
        |
      5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01', cpu: 8}}]
@@ -454,7 +454,7 @@ fn a_machine_in_both_lists_is_one_and_must_have_what_either_asks() {
        |
      5 |   name: depot-01
        |         --------
-      help: the MAC address counts: correct it, or what is asked for; without a mac-address, a host that has all of it is found
+      help: the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements
     ");
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
 }
@@ -475,9 +475,9 @@ fn one_host_is_not_two_machines_by_two_of_its_cards() {
        |
      5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
        |                                  -------------------
-      help: give the worker another name; or, if they are one machine, leave out its mac-address
+      help: rename the worker; or, if both are the same machine, remove its mac-address
 
-    error[SIP0809]: head and body are one host: lab/depot-01 has both MAC addresses
+    error[SIP0809]: `head` and `body` are the same host: lab/depot-01 has both MAC addresses
       --> clusters/depot.yaml:6:34
        |
      6 |   workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
@@ -486,7 +486,7 @@ fn one_host_is_not_two_machines_by_two_of_its_cards() {
        |
      5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
        |                                  -------------------
-      help: correct one of them; a machine that is master and worker has one name in both lists
+      help: fix one of them; a machine that is master and worker has the same name in both lists
     ");
 }
 
@@ -634,7 +634,7 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |   ^^^^^^^
       help: did you mean `version`? The API server drops `versoin`
 
-    error[SIP0822]: the package jq is asked for in version 1.5 and in 1.50
+    error[SIP0822]: the package `jq` is requested in version 1.5 and in 1.50
       --> clusters/b.yaml:6:7
        |
      6 |     - jq: {version: 1.5}
@@ -643,23 +643,23 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |
      5 |   masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']
        |                          -----------------------------------------
-      help: decide for one: a machine has one version of it
+      help: choose one version
 
-    error[SIP0821]: `curl-` is no name of a package: apt would take it for something else
+    error[SIP0821]: `curl-` is not a package name of apt
       --> clusters/b.yaml:7:7
        |
      7 |     - curl-
        |       ^^^^^
-      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+      help: write letters, digits, `+`, `-`, `.` and `_`, starting with a letter or digit and without a final dash; put a version below the name, as `version`
 
-    error[SIP0821]: an entry has 0 packages in the place of one
+    error[SIP0821]: an entry has 0 packages instead of one
       --> clusters/b.yaml:8:7
        |
      8 |     - {}
        |       ^^
       help: write a dash before each package, and indent its `version` below it
 
-    error[SIP0821]: an entry has 2 packages in the place of one
+    error[SIP0821]: an entry has 2 packages instead of one
       --> clusters/b.yaml:9:7
        |
      9 |     - {a: {}, b: {}}
@@ -671,21 +671,21 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |
     10 |     - ''
        |       ^^
-      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+      help: write letters, digits, `+`, `-`, `.` and `_`, starting with a letter or digit and without a final dash; put a version below the name, as `version`
 
     error[SIP0821]: the version of the package vim is empty
       --> clusters/b.yaml:11:7
        |
     11 |     - vim: {version: ''}
        |       ^^^^^^^^^^^^^^^^^^
-      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; omit it for any version
 
-    error[SIP0821]: `--yes` is no version of the package git
+    error[SIP0821]: `--yes` is not a version of the package `git`
       --> clusters/b.yaml:12:7
        |
     12 |     - git: {version: --yes}
        |       ^^^^^^^^^^^^^^^^^^^^^
-      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; omit it for any version
     ");
 }
 
@@ -705,7 +705,7 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
         assert_says(
             &said,
             &[
-                "error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5",
+                "error[SIP0822]: the package `jq` is requested in version 1.6 and in 1.5",
                 "tools.yaml:6:20",
             ],
         );
@@ -867,7 +867,7 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
     assert_says(
         &nothing,
         &[
-            "nothing says which machine head is",
+            "machine `head` has neither a MAC address nor requirements",
             "write its `mac-address`, or what it must have",
         ],
     );

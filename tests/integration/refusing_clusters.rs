@@ -44,7 +44,7 @@ fn an_unknown_operator_in_a_selector() {
     let repo = edge_with(selector, &format!("{selector}{more}"));
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0207]: `Contains` is no operator of a label selector
+    error[SIP0207]: unknown operator `Contains` in a label selector
       --> sites/lab/clusters/edge.yaml:24:47
        |
     24 |           - {key: example.com/disk, operator: Contains, values: [ssd]}
@@ -72,11 +72,11 @@ fn a_malformed_selector() {
         ),
         (
             "matchExpressions: [{key: a b, operator: Exists}]",
-            ["`a b` is not the key of a label", "write `prefix/name`"],
+            ["`a b` is not a valid label key", "write `prefix/name`"],
         ),
         (
             "matchExpressions: [{key: a, operator: In, values: [b c]}]",
-            ["`b c` is not a label's value", "63 characters"],
+            ["`b c` is not a valid label value", "63 characters"],
         ),
         (
             "matchLabels: {a b: c}",
@@ -119,7 +119,7 @@ fn a_flat_selector() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0207]: `hardware.example.com/flavor` is no field of a label selector; read literally, the selector takes every host
+    error[SIP0207]: unknown field `hardware.example.com/flavor` in a label selector: the selector would match every host
       --> sites/lab/clusters/edge.yaml:21:9
        |
     21 |         hardware.example.com/flavor: worker
@@ -142,7 +142,7 @@ fn a_topology_key_that_no_label_can_have() {
     assert_says(
         &message,
         &[
-            "`per rack` is not the key of a label",
+            "`per rack` is not a valid label key",
             "--> sites/lab/clusters/edge.yaml:15:",
         ],
     );
@@ -185,7 +185,7 @@ fn an_unknown_role() {
        |
     19 |     Workers:
        |     ^^^^^^^
-      help: call the node set ControlPlane or Worker
+      help: name the node set ControlPlane or Worker
 
     1 error in tenant-a/edge: no files written
     ");
@@ -198,7 +198,7 @@ fn a_negative_count() {
     assert_says(
         &repo.refused(),
         &[
-            "`standby: -1` is no number of hosts",
+            "`standby: -1` is not a valid number of hosts",
             "--> sites/lab/clusters/edge.yaml:26:",
             "write 0 to 1000000",
         ],
@@ -216,7 +216,7 @@ fn a_missing_count() {
         assert_says(
             &repo.refused(),
             &[
-                "the Worker node set does not say how many hosts it wants",
+                "the Worker node set has no count",
                 "write `count: {active: N, standby: N}`",
             ],
         );
@@ -305,7 +305,7 @@ fn a_count_beyond_all_hosts() {
     let repo = edge_with("active: 2", "active: 9223372036854775807");
     assert_says(
         &repo.refused(),
-        &["`active: 9223372036854775807` is no number of hosts"],
+        &["`active: 9223372036854775807` is not a valid number of hosts"],
     );
 
     let repo = edge_with("active: 2", "active: 999999");
@@ -546,7 +546,7 @@ fn all_errors_of_a_run_are_reported() {
        |
     19 |     Workers:
        |     ^^^^^^^
-      help: call the node set ControlPlane or Worker
+      help: name the node set ControlPlane or Worker
 
     error[SIP0216]: nodePort 22 is outside the NodePorts 30000-32767
       --> sites/lab/clusters/edge.yaml:44:19
@@ -555,7 +555,7 @@ fn all_errors_of_a_run_are_reported() {
        |                   ^^
       help: choose one of 30000 to 32767
 
-    error[SIP0232]: the auth service has no caSecret, so nobody issues its certificate
+    error[SIP0232]: the auth service has no issuer of its certificate
       --> sites/lab/clusters/edge.yaml:51:9
        |
     51 |       - image: ghcr.io/dexidp/dex:v2.45.0
@@ -567,7 +567,7 @@ fn all_errors_of_a_run_are_reported() {
        |
      4 | spec: {nodes: {x: {}}}
        |                ^
-      help: call the node set ControlPlane or Worker
+      help: name the node set ControlPlane or Worker
 
     4 errors in default/more, tenant-a/edge: no files written
     ");

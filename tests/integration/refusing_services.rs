@@ -207,7 +207,7 @@ fn an_ssh_key_that_is_none() {
 #[test]
 fn a_service_without_image() {
     let missing = "the service has no container image";
-    let with_blank = "the name of the container image has a blank in it";
+    let with_blank = "the name of the container image contains a space";
     for (image, says) in [
         ("", missing),
         ("        image: \"\"\n", missing),
@@ -275,7 +275,7 @@ fn a_secret_whose_name_is_none() {
         assert_says(
             &repo.refused(),
             &[
-                "this is no name of a Secret: it is not a DNS name",
+                "invalid name of a Secret: it is not a DNS name",
                 &format!("--> sites/lab/clusters/edge.yaml:{line}:"),
             ],
         );
@@ -297,7 +297,7 @@ fn host_keys_from_several_places() {
         assert_says(
             &repo.refused(),
             &[
-                "error[SIP0221]: the jump host cannot have its host keys from several places",
+                "error[SIP0221]: the jump host has several sources of host keys",
                 "--> sites/lab/clusters/edge.yaml:49:9",
                 "choose one of secretName, volumeClaim and `ephemeral: true`",
             ],
@@ -310,11 +310,11 @@ fn host_keys_in_what_cannot_be_named_so() {
     for (place, says) in [
         (
             "secretName: A_b",
-            "this is no name of a Secret: it is not a DNS name",
+            "invalid name of a Secret: it is not a DNS name",
         ),
         (
             "secretName: ''",
-            "this is no name of a Secret: it is not a DNS name",
+            "invalid name of a Secret: it is not a DNS name",
         ),
         (
             "volumeClaim: {storageClassName: a/b}",

@@ -29,14 +29,14 @@ fn findings_show_the_lines_to_mend() {
     let run = validate(&repo, &[]).expect(1);
 
     insta::assert_snapshot!(run.stdout, @"
-    error[SIP0209]: `active: -2` is no number of hosts
+    error[SIP0209]: `active: -2` is not a valid number of hosts
       --> sites/lab/clusters/edge.yaml:17:17
        |
     17 |         active: -2
        |                 ^^
       help: write 0 to 1000000
 
-    error[SIP0220]: the SSH key is not an OpenSSH public key: it is cut off, or was not copied letter by letter
+    error[SIP0220]: the SSH key is not an OpenSSH public key: it is truncated or corrupted
       --> sites/lab/clusters/edge.yaml:48:13
        |
     48 |           - …

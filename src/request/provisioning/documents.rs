@@ -34,7 +34,7 @@ pub(crate) fn cluster_of(
         let what = if kind == KIND { "makes" } else { "is for" };
         return Err(Finding::new(
             Code::InvalidClusterLabel,
-            format!("the {kind} has no label `cluster`, so nobody knows which cluster it {what}"),
+            format!("the {kind} has no label `cluster`: the cluster that it {what} is unknown"),
         )
         .at(origin.name())
         .help(
@@ -49,14 +49,14 @@ pub(crate) fn cluster_of(
             format!("the cluster's name `{label}` {error}"),
         )
         .at(place.clone())
-        .help("correct the label `cluster`: the cluster's Job and ConfigMap are called by it")
+        .help("fix the label `cluster`: it names the cluster's Job and ConfigMap")
     })?;
     if label.len() > LONGEST_NAME {
         let message =
             format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
         return Err(Finding::new(Code::InvalidClusterLabel, message)
             .at(place)
-            .help("choose a shorter one: its Job is called `kud-NAME-HASH`, in 63 characters"));
+            .help("choose a shorter name: the Job is named `kud-NAME-HASH`, which has at most 63 characters"));
     }
     Ok(name)
 }
@@ -95,23 +95,23 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     // Others read a number, or a truth, and kubectl refuses to make a key of it.
     if keys.len() < entry.len() {
         return Some((
-            format!("an entry of `{list}` has a name that is no text to other programs"),
-            "put the name of the machine in quotes, such as `\"12\"`".to_owned(),
+            format!("an entry of `{list}` has a name that other programs do not read as text"),
+            "quote the name of the machine, such as `\"12\"`".to_owned(),
         ));
     }
     match keys.as_slice() {
         [] => Some((
-            format!("an entry of `{list}` is no machine"),
-            "write the machine's name, and below it what is asked of it".to_owned(),
+            format!("an entry of `{list}` is not a machine"),
+            "write the machine's name, and its requirements below it".to_owned(),
         )),
         [one] if FIELDS.contains(one) && !entry.values().any(Value::is_mapping) => Some((
-            format!("an entry of `{list}` has no name for its machine"),
+            format!("an entry of `{list}` has no machine name"),
             format!("write the name before it: `- NAME: {{{one}: …}}`"),
         )),
         [_] => None,
         several => {
             let message = format!(
-                "an entry of `{list}` has {} in the place of one",
+                "an entry of `{list}` has {} instead of one",
                 counted(several.len(), "key")
             );
             let name = several.iter().find(|key| !FIELDS.contains(*key));

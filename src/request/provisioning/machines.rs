@@ -72,10 +72,9 @@ impl<'a> Macs<'a> {
                 rest.collect::<String>()
             )
         } else if self.hosts.is_empty() {
-            "there is no host at all: add the hosts' manifests, or run `sipgen snapshot`".to_owned()
+            "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
         } else if bare == 0 {
-            "correct it, or add the host: a BareMetalHost with this bootMACAddress, or in whose hardware inspection \
-             has found it"
+            "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
                 .to_owned()
         } else {
             format!(
@@ -85,7 +84,7 @@ impl<'a> Macs<'a> {
         };
         if is_virtlet_vm {
             format!(
-                "{help}. The hosts of a `{}` cluster were pods: here they are BareMetalHosts, as those of any other",
+                "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
                 provisioning::VIRTLET_VM
             )
         } else {
@@ -130,7 +129,7 @@ impl Check<'_> {
             self.report(
                 Code::NoMasters,
                 self.origin.at(["spec", "masters"]),
-                "the Provisioning has no machine for the control plane",
+                "the Provisioning has no control-plane machine",
                 "list at least one machine under `spec.masters`",
             );
         }
@@ -172,8 +171,8 @@ impl Check<'_> {
                 self.report(
                     Code::NothingAsked,
                     self.origin.key(route.clone()),
-                    format!("nothing says which machine {name} is"),
-                    "write its `mac-address`, or what it must have: `cpu`, `memory`, `sriov`, `qat`, `labelSelector`",
+                    format!("machine `{name}` has neither a MAC address nor requirements"),
+                    "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `labelSelector`",
                 );
             }
             if let Some((mac, mac_route)) = mac {
@@ -226,7 +225,7 @@ impl Check<'_> {
                         Code::InvalidNodeName,
                         place,
                         message,
-                        "choose another: its host bears it as a label",
+                        "choose another name: its host has it as a label",
                     );
                     continue;
                 }
@@ -234,14 +233,14 @@ impl Check<'_> {
             if let Some(other) = entries.iter().find(|other| other.name == name) {
                 let finding = Finding::new(
                     Code::MachineTwice,
-                    format!("`{field}` has two machines called {name}"),
+                    format!("`{field}` has two machines named `{name}`"),
                 );
                 let finding = finding
                     .at(place)
                     .see(self.origin.key(other.route.clone()), "the other one");
                 self.findings.push(
                     finding
-                        .help("give one of them another name, or remove it")
+                        .help("rename one of them, or remove it")
                         .of(self.key),
                 );
                 continue;
@@ -283,11 +282,11 @@ impl Check<'_> {
                     let is_placeholder =
                         text.starts_with('<') || text.contains("{{") || text.contains('$');
                     let help = if is_placeholder {
-                        "put the machine's own in the place of the placeholder, such as 52:54:00:ab:cd:ef"
+                        "replace the placeholder by the machine's MAC address, such as 52:54:00:ab:cd:ef"
                     } else {
                         "write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
                     };
-                    let message = format!("the mac-address of {name} is no MAC address");
+                    let message = format!("the mac-address of `{name}` is not a MAC address");
                     self.report(
                         Code::InvalidMac,
                         self.origin.at(below("mac-address")),
@@ -299,8 +298,8 @@ impl Check<'_> {
         }
         let cpu = u64::try_from(asked.cpu.unwrap_or_default()).unwrap_or_else(|_| {
             let (message, help) = (
-                format!("{name} cannot have fewer than no CPUs"),
-                "write how many it needs at least",
+                format!("`{name}` asks for a negative number of CPUs"),
+                "write the minimum number",
             );
             self.report(
                 Code::InvalidRequirement,
@@ -319,8 +318,8 @@ impl Check<'_> {
         let memory_mib = memory
             .map_or(Some(0), quantity::mebibytes)
             .unwrap_or_else(|| {
-                let message = format!("the memory of {name} is no quantity of Kubernetes");
-                let help = "write a number of bytes with its unit and no blank, such as `16Gi`";
+                let message = format!("the memory of `{name}` is not a Kubernetes quantity");
+                let help = "write a number of bytes with its unit, such as `16Gi`";
                 self.report(
                     Code::InvalidRequirement,
                     self.origin.at(below("memory")),
@@ -377,7 +376,8 @@ impl Check<'_> {
                 let finding =
                     Finding::new(Code::MachineTwice, message).at(self.origin.at(other_at));
                 let finding = finding.see(self.origin.at(at.clone()), "the master's");
-                let help = "give the worker another name; or, if they are one machine, leave out its mac-address";
+                let help =
+                    "rename the worker; or, if both are the same machine, remove its mac-address";
                 self.findings.push(finding.help(help).of(self.key));
             }
             (Some(_), _) => {}
@@ -416,16 +416,16 @@ impl Check<'_> {
                 let message = match host(*mac) {
                     Some(host) if other_mac != mac => {
                         format!(
-                            "{other} and {name} are one host: {} has both MAC addresses",
+                            "`{other}` and `{name}` are the same host: {} has both MAC addresses",
                             macs.hosts[host].key
                         )
                     }
-                    _ => format!("{other} and {name} have one MAC address"),
+                    _ => format!("`{other}` and `{name}` have the same MAC address"),
                 };
                 let finding =
                     Finding::new(Code::SharedMac, message).at(self.origin.at(route.clone()));
                 let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
-                let help = "correct one of them; a machine that is master and worker has one name in both lists";
+                let help = "fix one of them; a machine that is master and worker has the same name in both lists";
                 self.findings.push(finding.help(help).of(self.key));
             } else {
                 seen.push((name, *mac, route));
@@ -446,7 +446,7 @@ impl Check<'_> {
         match macs.hosts_with(mac) {
             [host] => Some(*host),
             [] => {
-                let message = format!("no host has the MAC address {mac} of {name}");
+                let message = format!("no host has the MAC address `{mac}` of `{name}`");
                 self.report(
                     Code::UnknownMac,
                     place,
@@ -458,15 +458,14 @@ impl Check<'_> {
             several => {
                 let hosts = several.iter().map(|index| &macs.hosts[*index]);
                 let message = format!(
-                    "{} have the MAC address {mac} of {name}",
+                    "{} have the MAC address `{mac}` of `{name}`",
                     counted(several.len(), "host")
                 );
                 let finding = Finding::new(Code::AmbiguousMac, message).at(place);
                 let finding = hosts.fold(finding, |finding, host| {
                     finding.see(place_of(host, mac), host.key.to_string())
                 });
-                let help =
-                    "one of them is a copy, or was mistyped: correct it, or take a new snapshot";
+                let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
                 self.findings.push(finding.help(help).of(self.key));
                 None
             }
@@ -508,7 +507,7 @@ impl Check<'_> {
             let finding = Finding::new(
                 Code::NoMachineAddress,
                 format!(
-                    "{name} would be without an address: the card {mac} of host {} has none",
+                    "`{name}` would have no address: the network card {mac} of host {} has none",
                     host.key
                 ),
             );
@@ -532,14 +531,13 @@ impl Check<'_> {
             .collect();
         if !lacks.is_empty() {
             let message = format!(
-                "{name} is host {} by its MAC address, which {}",
+                "`{name}` is host {} by its MAC address, which {}",
                 host.key,
                 lacks.join("; it ")
             );
             let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
-            let help = "the MAC address counts: correct it, or what is asked for; without a mac-address, a host that has \
-                        all of it is found";
+            let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
             self.findings.push(finding.help(help).of(self.key));
         }
     }

@@ -158,13 +158,15 @@ impl Check<'_> {
             return;
         };
         let help = match alike(other, [VIRTLET_VM]) {
-            Some(meant) => format!("did you mean `{meant}`? Without it, the hosts are machines"),
-            None => format!("the only one is `{VIRTLET_VM}`; leave the label out for machines"),
+            Some(meant) => format!("did you mean `{meant}`? Otherwise the hosts are machines"),
+            None => {
+                format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines")
+            }
         };
         self.report(
             Code::UnknownClusterType,
             self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
-            format!("there is no cluster-type `{other}`: the cluster is one of machines"),
+            format!("unknown cluster-type `{other}`: the hosts are machines"),
             help,
         );
     }
@@ -190,7 +192,7 @@ impl Check<'_> {
         };
         let finding = Finding::new(
             Code::FormerField,
-            format!("`{}` {verb} nothing any more", there.join("` and `")),
+            format!("`{}` no longer {verb} anything", there.join("` and `")),
         );
         let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
         let finding = there
@@ -202,7 +204,7 @@ impl Check<'_> {
         self.findings.push(
             finding
                 .help(format!(
-                    "remove {them}: hosts have their addresses from inspection, and the installer is in its image"
+                    "remove {them}: inspection finds the hosts' addresses, and the image contains the installer"
                 ))
                 .of(self.key),
         );
@@ -226,17 +228,17 @@ impl Check<'_> {
                     "an entry of `KUDPlugins` is empty".to_owned()
                 } else {
                     format!(
-                        "`{plugin}` is no plugin: the installer would take it for an option, or for several words"
+                        "`{plugin}` is not a plugin name: the installer would read an option or several words"
                     )
                 };
                 self.report(
                     Code::InvalidPlugin,
                     place,
                     message,
-                    "write one plugin's name an entry: letters, digits, `-`, `_` and `.`, a letter or digit first",
+                    "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit",
                 );
             } else if plugins.contains(plugin) {
-                let message = format!("the plugin `{plugin}` is there twice");
+                let message = format!("duplicate plugin `{plugin}`");
                 self.report(
                     Code::DoubtfulPlugin,
                     place,
@@ -247,15 +249,14 @@ impl Check<'_> {
                 if !PLUGINS.contains(&plugin.as_str()) {
                     let help = match alike(plugin, PLUGINS) {
                         Some(meant) => format!(
-                            "did you mean `{meant}`? The installer fails on one that it has not"
+                            "did you mean `{meant}`? The installer fails on unknown plugins"
                         ),
                         None => format!(
-                            "it has {}; the installer fails on one that it has not",
+                            "the installer has {}, and fails on unknown plugins",
                             PLUGINS.join(", ")
                         ),
                     };
-                    let message =
-                        format!("the installer has no plugin `{plugin}` that is known here");
+                    let message = format!("unknown plugin `{plugin}`");
                     self.report(Code::DoubtfulPlugin, place, message, help);
                 }
                 plugins.push(plugin.clone());

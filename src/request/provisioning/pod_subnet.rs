@@ -30,8 +30,8 @@ impl Check<'_> {
             ))
         });
         let Some((address, prefix)) = network else {
-            let message = format!("`PodSubnet: {text}` is no network");
-            let help = "write an address and the length of its prefix, such as `10.244.64.0/18`";
+            let message = format!("`PodSubnet: {text}` is not a network");
+            let help = "write an address and a prefix length, such as `10.244.64.0/18`";
             self.report(Code::InvalidPodSubnet, place, message, help);
             return None;
         };
@@ -40,9 +40,9 @@ impl Check<'_> {
             self.report(
                 Code::PodSubnetWithHost,
                 place,
-                format!("`PodSubnet: {text}` names an address in the network {first}/{prefix}, and not the network"),
+                format!("`PodSubnet: {text}` is an address in the network `{first}/{prefix}`, not the network"),
                 format!(
-                    "write `PodSubnet: {first}/{prefix}`, or correct it: programs differ in how they read the other"
+                    "write `PodSubnet: {first}/{prefix}`: programs differ in how they read an address"
                 ),
             );
         }
@@ -78,14 +78,19 @@ impl Check<'_> {
             named.iter().find(|(_, _, address, _)| inside(*address))
         {
             let message = format!(
-                "`PodSubnet: {text}` has the address {address} of {name} in it, which is host {}",
+                "`PodSubnet: {text}` contains the address {address} of `{name}`, which is host {}",
                 host.key
             );
             self.findings.push(
                 Finding::new(Code::PodSubnetOverHosts, message)
                     .at(place)
-                    .see(self.origin.key((*route).clone()), format!("{name}, {address}"))
-                    .help("choose a network that nothing else has: what is for the machine would be sent to a pod")
+                    .see(
+                        self.origin.key((*route).clone()),
+                        format!("{name}, {address}"),
+                    )
+                    .help(
+                        "choose an unused network: packets for the machine would be sent to a pod",
+                    )
                     .of(self.key),
             );
         } else if named.len() == machines.node_sets.len()
@@ -99,11 +104,10 @@ impl Check<'_> {
             } else {
                 ("IPv6", "IPv4")
             };
-            let message = format!(
-                "`PodSubnet: {text}` is of {own}, and all machines have addresses of {other}"
-            );
+            let message =
+                format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
             let help =
-                format!("write a network of {other}: the nodes could not reach each other's pods");
+                format!("write an {other} network: the nodes could not reach each other's pods");
             self.report(Code::PodSubnetOfOtherFamily, place, message, help);
         }
     }

@@ -99,8 +99,9 @@ fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
         .find(|master| master.package.name == worker.package.name)?;
     let finding = two_versions(master, worker)?;
     Some(
-        finding
-            .help("decide for one: a machine that is master and worker gets the packages of both"),
+        finding.help(
+            "choose one version: a machine that is master and worker has the packages of both",
+        ),
     )
 }
 
@@ -111,14 +112,14 @@ fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
         one.package.version.as_ref()?,
     );
     let message = format!(
-        "the package {} is asked for in version {differs} and in {version}",
+        "the package `{}` is requested in version {differs} and in {version}",
         one.package.name
     );
     (version != differs).then(|| {
         Finding::new(Code::TwoVersions, message)
             .at(one.origin.at(one.route.clone()))
             .see(known.origin.at(known.route.clone()), "the other one")
-            .help("decide for one: a machine has one version of it")
+            .help("choose one version")
     })
 }
 
@@ -136,7 +137,7 @@ fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Fin
         (at >= own).then(|| {
             Finding::new(
                 Code::PackageTwice,
-                format!("the package {} is there twice", one.package.name),
+                format!("duplicate package `{}`", one.package.name),
             )
             .at(one.origin.at(one.route.clone()))
             .see(known.origin.at(known.route.clone()), "the other one")
@@ -160,10 +161,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
                     .map(|version| version.0.trim().to_owned()),
             ),
             entries => {
-                let message = format!(
-                    "an entry has {} packages in the place of one",
-                    entries.len()
-                );
+                let message = format!("an entry has {} packages instead of one", entries.len());
                 return Err((
                     message,
                     "write a dash before each package, and indent its `version` below it",
@@ -181,10 +179,9 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
         let message = if name.is_empty() {
             "a package has no name".to_owned()
         } else {
-            format!("`{name}` is no name of a package: apt would take it for something else")
+            format!("`{name}` is not a package name of apt")
         };
-        let help = "write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a \
-                    version stands below the name, as `version`";
+        let help = "write letters, digits, `+`, `-`, `.` and `_`, starting with a letter or digit and without a final dash; put a version below the name, as `version`";
         return Err((message, help));
     }
     let is_version = |version: &str| {
@@ -196,11 +193,11 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     if let Some(version) = version.as_deref().filter(|version| !is_version(version)) {
         let message = match version {
             "" => format!("the version of the package {name} is empty"),
-            _ => format!("`{version}` is no version of the package {name}"),
+            _ => format!("`{version}` is not a version of the package `{name}`"),
         };
         return Err((
             message,
-            "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any",
+            "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; omit it for any version",
         ));
     }
     Ok(InstalledPackage {
@@ -228,13 +225,13 @@ pub(crate) fn without_cluster(
             .map(|(key, _)| key);
         let help = match elsewhere {
             Some(other) => format!(
-                "put it into the namespace {} of the Provisioning",
+                "move it to the namespace {} of the Provisioning",
                 other.namespace
             ),
-            None => "correct its label `cluster`, or remove it".to_owned(),
+            None => "fix its label `cluster`, or remove it".to_owned(),
         };
         let message = format!(
-            "no Provisioning in {namespace} makes the cluster {name}, so nobody gets these packages"
+            "no Provisioning in `{namespace}` makes the cluster `{name}`: these packages are not installed"
         );
         let place = document.origin.at(["metadata", "labels", "cluster"]);
         findings.push(

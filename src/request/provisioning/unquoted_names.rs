@@ -32,9 +32,8 @@ pub(crate) fn of_label(
             "the label `cluster: {label}` of the {kind} has no quotes: kubectl or kustomize reads {what}"
         ),
     );
-    let help = format!(
-        "write it in quotes, `cluster: \"{label}\"`: the API server takes no label that is no text"
-    );
+    let help =
+        format!("quote it, `cluster: \"{label}\"`: the API server accepts only text as a label");
     Some(
         finding
             .at(document.origin.at(["metadata", "labels", CLUSTER]))
@@ -64,9 +63,7 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
             let message = format!(
                 "the machine's name `{name}` has no quotes: kubectl or kustomize reads {what}"
             );
-            let help = format!(
-                "write it in quotes, `\"{name}\"`: the API server would store another name"
-            );
+            let help = format!("quote it, `\"{name}\"`: the API server would store another name");
             Some(
                 Finding::new(Code::UnquotedName, message)
                     .at(document.origin.key(route))

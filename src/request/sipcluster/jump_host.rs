@@ -25,7 +25,7 @@ impl Check<'_> {
             self.report(
                 Code::NoAuthorizedKeys,
                 keys_route.clone(),
-                "the jump host has no sshAuthorizedKeys, so nobody can log in",
+                "the jump host has no sshAuthorizedKeys: all logins are refused",
                 "list the OpenSSH public keys of its operators",
             );
         }
@@ -87,7 +87,7 @@ impl Check<'_> {
                 self.report(
                     Code::SeveralHostKeys,
                     route.clone(),
-                    "the jump host cannot have its host keys from several places",
+                    "the jump host has several sources of host keys",
                     "choose one of secretName, volumeClaim and `ephemeral: true`",
                 );
                 None
@@ -117,7 +117,7 @@ impl Check<'_> {
                 Code::InvalidReference,
                 below(route, ["volumeClaim".into(), "storageClassName".into()]),
                 format!("`{name}` {error}"),
-                "name a storage class of the base cluster, or leave it out for the default one",
+                "name a storage class of the base cluster, or omit it for the default one",
             );
         }
         parsed.ok()
@@ -138,7 +138,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
         return Ok(());
     }
     let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
-        return Err("it does not have a kind and a key, with a blank between them".to_owned());
+        return Err("it is not a key type and a key, separated by a space".to_owned());
     };
     parse(key.trim_start())?;
     while !options.is_empty() {
@@ -150,8 +150,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
             .to_ascii_lowercase();
         if !OPTIONS.contains(&name.as_str()) {
             return Err(
-                "before it is an option that sshd does not know, so it would ignore the key"
-                    .to_owned(),
+                "it has an option that sshd does not know, so sshd would ignore the key".to_owned(),
             );
         }
         options = rest;
@@ -163,12 +162,12 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
 fn in_words(error: &ssh_key::Error) -> &'static str {
     match error {
         ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
-            "it is cut off, or was not copied letter by letter"
+            "it is truncated or corrupted"
         }
         ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => {
             "it is of no known kind"
         }
-        _ => "it has something of another kind than it says",
+        _ => "its content does not match its key type",
     }
 }
 

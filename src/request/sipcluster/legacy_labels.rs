@@ -92,10 +92,10 @@ fn unclear(host: &HostKey, claim: &OlderClaim, origin: &Origin, why: &str) -> Fi
     let cluster = namespace
         .as_ref()
         .map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
-    let message =
-        format!("older labels give host {host} to {cluster}, {why}: it counts as somebody else's");
+    let message = format!(
+        "older labels assign host {host} to {cluster}, {why}: the host is treated as belonging to another owner"
+    );
     Finding::new(Code::UnclearOlderLabels, message).at(origin.at(["metadata", "labels", label])).help(
-        "label it as today: sip.airshipit.org/cluster-namespace, cluster-name and node-type; or take the older labels \
-         off if nobody has it",
+        "use the current labels sip.airshipit.org/cluster-namespace, cluster-name and node-type; or remove the older labels if the host is unassigned",
     )
 }

@@ -54,7 +54,7 @@ pub(crate) fn check(
         check.report(
             Code::ClusterNameTooLong,
             vec!["metadata".into(), "name".into()],
-            "the cluster's name has more than 63 characters, so no host can bear it as a label",
+            "the cluster's name has more than 63 characters, the limit of label values",
             "choose a shorter name",
         );
     }
@@ -88,11 +88,11 @@ pub(crate) fn priority(
         findings.push(
             Finding::new(
                 Code::InvalidPriority,
-                format!("the priority `{text}` is no whole number"),
+                format!("the priority `{text}` is not an integer"),
             )
             .at(origin.at(["metadata", "annotations", PRIORITY]))
             .help(
-                "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
+                "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
             )
             .of(key),
         );
@@ -158,7 +158,7 @@ impl Check<'_> {
             self.report(
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
-                "the SIPCluster does not say which hosts it wants",
+                "the SIPCluster has no node sets",
                 "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
             );
         }
@@ -173,7 +173,7 @@ impl Check<'_> {
                     Code::UnknownRole,
                     route,
                     format!("`{name}` {error}"),
-                    "call the node set ControlPlane or Worker",
+                    "name the node set ControlPlane or Worker",
                 ),
             }
         }
@@ -187,8 +187,8 @@ impl Check<'_> {
                 self.report(
                     Code::NoSelector,
                     route.clone(),
-                    format!("the {role} node set has no labelSelector, so it may take any host"),
-                    "say which hosts it may take, or write `labelSelector: {}` if any will do",
+                    format!("the {role} node set has no labelSelector, so it matches any host"),
+                    "write a labelSelector, or `labelSelector: {}` for any host",
                 );
                 Selector::default()
             }
@@ -217,7 +217,7 @@ impl Check<'_> {
             self.report(
                 Code::NoCount,
                 below(&count_route, ["active".into()]),
-                format!("the {role} node set does not say how many hosts it wants"),
+                format!("the {role} node set has no count"),
                 "write `count: {active: N, standby: N}`",
             );
         }
@@ -230,7 +230,7 @@ impl Check<'_> {
                 self.report(
                     Code::InvalidCount,
                     below(&count_route, [field.into()]),
-                    format!("`{field}: {value}` is no number of hosts"),
+                    format!("`{field}: {value}` is not a valid number of hosts"),
                     format!("write 0 to {MOST_HOSTS}"),
                 );
                 0
@@ -268,7 +268,7 @@ impl Check<'_> {
                 self.report(
                     Code::InvalidTopologyKey,
                     below(route, at),
-                    format!("`{key}` is not the key of a label"),
+                    format!("`{key}` is not a valid label key"),
                     "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
                 );
             } else if !keys.iter().any(|(known, _)| known == key) {
@@ -328,7 +328,7 @@ impl Check<'_> {
         } else {
             image
                 .contains(char::is_whitespace)
-                .then_some("the name of the container image has a blank in it")
+                .then_some("the name of the container image contains a space")
         };
         if let Some(message) = missing {
             self.report(
@@ -365,8 +365,8 @@ impl Check<'_> {
             self.report(
                 Code::NoInterface,
                 below(route, ["nodeInterfaceId".into()]),
-                "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
-                "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
+                "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
+                "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
             );
         }
         Some(service)
@@ -382,7 +382,7 @@ impl Check<'_> {
             self.report(
                 Code::InvalidClusterIp,
                 below(route, ["clusterIP".into()]),
-                format!("`{text}` is not an IP address that others reach"),
+                format!("`{text}` is not a reachable IP address"),
                 "write the base cluster's address under which its NodePorts are reached",
             );
         }
@@ -426,8 +426,8 @@ impl Check<'_> {
             self.report(
                 Code::InvalidReplicas,
                 below(route, ["replicas".into()]),
-                format!("`replicas: {number}` is no number of pods"),
-                format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
+                format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`"),
+                format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}"),
             );
         }
         valid
@@ -450,7 +450,7 @@ impl Check<'_> {
         self.report(
             Code::InvalidReference,
             route,
-            format!("this is no name of a Secret: it {error}"),
+            format!("invalid name of a Secret: it {error}"),
             help,
         );
     }

@@ -203,9 +203,9 @@ fn replicas_that_are_no_number_of_pods_are_refused() {
         assert_says(
             &message,
             &[
-                &format!("`replicas: {replicas}` is no number of pods"),
+                &format!("`replicas` must be from 1 to 100, found `{replicas}`"),
                 "--> sites/lab/clusters/edge.yaml:37:19",
-                "write 1 to 100, or leave it out for 2",
+                "write 1 to 100, or omit it for 2",
             ],
         );
     }

@@ -147,7 +147,7 @@ fn what_an_api_server_says_names_the_way_out() {
                 &format!("{auth}/staticClients"),
                 json!([{"id": "a", "public": true, "secret": "hush"}]),
             ),
-            "a client's secret does not belong into git",
+            "a client's secret is in git",
         ),
         (
             with(

@@ -22,12 +22,12 @@ impl Check<'_> {
                 !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control())
             };
             if !is_text(&client.id) {
-                let help = "write the id that the program names itself by, such as `id: dashboard`";
+                let help = "write the client id of the program, such as `id: dashboard`";
                 let route = below(&route, ["id".into()]);
                 self.report(
                     Code::InvalidClient,
                     route,
-                    "the client has no id that is one word",
+                    "the client has no valid id",
                     help,
                 );
             } else if clients.iter().any(|other| other.id == client.id) {
@@ -72,7 +72,7 @@ impl Check<'_> {
                     self.report(
                         Code::InvalidClient,
                         below(&route, [index.into(), "trustedPeers".into(), at.into()]),
-                        format!("there is no client `{peer}`"),
+                        format!("unknown client `{peer}`"),
                         "name the id of one of the staticClients",
                     );
                 }
@@ -86,8 +86,8 @@ impl Check<'_> {
             self.report(
                 Code::SecretInGit,
                 below(route, ["secret".into()]),
-                "a client's secret does not belong into git",
-                "put it into a Secret that envFrom names, and write its key as secretEnv; change it if it was pushed",
+                "a client's secret is in git",
+                "move it to a Secret in envFrom, and write its key as secretEnv; rotate it if it was pushed",
             );
         }
         match &client.secret_env {
@@ -100,13 +100,13 @@ impl Check<'_> {
             Some(_) if !has_environment => self.report(
                 Code::UnsetVariable,
                 below(route, ["secretEnv".into()]),
-                "nothing sets the environment variable that stands here",
-                "name the Secret that has it: `envFrom: [NAME]`",
+                "nothing sets this environment variable",
+                "add its Secret: `envFrom: [NAME]`",
             ),
             None if !client.public && client.secret.is_none() => self.report(
                 Code::InvalidClient,
                 route.clone(),
-                "the client has no secretEnv, and Dex does not start with a client that could be anybody",
+                "the client has no secretEnv: Dex does not start with a client that cannot authenticate",
                 "name the environment variable with its secret; or write `public: true` for a program on users' \
                  machines",
             ),
@@ -128,11 +128,11 @@ impl Check<'_> {
                     Code::InvalidClient,
                     route,
                     if has_wildcard {
-                        "the redirectURI has a wildcard in it"
+                        "the redirectURI contains a wildcard"
                     } else {
-                        "the redirectURI is no URI"
+                        "the redirectURI is not a URI"
                     },
-                    "write the whole URI; Dex compares it letter by letter and knows no wildcards",
+                    "write the whole URI: Dex compares it exactly, without wildcards",
                 );
             }
         }

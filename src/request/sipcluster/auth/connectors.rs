@@ -29,25 +29,25 @@ const UNSAFE: [Unsafe; 4] = [
     Unsafe {
         of: "ldap",
         name: "insecureNoSSL",
-        message: "passwords travel to the directory in the clear",
+        message: "passwords are sent to the directory in plain text",
         help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
     },
     Unsafe {
         of: "ldap",
         name: "insecureSkipVerify",
-        message: "nobody checks whose directory it is, so passwords may go to anybody on the way",
+        message: "the directory's certificate is not verified: passwords can be intercepted",
         help: "remove it, and give the directory's authority as rootCAData",
     },
     Unsafe {
         of: "oidc",
         name: "insecureSkipVerify",
-        message: "nobody checks whose provider it is, so anybody on the way can log in as anybody",
+        message: "the provider's certificate is not verified: logins can be forged",
         help: "remove it, and give the provider's authority under rootCAs",
     },
     Unsafe {
         of: "saml",
         name: "insecureSkipSignatureValidation",
-        message: "nobody checks who signed a login, so anybody can log in as anybody",
+        message: "signatures of logins are not verified: logins can be forged",
         help: "remove it, and give the provider's certificate as caData",
     },
 ];
@@ -133,18 +133,18 @@ impl Check<'_> {
                 "write an id for its URLs, such as `id: ldap`",
             );
         } else if !connector.id.chars().all(is_plain) {
-            let help = "its URLs have room for letters, digits, `-`, `.` and `_`";
+            let help = "use letters, digits, `-`, `.` and `_`";
             self.report(
                 Code::InvalidConnector,
                 id_route(),
-                "the connector's id cannot stand in a URL",
+                "the connector's id is not valid in a URL",
                 help,
             );
         } else if connector.id == LOCAL {
             self.report(
                 Code::InvalidConnector,
                 id_route(),
-                format!("the id `{LOCAL}` is Dex's own"),
+                format!("the id `{LOCAL}` is reserved by Dex"),
                 "choose another id",
             );
         } else if before.iter().any(|other| other.id == connector.id) {
@@ -153,7 +153,7 @@ impl Check<'_> {
                 Code::InvalidConnector,
                 id_route(),
                 message,
-                "Dex would use one of them only: choose another id",
+                "choose another id: Dex would use only one of them",
             );
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
@@ -164,14 +164,14 @@ impl Check<'_> {
                     "the connector {} lets in whom it does not know",
                     connector.kind
                 ),
-                "it is for tests: remove it before anybody relies on this Dex",
+                "remove it: it is for tests only",
             );
         }
     }
 
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
-            let help = "write what it is, such as `type: ldap`";
+            let help = "write its type, such as `type: ldap`";
             self.report(
                 Code::InvalidConnector,
                 route.clone(),
@@ -200,12 +200,14 @@ impl Check<'_> {
         let has = |name: &str| !is_empty(config.get(name));
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
         match kind {
-            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
-                Code::InvalidConnector,
-                below(route, ["caData".into()]),
-                "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
-                "write the provider's certificate, PEM in base64, as `caData`",
-            ),
+            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
+                self.report(
+                    Code::InvalidConnector,
+                    below(route, ["caData".into()]),
+                    "the connector cannot verify signatures: it requires either `ca` or `caData`",
+                    "write the provider's certificate, PEM in base64, as `caData`",
+                )
+            }
             "github" if has("org") && has("orgs") => self.report(
                 Code::InvalidConnector,
                 below(route, ["org".into()]),
@@ -214,9 +216,12 @@ impl Check<'_> {
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
-                below(route, [if has("bindDN") { "bindDN" } else { "bindPW" }.into()]),
-                "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
-                "write both, or neither for a directory that answers anybody",
+                below(
+                    route,
+                    [if has("bindDN") { "bindDN" } else { "bindPW" }.into()],
+                ),
+                "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
+                "write both, or neither for anonymous access",
             ),
             _ => {}
         }
@@ -254,12 +259,12 @@ impl Settings<'_, '_> {
                 Some(field) => self.setting(field, value, &route),
                 None => {
                     let help = match alike(key, fields.iter().map(|field| field.name)) {
-                        Some(name) => format!(
-                            "did you mean `{name}`? Dex drops silently what it does not know"
-                        ),
-                        None => "remove it: Dex drops silently what it does not know".to_owned(),
+                        Some(name) => {
+                            format!("did you mean `{name}`? Dex ignores unknown settings silently")
+                        }
+                        None => "remove it: Dex ignores unknown settings silently".to_owned(),
                     };
-                    let message = format!("{of} has no setting `{key}`");
+                    let message = format!("{of} has the unknown setting `{key}`");
                     self.check
                         .report_key(Code::InvalidConnector, route, message, help);
                 }
@@ -281,7 +286,7 @@ impl Settings<'_, '_> {
                 self.check.report(
                     Code::InvalidConnector,
                     route.clone(),
-                    format!("{of} needs the setting `{}`", field.name),
+                    format!("{of} requires the setting `{}`", field.name),
                     help,
                 );
             }
@@ -337,7 +342,7 @@ impl Settings<'_, '_> {
     }
 
     fn misfit(&mut self, expected: &str, route: &Route) {
-        let help = "Dex does not start with anything else; put it into quotes if it is a text";
+        let help = "Dex does not start with another type; quote it if it is text";
         self.check.report(
             Code::InvalidConnector,
             route.clone(),
@@ -364,7 +369,7 @@ impl Settings<'_, '_> {
                     self.check.report(
                         Code::DoubtfulConnector,
                         route.clone(),
-                        "the provider sends users back to something else than this Dex",
+                        "the redirectURI is not that of this Dex",
                         help,
                     );
                 }
@@ -374,7 +379,7 @@ impl Settings<'_, '_> {
                 self.check.report(
                     Code::InvalidConnector,
                     route.clone(),
-                    format!("`{text}` is nothing that Dex knows here"),
+                    format!("unknown value `{text}`"),
                     help,
                 );
             }
@@ -408,8 +413,8 @@ impl Settings<'_, '_> {
             _ => self.check.report(
                 Code::SecretInGit,
                 route.clone(),
-                format!("{} is a secret, which does not belong into git", name_of(route)),
-                "put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed",
+                format!("{} is a secret in git", name_of(route)),
+                "move it to a Secret in envFrom, and write its key as `$NAME`; rotate it if it was pushed",
             ),
         }
     }
@@ -417,12 +422,11 @@ impl Settings<'_, '_> {
     /// Checks a text: no password in a URL, and no `$` that Dex would expand by accident.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
-            let help =
-                "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
+            let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
             self.check.report(
                 Code::SecretInGit,
                 route.clone(),
-                "a password in a URL does not belong into git",
+                "a URL with a password is in git",
                 help,
             );
         }
@@ -432,15 +436,15 @@ impl Settings<'_, '_> {
                 Dollar::Variable(_) if !self.has_environment => self.check.report(
                     Code::UnsetVariable,
                     route.clone(),
-                    "nothing sets the environment variable that stands here",
-                    "name the Secret that has it: `envFrom: [NAME]`",
+                    "nothing sets this environment variable",
+                    "add its Secret: `envFrom: [NAME]`",
                 ),
                 Dollar::Variable(_) => {}
                 Dollar::Vanishing(next) => self.check.report(
                     Code::InvalidConnector,
                     route.clone(),
-                    format!("Dex would replace `${next}` by nothing"),
-                    "put the whole value into a Secret that envFrom names, and write its key as `$NAME`",
+                    format!("Dex would replace `${next}` by an empty text"),
+                    "move the whole value to a Secret in envFrom, and write its key as `$NAME`",
                 ),
             }
         }

@@ -54,8 +54,7 @@ impl Check<'_> {
                         Code::NoIssuer,
                         below(route, ["issuerURL".into()]),
                         format!("the issuerURL {error}"),
-                        "write `https://HOST[:PORT][/PATH]` as the tokens shall carry it, such as \
-                         `https://dex.example.com/dex`",
+                        "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
                     );
                 })
                 .ok();
@@ -65,7 +64,7 @@ impl Check<'_> {
             self.report(
                 Code::NoIssuer,
                 route.clone(),
-                "the auth service has neither issuerURL nor clusterIP, so nobody knows where it is",
+                "the auth service has neither issuerURL nor clusterIP",
                 "write its URL, or the base cluster's address under which its NodePorts are reached",
             );
         }
@@ -85,7 +84,7 @@ impl Check<'_> {
                     self.report(
                         Code::InvalidCertificate,
                         below(route, ["publiclyTrusted".into()]),
-                        "no machine trusts the authority of caSecret unless it is told to",
+                        "machines do not trust the authority of caSecret by default",
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
@@ -102,7 +101,7 @@ impl Check<'_> {
                 self.report(
                     Code::InvalidCertificate,
                     route.clone(),
-                    "the auth service has no caSecret, so nobody issues its certificate",
+                    "the auth service has no issuer of its certificate",
                     "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
                      cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
                 );
@@ -150,7 +149,7 @@ impl Check<'_> {
             self.report(
                 Code::InvalidCertificate,
                 below(route, ["kind".into()]),
-                "cert-manager has no such kind of issuer",
+                "unknown kind of cert-manager issuer",
                 "write Issuer or ClusterIssuer",
             );
             return None;
@@ -164,7 +163,7 @@ impl Check<'_> {
             self.report(
                 Code::InvalidCertificate,
                 below(route, [field.into()]),
-                "the issuerRef names no kind of object",
+                "the issuerRef has no kind",
                 "write its `kind` and `group`",
             );
             return None;
@@ -172,7 +171,7 @@ impl Check<'_> {
         match reference.name.parse() {
             Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
             Err(error) => {
-                let message = format!("the name of the issuer, `{}`, {error}", reference.name);
+                let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
                 let route = below(route, ["name".into()]);
                 self.report(
                     Code::InvalidCertificate,
@@ -224,8 +223,8 @@ impl Check<'_> {
                 _ => self.report(
                     Code::InvalidDuration,
                     below(route, steps.into_iter().map(Into::into)),
-                    format!("`{text}` is no length of time"),
-                    "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex knows no days",
+                    format!("`{text}` is not a duration"),
+                    "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",
                 ),
             }
         }

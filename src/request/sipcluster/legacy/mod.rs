@@ -283,8 +283,8 @@ impl Converter<'_> {
             _ => self.error(
                 Code::WrongType,
                 route,
-                "the cluster's name is no text",
-                "put it in quotes, or remove it: its name is that of the SIPCluster today",
+                "the cluster's name is not text",
+                "quote it, or remove it: the name of the SIPCluster is the cluster's name today",
             ),
         }
     }
@@ -297,7 +297,7 @@ impl Converter<'_> {
         };
         let finding = Finding::new(
             Code::SaidTwice,
-            format!("`{key}` is the older form of `{current}`, and both are there"),
+            format!("`{key}` is the older form of `{current}`, and both are set"),
         )
         .at(self.origin.at(older))
         .see(self.origin.at(at), format!("the `{current}`"))

@@ -146,7 +146,7 @@ impl Converter<'_> {
             match word.as_str() {
                 Some(text) => known.push((text.trim().to_owned(), at)),
                 None => {
-                    let message = format!("`{name}` has something that is no word");
+                    let message = format!("`{name}` has an entry that is not a word");
                     self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
                 }
             }
@@ -164,7 +164,7 @@ impl Converter<'_> {
         let mut labels: Vec<String> = Vec::new();
         for (word, at) in self.spread_words(name, value, route) {
             let Some(domain) = Domain::of(&word) else {
-                let message = format!("`{name}` knows no word `{word}`");
+                let message = format!("unknown word `{word}` in `{name}`");
                 self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
                 continue;
             };

@@ -132,7 +132,7 @@ impl Converter<'_> {
         self.error(
             Code::UnknownService,
             route,
-            "there is no service of this kind",
+            "unknown kind of service",
             "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists under \
              `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth",
         );
@@ -341,8 +341,8 @@ impl Converter<'_> {
                 self.error(
                     Code::SeveralNodePorts,
                     route.to_vec(),
-                    "the service has several NodePorts, and it can have one",
-                    "keep the port under which it is reached: `nodePort: PORT`",
+                    "the service has several NodePorts, but supports only one",
+                    "keep the port that clients use: `nodePort: PORT`",
                 );
                 None
             }

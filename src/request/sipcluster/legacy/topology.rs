@@ -99,14 +99,14 @@ impl<'a> TopologyLabels<'a> {
             [label] => Ok((*label).to_owned()),
             [] => {
                 let message = format!(
-                    "nobody says which label names a host's {noun}: no host bears any of {}",
+                    "the label of a host's {noun} is unknown: no host has any of {}",
                     domain.known().join(", ")
                 );
                 Err((message, help))
             }
             several => {
                 let message = format!(
-                    "nobody says which label names a host's {noun}: hosts bear {}",
+                    "the label of a host's {noun} is ambiguous: hosts have {}",
                     several.join(" and ")
                 );
                 Err((message, help))
