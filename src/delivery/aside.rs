@@ -10,26 +10,24 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
     let here = shown(&applied.directory);
     let (what, help) = match applied.aside? {
         Aside::OtherSource(setting) => (
-            format!("applies {here} of another source than the one in `{setting}`"),
+            format!("applies {here} of a source other than the one in `{setting}`"),
             format!(
-                "if it is {here} of this repo, name its source in `{setting}`: the same hosts are applied twice \
-                 otherwise"
+                "if it is {here} of this repo, write its source into `{setting}`: otherwise the same hosts are applied twice"
             ),
         ),
         Aside::OtherCluster(cluster) => (
             format!("applies {here} to another cluster, by {cluster}"),
-            "sipgen's own objects apply the output to the base cluster; if that is the one which this object means, say \
-             the same in both"
+            "sipgen's own objects apply the output to the base cluster; if this object means the same cluster, write the same name or address in both"
                 .to_owned(),
         ),
         Aside::Included => (
-            format!("applies {here} of the repo that its source includes there"),
+            format!("applies {here} of another repo, which its source includes there"),
             "to apply this repo's own directory, set the `toPath` of the include to a directory that this repo does not \
              have"
                 .to_owned(),
         ),
         Aside::Undecided => (
-            format!("may apply {here}: its path has a parameter that no file of the repo decides"),
+            format!("may apply {here}: its path has a parameter whose value no file of the repo has"),
             format!(
                 "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
                  Application of its own; otherwise mute this warning"
@@ -40,7 +38,10 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
     Some(
         Finding::new(
             Code::SetAside,
-            format!("{} {what}: it is taken for somebody else's", applied.by),
+            format!(
+                "{} {what}: it is ignored as belonging to another repo or cluster",
+                applied.by
+            ),
         )
         .at(applied.place.clone())
         .help(help),

@@ -69,7 +69,7 @@ pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Find
     findings.extend(listings.into_iter().map(|(listed, listings)| {
         let finding = Finding::new(
             Code::NothingToList,
-            format!("{listed} is listed, but sipgen writes no such component (any more)"),
+            format!("{listed} is listed, but sipgen does not write such a component"),
         )
         .help("remove the line");
         listings
@@ -103,7 +103,7 @@ fn of_root(
     if let [(first, _), (second, _), ..] = included.as_slice() {
         let finding = Finding::new(
             Code::IncludedTwice,
-            format!("{component} is included twice, so that its patches are applied twice"),
+            format!("{component} is included twice, so its patches are applied twice"),
         )
         .at(second.place.clone())
         .see(first.place.clone(), "the other line")
@@ -165,7 +165,7 @@ fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
                 "list it under `components`",
             ),
             Among::ComponentsOfComponent => (
-                "in a component, which does not say what hosts it finds",
+                "in a component, whose hosts are unknown",
                 "list it in the kustomization that has the hosts among its resources",
             ),
         };
@@ -205,7 +205,7 @@ fn out_of_reach(
     let finding = Finding::new(
         Code::ComponentMisplaced,
         format!(
-            "{component} is included where {} that it patches cannot be found: {}{more}",
+            "{component} is included where {} that it patches are missing: {}{more}",
             counted(missing.len(), "host"),
             names.join(", ")
         ),
@@ -232,7 +232,9 @@ fn not_included(
     Some(
         Finding::new(
             Code::NotIncluded,
-            format!("{hosts} declared {are} labels from {component}, which nothing includes yet"),
+            format!(
+                "{hosts} declared {are} labels from {component}, which no kustomization includes"
+            ),
         )
         .at(place)
         .help(line_to_add(repo, component, lowest, "")),

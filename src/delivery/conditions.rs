@@ -44,13 +44,13 @@ pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Opt
         .find(is_in)
         .filter(|_| applied.aside.is_none())?;
     let message = format!(
-        "{} applies {directory}, and sipgen does not know which hosts are there: {reason}",
+        "{} applies {directory}, whose hosts are unknown: {reason}",
         applied.by
     );
     Some(
         Finding::new(Code::AppliedUnread, message)
             .at(applied.place.clone())
-            .help("make it readable; if there is no host in it, mute this warning"),
+            .help("make it readable; if it has no hosts, mute this warning"),
     )
 }
 
@@ -181,7 +181,7 @@ fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Fi
 
 fn not_in_source(output: &Utf8Path) -> Finding {
     let message =
-        format!("the source of Flux leaves `{output}` out: Flux does not find what sipgen writes");
+        format!("the Flux source excludes `{output}`: Flux does not see the generated files");
     Finding::new(Code::OutputNotInSource, message)
 }
 

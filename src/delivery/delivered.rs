@@ -101,15 +101,13 @@ pub(super) fn applied_already(
         let path = repo.settings.output.join(&directory.path);
         let finding = Finding::new(
             Code::DeliveredElsewhere,
-            format!("{} applies {path}: sipgen writes no object of its own for it", applied.by),
+            format!("{} applies {path}: sipgen writes no object for it", applied.by),
         )
         .at(applied.place.clone())
         .help(if directory.has_observed_hosts() {
-            "it must never prune, as deleted hosts are switched off, and comes after services only if it says so; to \
-                 have sipgen's own instead, hand over as docs/gitops.md says"
+            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/gitops.md"
         } else {
-            "hosts get their labels without waiting for it; to have sipgen's own instead, hand over as \
-                 docs/gitops.md says"
+            "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/gitops.md"
         });
         match &directory.listed {
             Some(listed) => finding.see(listed.clone(), "where it is listed"),
@@ -141,12 +139,12 @@ pub(super) fn changed(
         Finding::new(
             Code::OutputPatched,
             format!(
-                "{} {changes} to the hosts in {}: that makes hosts which do not exist",
+                "{} {changes} to the hosts in {}: that creates hosts without machines",
                 applied.by,
                 repo.settings.output.join(&directory.path)
             ),
         )
         .at(place.clone())
-        .help("remove it: the output has the names and namespaces that the hosts have in the base cluster"),
+        .help("remove it: the output already has the names and namespaces of the base cluster"),
     )
 }

@@ -80,10 +80,10 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
             (Among::Resources, None, _) => Some(
                 Finding::new(
                     Code::NothingToList,
-                    format!("{listed} is listed, but sipgen writes no such overlay (any more)"),
+                    format!("{listed} is listed, but sipgen does not write such an overlay"),
                 )
                 .at(listing.place)
-                .help(format!("list what sipgen writes, or remove the line; it writes {}", overlays(repo))),
+                .help(format!("remove the line, or list an overlay that sipgen writes: {}", overlays(repo))),
             ),
         });
     }

@@ -149,7 +149,7 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     is_generated.then(|| {
         Finding::new(
             Code::AgentChanged,
-            format!("the output is for {name}, and may not be for another agent from one run to the next"),
+            format!("the output is for {name}, and the agent cannot change in one run"),
         )
         .at(settings::place(repo.files, ["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))

@@ -295,7 +295,7 @@ impl<'a> Reached<'a> {
             format!(
                 "{by} applies all that is in {}, {output} included{rest}",
                 shown(directory)
-            ) + ": components that no agent can build, and hosts twice"
+            ) + ": components, which no agent can build, and hosts twice"
         };
         let finding = if above.as_str().is_empty() {
             Finding::new(Code::OutputAppliedWhole, words(""))
@@ -369,7 +369,7 @@ impl<'a> Reached<'a> {
             Finding::new(
                 Code::HostsRenamed,
                 format!(
-                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are not those that sipgen assigns",
+                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are other objects than those that sipgen assigns",
                     self.applied.by,
                     counted(hosts.len(), "host"),
                     first.key
@@ -388,8 +388,7 @@ impl<'a> Reached<'a> {
         let first = hosts.first()?;
         Some(
             Finding::new(Code::HostsRenamed, format!(
-                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are not those that sipgen assigns, \
-                 and do not find their credentials",
+                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are other objects than those that sipgen assigns, and have no credentials",
                 self.applied.by,
                 counted(hosts.len(), "host"),
                 first.key
@@ -424,14 +423,14 @@ impl<'a> Reached<'a> {
         Finding::new(
             Code::TwoAppliers,
             format!(
-                "{by} applies {}, and {} applies hosts of it, too: each takes back what the other does",
+                "{by} applies {}, and {} applies hosts of it: each reverts the other",
                 shown(directory),
                 other.by
             ),
         )
         .at(place.clone())
         .see(other.place.clone(), "the other one")
-        .help("remove one of them; let it prune nothing before, as docs/gitops.md says")
+        .help("remove one of them, after you disabled its pruning as in docs/gitops.md")
     }
 
     /// In component form: a directory below the kustomization that has the component.
@@ -469,13 +468,13 @@ impl<'a> Reached<'a> {
             return Some(
                 Finding::new(
                     Code::RenderedTwice,
-                    format!(
-                        "{by} applies {overlay} and what it is based on: it renders hosts twice"
-                    ),
+                    format!("{by} applies {overlay} and its base: it renders hosts twice"),
                 )
                 .at(place.clone())
                 .see(repo.builds.resources_of(root), "what it is based on")
-                .help(format!("let it apply either, best {overlay}")),
+                .help(format!(
+                    "let it apply only one of them, preferably {overlay}"
+                )),
             );
         }
         let prefix = match agent {

@@ -201,9 +201,9 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
         let address = masked_value(&address);
         let finding = Finding::new(
             Code::SharedBmc,
-            format!("{} hosts have the BMC address {address}", hosts.len()),
+            format!("{} hosts share the BMC address `{address}`", hosts.len()),
         )
-        .help("a power command for one of them reaches the same machine; correct the addresses");
+        .help("fix the addresses: power commands for these hosts reach the same machine");
         let add = |finding: Finding, host: &&Host| {
             finding.see(
                 host.origin.at(["spec", "bmc", "address"]),
@@ -224,10 +224,7 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
             .is_some_and(|bmc| host::has_user(&bmc.address))
     };
     let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
-    let message = format!(
-        "{} a user or a password in the BMC address",
-        in_number(&hosts)?
-    );
+    let message = format!("{} credentials in the BMC address", in_number(&hosts)?);
     let finding = Finding::new(Code::UserInBmcAddress, message).help(
         "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
          the Secret that spec.bmc.credentialsName names",

@@ -78,7 +78,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
     places.sort_by(|a, b| a.file().cmp(b.file()));
     let files: BTreeSet<&Arc<Utf8Path>> = places.iter().map(Place::file).collect();
     let message = format!(
-        "network data that hosts need, in {}, cannot be decrypted: a run without these addresses would choose other hosts",
+        "network data in {}, which hosts need, cannot be decrypted: without these addresses, other hosts would be assigned",
         counted(files.len(), "file")
     );
     let finding = Finding::new(Code::NotDecrypted, message).help(format!(

@@ -94,14 +94,14 @@ impl Descriptions {
                 Finding::new(
                     Code::RenderedByTwo,
                     format!(
-                        "host {} is rendered by two kustomizations, which would fight over it",
+                        "host {} is rendered by two kustomizations, which would overwrite each other",
                         document.key
                     ),
                 )
                 .at(document.origin.name())
                 .see(builds.resources_of(builds.root(root)), "one")
                 .see(builds.resources_of(builds.root(*other)), "the other")
-                .help("let one of them be a resource of the other, or take the host out of one"),
+                .help("make one of them a resource of the other, or remove the host from one"),
             );
         }
         match &self.manifest {
@@ -279,7 +279,7 @@ fn shown(text: Option<&String>) -> Option<String> {
 fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
     Finding::new(
         Code::NotRendered,
-        format!("no kustomization reaches host {host}, but every host is said to be declared"),
+        format!("no kustomization renders host `{host}`, but `inventory.mode` is `declared`"),
     )
     .at(snapshot.name())
     .help(format!(

@@ -58,7 +58,7 @@ impl Networks {
                         let finding = Finding::new(Code::DuplicateNetworkData, message)
                             .at(one.place.clone())
                             .see(other.place.clone(), "the other one")
-                            .help("sipgen cannot tell which of them the host has: remove the other one");
+                            .help("remove one of them: it is ambiguous which one the host uses");
                         duplicates.push((key.clone(), finding));
                     }
                 }
@@ -229,7 +229,7 @@ impl Networks {
                 )
                 .at(first.place.clone())
                 .see(other.place.clone(), "the other one")
-                .help("remove one of them, or make them say the same"),
+                .help("remove one of them, or make them equal"),
             );
         }
         let network = match &first.data {
@@ -252,24 +252,35 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         Unreadable::Encrypted(_) | Unreadable::Refused => return None,
-        Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted) => {
+        Unreadable::Malformed(
+            Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted,
+        ) => {
             let holder = match &held.holder {
                 Holder::Secret(_) => "the Secret".to_owned(),
                 other => other.to_string(),
             };
-            let finding = Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"));
-            let help =
-                format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none");
+            let finding = Finding::new(
+                Code::InvalidAddress,
+                format!("the network data of host {host} {error}"),
+            );
+            let help = format!(
+                "fix the address in {holder}; `<no value>` or no ip_address means that it has none"
+            );
             return Some(finding.at(held.place.clone()).help(help));
         }
         Unreadable::Malformed(Malformed::Shape) => {
-            "write JSON or YAML with a list of `networks`; each `id` and `ip_address` in it is a text".to_owned()
+            "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
+                .to_owned()
         }
         Unreadable::NotBase64 if matches!(held.holder, Holder::ConfigMap(_)) => {
             "write the text under `data`, or encode it by `base64`".to_owned()
         }
-        Unreadable::NotBase64 => "write the text under `stringData`, or encode it by `base64`".to_owned(),
-        Unreadable::NoFile(_) => "add the file, or correct the path, which begins at the kustomization".to_owned(),
+        Unreadable::NotBase64 => {
+            "write the text under `stringData`, or encode it by `base64`".to_owned()
+        }
+        Unreadable::NoFile(_) => {
+            "add the file, or fix the path, which is relative to the kustomization".to_owned()
+        }
     };
     let message = format!(
         "host {host} has network data in {}, which {error}",

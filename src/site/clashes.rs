@@ -53,7 +53,7 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
         let finding = Finding::new(
             Code::NodePortTaken,
             format!(
-                "{} of {} asks for {}, which {} of {} has",
+                "{} of {} asks for {}, which {} of {} uses",
                 two_service.object_name(&two.key),
                 two.key,
                 describe_ports(&ports),
@@ -98,7 +98,7 @@ fn moved_node_ports<'a>(
                 let name = service.object_name(&cluster.key);
                 Finding::new(
                     Code::NodePortMoves,
-                    format!("{} would go from {holder} to {name}", describe_ports(&ports)),
+                    format!("{} would move from {holder} to {name}", describe_ports(&ports)),
                 )
                 .at(cluster.origin.at(service.port_route(&ports)))
                 .help(
@@ -133,9 +133,14 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
     let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &Service)>)| {
         let finding = Finding::new(
             Code::SharedDexStorage,
-            format!("{} instances of Dex would share their storage in {namespace}", users.len()),
+            format!(
+                "{} instances of Dex would share their storage in {namespace}",
+                users.len()
+            ),
         )
-        .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
+        .help(
+            "use one namespace per tenant with auth: the instances share signing keys and tokens",
+        );
         users
             .into_iter()
             .fold(finding, |finding, (cluster, service)| {

@@ -225,7 +225,7 @@ impl<'a> Concern<'a> {
             {
                 let message = format!("`kustomize build {directory}` fails: {why}");
                 let help = format!(
-                    "fix it until `kustomize build {directory}` succeeds; nothing of it is applied before"
+                    "fix it until `kustomize build {directory}` succeeds: agents apply nothing of it before"
                 );
                 findings.push(
                     Finding::new(Code::BuildRefused, message)

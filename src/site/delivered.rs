@@ -141,13 +141,13 @@ fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
                 Finding::new(
                     Code::Renamed,
                     format!(
-                        "a build names the Secret `{from}` `{to}`, and {} of hosts still names `{from}`",
+                        "a build renames the Secret `{from}` to `{to}`, but {} of hosts still names `{from}`",
                         field.join(".")
                     ),
                 )
                 .at(place.clone())
                 .see(origin.at(route), "refers to it by the name in its file")
-                .help("write the names in full, and take namePrefix, nameSuffix or the hash away"),
+                .help("write the names in full, and remove namePrefix, nameSuffix or the hash"),
             );
         }
     }

@@ -307,21 +307,21 @@ fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> 
     Finding::new(
         Code::HardwareUnreadable,
         format!(
-            "the hardware in the {kind} cannot be read: {}",
+            "the hardware details in the {kind} cannot be read: {}",
             error.message
         ),
     )
     .at(place)
-    .help("correct it, or take a new snapshot: Metal3 writes none like this")
+    .help("fix it, or take a new snapshot: Metal3 does not write such details")
 }
 
 fn without_host(key: &HostKey, origin: &Origin) -> Finding {
     Finding::new(
         Code::HardwareWithoutHost,
-        format!("there is HardwareData of {key}, but no such host"),
+        format!("HardwareData `{key}` has no host"),
     )
     .at(origin.at(["metadata", "name"]))
-    .help("it belongs to the BareMetalHost of its name and namespace: correct those, or remove it")
+    .help("fix its name and namespace, which are those of its BareMetalHost, or remove it")
 }
 
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {

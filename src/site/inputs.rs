@@ -109,8 +109,7 @@ impl<'a> Inputs<'a> {
                 Finding::new(Code::IdleGlob, message)
                     .at(settings::place(repo, ["sources".into(), index.into(), "paths".into(), position.into()]))
                     .help(
-                        "correct it, or remove it; such files end with .yaml, .yml or .json, and git does not ignore \
-                         them",
+                        "fix it, or remove it; such files end with .yaml, .yml or .json, and git does not ignore them",
                     )
             }));
         }
@@ -253,27 +252,27 @@ pub(super) fn empty(repo: &Files) -> Finding {
         .iter()
         .map(|stream| stream.name.as_str())
         .collect();
-    Finding::new(Code::EmptyInput, format!("there is not one object in {}", names.join(" and ")))
-        .help("see why the program before the pipe has printed no manifest: in a shell, `set -o pipefail` tells of it")
+    Finding::new(Code::EmptyInput, format!("no object in {}", names.join(" and ")))
+        .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
 }
 
 fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
     let help = match why {
         NotBuilt::NoDirectory | NotBuilt::NoKustomization => {
-            "name a directory that has one, or read its files by `paths`"
+            "name a directory with a kustomization, or read its files by `paths`"
         }
         NotBuilt::Elsewhere { .. } => {
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"
         }
         NotBuilt::NoProgram => {
-            "install kustomize, or name it by the environment variable SIPGEN_KUSTOMIZE"
+            "install kustomize, or set the environment variable SIPGEN_KUSTOMIZE to its path"
         }
-        NotBuilt::Failed(said) => &format!("correct it; kustomize says:\n{said}"),
+        NotBuilt::Failed(said) => &format!("fix it; kustomize reports:\n{said}"),
         NotBuilt::TimedOut(_) => {
             "split it, allow more time by `timeoutSeconds`, or read its files by `paths`"
         }
-        NotBuilt::Io(_) => "see that the repo and the directory for temporary files can be used",
+        NotBuilt::Io(_) => "make the repo and the directory for temporary files accessible",
     };
     let shown = if directory.as_str().is_empty() {
         "the repo's root"

@@ -112,7 +112,7 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
         .broken()
         .filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
-        .help("see what the program that renders it says: it may have failed half-way, or printed an error here");
+        .help("check the program that renders it: it may have failed, or printed an error here");
     Some(Object::Unreadable(document.origin.clone(), finding))
 }
 

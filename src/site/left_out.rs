@@ -104,7 +104,7 @@ pub(super) fn clusters(
     };
     let finding = Finding::new(
         Code::ClusterLeftOut,
-        format!("{names} not in the input, but still in the repo: what was generated would be deleted"),
+        format!("{names} not in the input, but still in the repo: the generated files would be deleted"),
     )
     .help(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \

@@ -29,10 +29,10 @@ pub(super) fn not_too_large(
         findings.extend(reason.as_ref().map(|reason| {
             Finding::new(
                 Code::Unreadable,
-                format!("{file} may have hosts or requests for some and is not read: {reason}"),
+                format!("{file} may have hosts or requests, but is not read: {reason}"),
             )
             .at(Place::File(Arc::from(file.as_path())))
-            .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+            .help("split it, such as into one file per rack; list it in .gitignore if it is not an input")
         }));
         reason.is_none()
     });

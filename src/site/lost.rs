@@ -183,7 +183,7 @@ impl Known<'_> {
                 _ => "it is a symbolic link, or lies behind one",
             };
             let message = format!(
-                "{} is gone, and {file}, which it came from, is not read: {why}",
+                "{} is missing, and its file {file} is not read: {why}",
                 lost.what
             );
             return Ok(Source::Unread(
@@ -221,7 +221,7 @@ impl Known<'_> {
             .scan(std::slice::from_ref(file), |_, _| true, unreadable)?;
         Ok(found.into_iter().next().map(|(origin, error)| {
             let message =
-                format!("{} is gone, and {file}, which it came from, cannot be read: {}", lost.what, error.message);
+                format!("{} is missing, and its file {file} cannot be read: {}", lost.what, error.message);
             let place = error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column));
             Finding::new(Code::LossUnproven, message)
                 .at(place)
@@ -241,14 +241,14 @@ fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Opt
         .iter()
         .find(|(_, text, is_template)| may_be(text, *is_template))?;
     let message = format!(
-        "{} is gone, and a document that cannot be read has its name",
+        "{} is missing, and a document that cannot be read has its name",
         lost.what
     );
     Some(
         Finding::new(Code::LossUnproven, message)
             .at(origin.start())
             .help(format!(
-                "fix the document, or delete it if {} is to go",
+                "fix the document, or delete it to remove {}",
                 lost.what
             )),
     )
@@ -258,7 +258,7 @@ fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Opt
 fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
     let ((first, why), rest) = unread.split_first()?;
     let message = format!(
-        "{} is gone, and {first}, which may hold it, is not read: {why}",
+        "{} is missing, and {first}, which may hold it, is not read: {why}",
         lost.what
     );
     let finding =

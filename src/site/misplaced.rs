@@ -40,8 +40,7 @@ pub(super) fn findings(
             None => {
                 let files: Vec<&Utf8Path> = files.iter().map(|file| file.as_path()).collect();
                 format!(
-                    "they say who has which host: if the output directory has got another name, move it with `git mv`; \
-                     if they are copies, leave them alone: {}",
+                    "they record assignments: if the output directory was renamed, move it with `git mv`; if they are copies: {}",
                     sources::leave_out(settings, &files)
                 )
             }

@@ -42,10 +42,10 @@ pub(crate) fn mistaken(
         findings.push(
             Finding::new(
                 Code::TakenForTemplate,
-                format!("{cluster} seems to be gone, but a request that cannot be read may be it"),
+                format!("`{cluster}` is missing, but may be a request that cannot be read"),
             )
             .at(braces(repo, origin))
-            .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go"),
+            .help("it contains `{{`, so it looks like a template: fix it, or remove it to remove the cluster"),
         );
     }
     for Template { origin, asked } in templates
@@ -64,7 +64,7 @@ pub(crate) fn mistaken(
             continue;
         }
         let message =
-            format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it");
+            format!("the {kind} of the cluster `{cluster}` cannot be read, and contains `{{{{`");
         let finding = match broken {
             Some(ParseError {
                 message: reason,

@@ -131,8 +131,7 @@ impl<'a> Names<'a> {
             )
             .at(origin.at(["metadata", "name"]))
             .help(
-                "let one build alone reach the file; a tenant that wants the same under another name needs a file of \
-                 its own",
+                "let only one build reach the file; use a separate file for the same object under another name",
             );
             for (namespace, file) in &namespaces[..2] {
                 if let Some(file) = file {
@@ -218,9 +217,7 @@ impl<'a> Names<'a> {
             self.findings.push(
                 Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
                     .at(place)
-                    .help(format!(
-                        "correct the {field}; Kubernetes takes none like this"
-                    )),
+                    .help(format!("fix the {field}: Kubernetes refuses it")),
             );
         };
         parsed.inspect_err(report).ok()
@@ -257,7 +254,7 @@ impl<'a> Names<'a> {
                 )
                 .at(self.builds.place_of_renaming(&file))
                 .see(origin.at(["metadata", "name"]), format!("the {kind}"))
-                .help(format!("take namePrefix and nameSuffix out of {file}, and write the names in full")),
+                .help(format!("remove namePrefix and nameSuffix from {file}, and write the names in full")),
             );
         }
     }

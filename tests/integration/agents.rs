@@ -122,9 +122,7 @@ fn the_agent_is_not_changed_for_another_in_one_run() {
         assert_says(
             &repo.refused(),
             &[
-                &format!(
-                    "the output is for {agent}, and may not be for another agent from one run to the next"
-                ),
+                &format!("the output is for {agent}, and the agent cannot change in one run"),
                 "--> sipgen.yaml",
                 "then remove `gitops`, generate, and",
             ],

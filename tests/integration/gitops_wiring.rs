@@ -184,7 +184,7 @@ fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
         assert_says(
             &refused,
             &[
-                "overlays included: components that no agent can build, and hosts twice",
+                "overlays included: components, which no agent can build, and hosts twice",
                 "--> agent/lab.yaml:",
             ],
         );

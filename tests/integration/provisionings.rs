@@ -151,9 +151,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     let message = repo.refused();
     assert_says(
         &message,
-        &[
-            "error[SIP0112]: lab/press seems to be gone, but a request that cannot be read may be it",
-        ],
+        &["error[SIP0112]: `lab/press` is missing, but may be a request that cannot be read"],
     );
 
     repo.replace(PRESS, "kind: Provisioning\n", "kind: provisioning\n");
@@ -185,8 +183,8 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     repo.replace(PRESS, "        cpu: 64\n", "        cpu: {{ cpus }}\n");
     repo.replace(DEPOT, "    - curl\n", "    - {{ shell }}\n");
     let expected = [
-        "error[SIP0824]: the Provisioning of the cluster press cannot be read, and has `{{` in it",
-        "error[SIP0824]: the Software of the cluster depot cannot be read, and has `{{` in it",
+        "error[SIP0824]: the Provisioning of the cluster `press` cannot be read, and contains `{{`",
+        "error[SIP0824]: the Software of the cluster `depot` cannot be read, and contains `{{`",
         "clusters/depot.yaml:41:7",
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);

@@ -162,7 +162,7 @@ fn a_malformed_address_in_network_data() {
        |
     28 |   networkData: …
        |   ^^^^^^^^^^^
-      help: correct the address in the Secret; `<no value>` or no ip_address mean that there is none
+      help: fix the address in the Secret; `<no value>` or no ip_address means that it has none
 
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so loadbalancer-controlplane-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
@@ -326,7 +326,7 @@ fn a_host_that_two_builds_render() {
     assert_says(
         &message,
         &[
-            "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
+            "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would overwrite each other",
             "--> sites/lab/hosts/rack-a.yaml:6:9",
             "--> other/kustomization.yaml:1:1  (one)",
             "--> sites/lab/kustomization.yaml:4:1  (the other)",
@@ -591,7 +591,7 @@ fn an_observed_host_where_all_are_said_to_be_declared() {
     assert_says(
         &repo.refused(),
         &[
-            "no kustomization reaches host tenant-a/vm-1, but every host is said to be declared",
+            "no kustomization renders host `tenant-a/vm-1`, but `inventory.mode` is `declared`",
             "--> snapshot/hosts.yaml:4:9",
             "list its file in a kustomization.yaml",
         ],

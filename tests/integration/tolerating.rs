@@ -361,7 +361,7 @@ fn two_hosts_with_one_bmc_address_are_worth_a_warning() {
     assert_says(
         &run.stderr,
         &[
-            "warning[SIP0308]: 2 hosts have the BMC address redfish+https://203.0.113.11/redfish/v1/Systems/1",
+            "warning[SIP0308]: 2 hosts share the BMC address `redfish+https://203.0.113.11/redfish/v1/Systems/1`",
             "--> sites/lab/hosts/rack-a.yaml:15:14  (tenant-a/lab-a1)",
             "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
         ],
@@ -380,7 +380,7 @@ fn a_password_in_the_address_of_a_bmc_is_warned_of_and_never_shown() {
     assert_says(
         &run.stderr,
         &[
-            "warning[SIP0318]: 2 hosts have a user or a password in the BMC address",
+            "warning[SIP0318]: 2 hosts have credentials in the BMC address",
             "--> sites/lab/hosts/rack-a.yaml:15:14  (tenant-a/lab-a1)",
             "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
         ],
