@@ -95,7 +95,7 @@ fn the_command_says_what_has_no_inventory() {
     let repo = Repo::of_fixture("quickstart");
 
     let run = inventory(&repo, &["tenant-a/edge"]).expect(2);
-    assert_says(&run.stderr, &["tenant-a/edge is a SIPCluster"]);
+    assert_says(&run.stderr, &["`tenant-a/edge` is a SIPCluster"]);
     let run = inventory(&repo, &["tenant-a/none"]).expect(2);
     assert_says(
         &run.stderr,
