@@ -296,7 +296,7 @@ impl<'a> Assignments<'a> {
         let describe = |(host, owners): (&usize, &Vec<(&ClusterKey, &Part, &Origin)>)| {
             let key = &site.inventory.hosts[*host].key;
             let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", owners.len()))
-                .help("a host has one role in one cluster: remove all entries but one from the generated files");
+                .help("remove all entries but one from the generated files: a host has one role in one cluster");
             owners
                 .iter()
                 .fold(finding, |finding, (cluster, part, origin)| {
@@ -362,7 +362,7 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
     let (machine, help) = match &part.node {
         None => (
             String::new(),
-            "scale the tenant's machines down first, or raise the count: there is no other host to give back",
+            "scale the tenant's machines down first, or raise the count: no other host can be released",
         ),
         Some(node) => (
             format!(", its machine {node},"),
@@ -373,7 +373,7 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
         Finding::new(
             Code::InUseGivenBack,
             format!(
-                "{} gives host {}{machine} back, which {what}",
+                "{} releases host {}{machine}, which {what}",
                 cluster.key, host.key
             ),
         )

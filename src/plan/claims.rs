@@ -91,7 +91,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
         .at(label_place(other_origin))
         .see(label_place(origin), format!("those of {cluster}"))
         .help(format!(
-            "a host belongs to one cluster: take the labels of {other} or those of {cluster} off it"
+            "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
         ));
         return Adopter::Several(finding.of(other).of(cluster));
     }
@@ -132,12 +132,12 @@ pub(super) fn conflict(
     })?;
     let finding = Finding::new(
         Code::LabelsDisagree,
-        format!("host {} is with {}, but its labels say {other}", host.key, held.cluster),
+        format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
     )
     .at(held.origin.name())
     .see(label_place(origin), format!("the labels of {other}"))
     .help(format!(
-        "if {other} has it, remove the entry from {}; if not, take a new snapshot, or correct the labels",
+        "if {other} uses it, remove the entry from {}; otherwise take a new snapshot, or fix the labels",
         held.origin.file
     ))
     .of(&held.cluster)
@@ -172,7 +172,7 @@ pub(super) fn adopted_by_legacy_labels(
     let help = match legacy_label_removal(host) {
         Some(command) => {
             format!(
-                "it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}"
+                "it gets the current labels beside them; when nothing needs the older ones any more, remove them:\n{command}"
             )
         }
         None => "today's labels take their place".to_owned(),

@@ -118,12 +118,12 @@ impl<'a> Demand<'a> {
             Finding::new(
                 Code::UnknownDomain,
                 format!(
-                    "host {} is taken as {} of {}, although it has no label {key}",
+                    "host {} is assigned as {} of {}, although it has no label {key}",
                     host.key, self.part, self.cluster.key
                 ),
             )
             .at(host.origin.at(["metadata", "labels"]))
-            .help("no other host was left; label it, or nobody can say what it shares with the others")
+            .help("label it: no other host was left, and its topology domain is unknown")
             .of(&self.cluster.key)
         };
         unlabelled.map(describe).collect()

@@ -43,12 +43,10 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     }
     let message = match needed.iter().next() {
         Some((host, (holder, _))) if needed.len() == 1 => {
-            format!(
-                "host {host} has no address that services could reach it by: {holder} is encrypted with SOPS"
-            )
+            format!("host {host} has no address for services: {holder} is encrypted with SOPS")
         }
         _ => format!(
-            "{} have no addresses that services could reach them by: their network data is encrypted with SOPS",
+            "{} have no addresses for services: their network data is encrypted with SOPS",
             counted(needed.len(), "host")
         ),
     };
@@ -61,7 +59,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         format!("{of_stream}; `sops.decrypt` reaches files of the repo only")
     } else {
         let own = "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
-        let clear = "leave network data in clear, as by an `encrypted_regex` of .sops.yaml";
+        let clear = "leave network data unencrypted, such as by an `encrypted_regex` in .sops.yaml";
         let stream = needed.values().any(|(_, place)| is_of_stream(place));
         format!(
             "{own}; or {clear}{}",

@@ -283,7 +283,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             facts.push("is declared by a manifest of this repo".to_owned())
         }
         Standing::Observed => {
-            facts.push("is observed in a snapshot; somebody else makes it".to_owned())
+            facts.push("is observed in a snapshot; another owner creates it".to_owned())
         }
     }
     facts.extend(
@@ -328,7 +328,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             .as_ref()
             .map_or("a cluster".to_owned(), ToString::to_string);
         facts.push(format!(
-            "is being given back by {by}, and not yet seen free in the snapshot"
+            "is being released by {by}, and not yet seen free in the snapshot"
         ));
     }
     facts

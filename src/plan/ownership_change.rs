@@ -51,7 +51,7 @@ pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
         Finding::new(
             Code::NoLongerDeclared,
             format!(
-                "host {} was declared by this repo, and no kustomization renders it any more",
+                "host {} was declared by this repo, but no kustomization renders it now",
                 host.key
             ),
         )
@@ -90,8 +90,7 @@ pub(super) fn applied_while_given_back(
     let finding = Finding::new(
         Code::AppliedInFull,
         format!(
-            "host {}, which is being given back, is applied in full by {by}, so an object without labels would erase its \
-         spec",
+            "host {}, which is being released, is applied in full by {by}, so an object without labels would erase its spec",
             host.key
         ),
     );
@@ -116,7 +115,7 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
     Finding::new(
         Code::NoLongerDeclared,
         format!(
-            "host {} of {} was declared by this repo, and no kustomization renders it any more",
+            "host {} of {} was declared by this repo, but no kustomization renders it now",
             host.key, held.cluster
         ),
     )
@@ -137,7 +136,7 @@ fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
         Finding::new(
             Code::StillObserved,
             format!(
-                "host {} is declared now, but {} still has it as an observed one, and is to be left as it is",
+                "host {} is declared now, but {}, which stays unchanged, still has it as an observed host",
                 host.key, held.cluster
             ),
         )

@@ -88,7 +88,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
         Finding::new(
             Code::LabelsStay,
             format!(
-                "host {} was given back, but somebody else's labels stay on it",
+                "host {} was released, but labels of another owner stay on it",
                 host.key
             ),
         )
@@ -124,7 +124,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
         );
         Finding::new(
             Code::Surplus,
-            format!("host {} has the labels of {cluster}, which has all the hosts that it wants", host.key),
+            format!("host {} has the labels of {cluster}, which needs no more hosts", host.key),
         )
         .at(place)
         .help(format!(

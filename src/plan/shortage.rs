@@ -411,8 +411,7 @@ impl Shortage {
             } if rivals.len() > 1 => {
                 let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
                 return format!(
-                    "{} node sets compete for the same hosts, want {missing} more together and can have {can_be_had} \
-                     at most",
+                    "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} are available",
                     rivals.len(),
                 );
             }

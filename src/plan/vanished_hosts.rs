@@ -23,7 +23,7 @@ pub(super) fn vanished(
         return patch_without_host(host, held, site);
     }
     let gone = || {
-        Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
+        Finding::new(Code::HostGone, format!("host {host} of {} is missing from the inventory", held.cluster))
             .at(held.origin.name())
             .help(if ownership_change::was_declared(held, site) {
                 "it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that \
@@ -74,8 +74,7 @@ pub(super) fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Op
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::new(Code::FrozenHostGone, format!(
-            "{} is left as it is, and patches host {host}, which is no longer there: `kustomize build` of {directory} \
-             fails",
+            "{} stays unchanged and patches host {host}, which is missing: `kustomize build` of {directory} fails",
             held.cluster
         ))
         .at(held.origin.name())

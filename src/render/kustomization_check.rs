@@ -101,7 +101,7 @@ fn misfits(
                 Code::NothingRendered,
                 format!("what would be {} lists {entry}, which no template renders", site.settings.output.join(path)),
             )
-            .help("a template that renders to nothing makes no file; leave the entry out then, or render something");
+            .help("a template that renders nothing makes no file: remove the entry, or render something");
             let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
             match (own, service.map(|(cluster, service)| cluster.origin.at(service.route()))) {
                 (Some(own), Some(place)) => finding.at(Place::File(own.clone())).see(place, "the service"),
@@ -145,7 +145,7 @@ fn below<'a>(
 fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) -> Finding {
     let finding = Finding::new(
         Code::TooLarge,
-        format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}"),
+        format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}"),
     );
     let Some((cluster, service)) = service else {
         return finding;

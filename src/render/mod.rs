@@ -128,7 +128,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
         + 1;
     let of_file = || {
         let file = site.settings.output.join(path);
-        format!("what would be {file} has `${{` in line {line}, which Flux takes for a variable")
+        format!("{file} would have `${{` in line {line}, which Flux reads as a variable")
     };
     let finding = if path.starts_with(layout::HOSTS) {
         let is_variable = |host: &&Host| {
@@ -146,7 +146,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
         // The same for all clusters, so that it is said once.
         let of_template = |place: &Place| {
             format!(
-                "the template {} renders `${{`, which Flux takes for a variable",
+                "the template {} renders `${{`, which Flux reads as a variable",
                 place.file()
             )
         };
@@ -175,7 +175,7 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
         finding,
         templates,
         path,
-        "take it out: what is written goes to git, and credentials into a Secret",
+        "remove it: rendered files go to git, and credentials belong in a Secret",
     ))
 }
 
@@ -192,7 +192,7 @@ fn unreadable_character(
         .find(|(_, line)| line.contains(is_unreadable))?;
     let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
     let message = format!(
-        "{} has the character `{character}` in line {}, which other programs refuse or take for the end of the line",
+        "{} has the character `{character}` in line {}, which other programs refuse or read as the end of the line",
         would_be(site, path),
         line + 1
     );

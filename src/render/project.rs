@@ -183,7 +183,7 @@ fn not_allowed(
         return None;
     }
     let message = format!(
-        "the AppProject `{}` does not allow {}: Argo CD refuses to sync what sipgen writes",
+        "the AppProject `{}` does not allow {}: Argo CD refuses to sync the output",
         metadata.name,
         what.join(" and ")
     );

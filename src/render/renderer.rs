@@ -158,8 +158,7 @@ impl<'a> Renderer<'a> {
                                 format!("the cluster has the host already, so it is not replaced: {remedy}")
                             }
                             None => {
-                                "the cluster has the host already, so it is not replaced: correct its network data, or \
-                                     nodeInterfaceId"
+                                "the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId"
                                     .to_owned()
                             }
                         }),
@@ -188,9 +187,12 @@ impl<'a> Renderer<'a> {
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
             let finding = Finding::new(
                 Code::SharedAddress,
-                format!("{} hosts of {name} have the address {address}", hosts.len()),
+                format!(
+                    "{} hosts of {name} share the address {address}",
+                    hosts.len()
+                ),
             )
-            .help("whoever connects to one of them may reach another; correct their network data");
+            .help("fix their network data: connections to one of them may reach another");
             let add = |finding: Finding, (host, place): (&Host, Place)| {
                 finding.see(place, host.key.to_string())
             };

@@ -134,11 +134,10 @@ impl Templates {
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let alike = alike(&name);
                 findings.push(
-                    Finding::new(Code::TemplateUnused, format!("{file} replaces none of sipgen's templates"))
+                    Finding::new(Code::TemplateUnused, format!("{file} replaces no built-in template"))
                         .at(place)
                         .help(format!(
-                            "did you mean {directory}/{alike}? A template that only others include goes below \
-                             {directory}/{PARTIALS}"
+                            "did you mean {directory}/{alike}? Put a template that only others include below {directory}/{PARTIALS}"
                         )),
                 );
                 continue;
@@ -184,7 +183,7 @@ impl Templates {
             (Some(file), None) => finding.at(Place::File(file.clone())),
             (None, _) => finding,
         };
-        finding.help("write it in fewer words: docs/limits.md says what templates may take")
+        finding.help("shorten it: docs/limits.md has the limits of templates")
     }
 
     /// Returns the names of the templates below a directory, in order.
@@ -300,7 +299,7 @@ impl Templates {
             format!(", here:\n{}", at_hand(context))
         });
         finding.at(place).help(format!(
-            "`sipgen template values {name}` says what it is given{values}"
+            "run `sipgen template values {name}` for its values{values}"
         ))
     }
 }

@@ -41,7 +41,7 @@ impl Unreadable {
             ),
         )
         .at(Place::File(template.clone()))
-        .help("correct the template; nothing was written")
+        .help("fix the template; no files were written")
     }
 }
 

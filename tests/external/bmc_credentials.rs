@@ -216,7 +216,7 @@ fn a_secret_whose_name_is_none() {
     assert_says(
         &run.stderr,
         &[
-            "the credentialsName of host tenant-a/own-1 is no name of a Secret",
+            "the credentialsName of host tenant-a/own-1 is not a valid name of a Secret",
             "hosts/own.yaml:11:",
         ],
     );

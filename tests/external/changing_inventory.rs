@@ -16,7 +16,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     let run = repo.generate(&[]).expect(0);
 
     insta::assert_snapshot!(run.stderr, @r#"
-    warning[SIP0506]: host metal/host-1 of tenant/one is no longer in the inventory
+    warning[SIP0506]: host metal/host-1 of tenant/one is missing from the inventory
       --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9
        |
      6 |   name: "host-1"

@@ -10,7 +10,7 @@ fn a_template_with_a_variable_for_flux() {
     assert_says(
         &repo.refused(),
         &[
-            "the template own/loadbalancer/haproxy.cfg renders `${`, which Flux takes for a variable",
+            "the template own/loadbalancer/haproxy.cfg renders `${`, which Flux reads as a variable",
             "--> own/loadbalancer/haproxy.cfg:2:7",
             "write it there without `${`",
         ],

@@ -102,7 +102,7 @@ fn a_host_that_a_cluster_has_is_an_error() {
     see(&repo, &by_inventory());
 
     insta::assert_snapshot!(repo.refused(), @r#"
-    error[SIP0513]: host metal/host-1 of vino/one is applied in full by the Flux Kustomization infra/inventory, so labels of our own would erase its spec
+    error[SIP0513]: host metal/host-1 of vino/one is applied in full by the Flux Kustomization infra/inventory, so an object with labels would erase its spec
       --> overlays/hosts/observed/vino.one/hosts.yaml:6:9
        |
      6 |   name: "host-1"

@@ -14,7 +14,7 @@ fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
 
     assert_says(
         &message,
-        &["host metal/host-1 of tenant/one is no longer in the inventory"],
+        &["host metal/host-1 of tenant/one is missing from the inventory"],
     );
     assert_says(
         &message,
@@ -70,7 +70,7 @@ fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
     repo.write("inventory/hosts.yaml", &kept);
 
     insta::assert_snapshot!(repo.refused(), @r#"
-    error[SIP0512]: host metal/bay1-right of metal/lab was declared by this repo, and no kustomization renders it any more
+    error[SIP0512]: host metal/bay1-right of metal/lab was declared by this repo, but no kustomization renders it now
        --> overlays/hosts/declared/inventory/metal.lab.yaml:18:9
         |
      18 |   name: "bay1-right"

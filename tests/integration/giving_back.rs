@@ -258,7 +258,7 @@ mod observed {
         let run = repo.generate(&[]).expect(0);
 
         insta::assert_snapshot!(run.stderr, @"
-        warning[SIP0510]: host metal/host-2 was given back, but somebody else's labels stay on it
+        warning[SIP0510]: host metal/host-2 was released, but labels of another owner stay on it
           --> snapshot/hosts.yaml:18:37
            |
         18 |     sip.airshipit.org/cluster-name: one

@@ -143,7 +143,7 @@ fn a_shortage_among_rivals_names_them_and_counts() {
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
     insta::assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts, want 3 more together and can have 2 at most
+    error[SIP0501]: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts: together they miss 3, and 2 are available
       --> tenant-b-new.yaml:13:7
        |
     13 |       count:

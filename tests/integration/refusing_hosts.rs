@@ -173,7 +173,7 @@ fn a_malformed_address_in_network_data() {
        |
     30 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
+      help: the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId
 
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
@@ -184,7 +184,7 @@ fn a_malformed_address_in_network_data() {
        |
     42 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
+      help: the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId
 
     3 errors in tenant-a/edge: no files written
     ");
@@ -428,7 +428,7 @@ fn labels_that_say_another_cluster_than_the_output() {
     );
 
     assert_snapshot!(repo.refused(), @r#"
-    error[SIP0508]: host tenant-a/lab-a2 is with tenant-a/edge, but its labels say tenant-a/other
+    error[SIP0508]: host tenant-a/lab-a2 is assigned to tenant-a/edge, but has the labels of tenant-a/other
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:32:9
        |
     32 |   name: "lab-a2"
@@ -437,7 +437,7 @@ fn labels_that_say_another_cluster_than_the_output() {
        |
      8 |     sip.airshipit.org/cluster-name: other
        |                                     -----
-      help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, take a new snapshot, or correct the labels
+      help: if tenant-a/other uses it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; otherwise take a new snapshot, or fix the labels
 
     1 error in tenant-a/edge, tenant-a/other: no files written
     "#);
@@ -465,7 +465,7 @@ fn labels_of_two_clusters_on_one_host() {
             "error[SIP0509]: host tenant-a/lab-c2 has the labels of tenant-a/edge and of tenant-a/other",
             "--> sites/lab/hosts/rack-c.yaml:63:37",
             "--> snapshot/hosts.yaml:8:37  (those of tenant-a/other)",
-            "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
+            "remove the labels of tenant-a/edge or those of tenant-a/other: a host belongs to one cluster",
         ],
     );
 }

@@ -195,7 +195,7 @@ fn a_template_with_a_syntax_error() {
             "the template loadbalancer/haproxy.cfg cannot be rendered: syntax error: unexpected end of input, expected \
              end of block",
             "--> own/loadbalancer/haproxy.cfg:3",
-            "help: `sipgen template values loadbalancer/haproxy.cfg` says what it is given\n",
+            "help: run `sipgen template values loadbalancer/haproxy.cfg` for its values\n",
         ],
     );
 }
@@ -212,7 +212,7 @@ fn a_template_that_uses_what_it_is_not_given() {
         &[
             "the template loadbalancer/haproxy.cfg cannot be rendered: undefined value: `mode` is undefined",
             "--> own/loadbalancer/haproxy.cfg:2:13\n",
-            "help: `sipgen template values loadbalancer/haproxy.cfg` says what it is given, here:\n",
+            "help: run `sipgen template values loadbalancer/haproxy.cfg` for its values, here:\n",
             "        cluster = {\"namespace\":\"tenant-a\",\"name\":\"edge\"}\n",
             "        name = \"loadbalancer-controlplane-edge\"\n",
         ],
@@ -295,7 +295,7 @@ fn a_template_whose_output_is_no_deployment() {
     assert_snapshot!(repo.refused(), @r#"
     error[SIP0703]: the template own/jumphost/deployment.yaml renders what is not a Deployment: invalid type: string "many", expected i32
       --> own/jumphost/deployment.yaml
-      help: correct the template; nothing was written
+      help: fix the template; no files were written
 
     1 error in tenant-a/edge: no files written
     "#);

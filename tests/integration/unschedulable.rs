@@ -467,7 +467,7 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
        |
     30 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
+      help: the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId
 
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
@@ -478,7 +478,7 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
        |
     42 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
+      help: the cluster has the host already, so it is not replaced: fix its network data, or nodeInterfaceId
 
     2 errors in tenant-a/edge: no files written
     ");

@@ -178,7 +178,7 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
        |
      6 |   name: "host-1"
        |         --------
-      help: a host has one role in one cluster: remove all entries but one from the generated files
+      help: remove all entries but one from the generated files: a host has one role in one cluster
 
     1 error in tenant/one, tenant/two: no files written
     "#);

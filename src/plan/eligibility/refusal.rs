@@ -120,12 +120,12 @@ impl Refusal {
                 format_args!("with assignment labels of another cluster"),
             ),
             Refusal::GivenBack(by) => say(
-                format_args!("is being given back by {by} and not yet seen free"),
-                format_args!("being given back, and not yet seen free in the snapshot"),
+                format_args!("is being released by {by} and not yet seen free"),
+                format_args!("being released, and not yet seen free in the snapshot"),
             ),
             Refusal::AppliedInFull(by) => say(
                 format_args!(
-                    "is applied in full by {by}, so labels of our own would erase its spec"
+                    "is applied in full by {by}, so an object with labels would erase its spec"
                 ),
                 format_args!("applied in full by another object of the agent"),
             ),

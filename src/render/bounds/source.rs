@@ -48,7 +48,7 @@ impl Edited {
 pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit> {
     if text.len() > LARGEST {
         let message = format!(
-            "it has {} KiB, and a template has at most {}",
+            "it has {} KiB; the limit is {}",
             text.len() >> 10,
             LARGEST >> 10
         );
@@ -145,10 +145,7 @@ impl<'a> Editor<'a> {
 
     /// Refuses a template whose text is not where its tree says.
     fn refuse(&mut self, at: usize) {
-        let unfit = Unfit::new(
-            "its expression is not understood here: write it in other words",
-            at,
-        );
+        let unfit = Unfit::new("its expression is not supported: rewrite it", at);
         self.unfit.get_or_insert(unfit);
     }
 

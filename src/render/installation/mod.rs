@@ -156,7 +156,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         }
         complete = false;
         let message = format!(
-            "host {} of {} has no address, so nothing can be installed on it",
+            "host {} of {} has no address for the installer",
             host.key, node
         );
         renderer.findings.push(
@@ -218,12 +218,12 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         .filter(|(node, _)| inventory::is_taken(node))
         .map(|(node, node_set)| {
             let message = format!(
-                "a machine of {} is called `{node}`, a name that ansible has for something else",
+                "a machine of {} is named `{node}`, which ansible reserves",
                 cluster.key
             );
             Finding::new(Code::NodeNameTaken, message)
                 .at(cluster.origin.at(node_set.route.clone()))
-                .help(format!("call it otherwise, `node-{node}` for instance"))
+                .help(format!("rename it, such as to `node-{node}`"))
         })
 }
 
@@ -308,9 +308,8 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     if nameless != named || named.trim().is_empty() {
         return None;
     }
-    let message = format!(
-        "the template {own} gives its Job one name, whatever the Job does, and no Job can be changed"
-    );
+    let message =
+        format!("the template {own} gives its Job a fixed name, but a Job cannot be changed");
     Some(
         Finding::new(Code::InvalidManifest, message)
             .at(Place::File(own.clone()))

@@ -287,7 +287,7 @@ fn check_name(
     let jump_host = service.object_name(&renderer.cluster.key);
     let message = match other {
         Some(other) => format!(
-            "the hosts {} and {} would both be {name} on {jump_host}",
+            "the hosts {} and {} would both be named {name} on {jump_host}",
             other.key, host.key
         ),
         None if name.parse::<ObjectName>().is_ok() => return true,
@@ -298,7 +298,7 @@ fn check_name(
     };
     let finding = Finding::new(Code::AmbiguousHostName, message)
         .at(host.origin.at(["metadata", "name"]))
-        .help("on a jump host, hosts of other namespaces are called NAMESPACE.NAME: rename one of them");
+        .help("rename one of them: a jump host names hosts of other namespaces NAMESPACE.NAME");
     renderer.findings.push(match other {
         Some(other) => finding.see(other.origin.at(["metadata", "name"]), "the other one"),
         None => finding,
@@ -314,16 +314,16 @@ fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
         renderer.findings.push(
             Finding::new(
                 Code::InvalidCredentialsName,
-                format!("the credentialsName of host {} is no name of a Secret", host.key),
+                format!("the credentialsName of host {} is not a valid name of a Secret", host.key),
             )
             .at(host.origin.at(["spec", "bmc", "credentialsName"]))
-            .help("name the Secret with the BMC's `username` and `password`; until then the host has no power control"),
+            .help("write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control"),
         );
     }
     let parsed = Bmc::parse(&bmc.address, bmc.disable_certificate_verification);
     if parsed.is_none() {
         renderer.findings.push(
-            Finding::new(Code::InvalidBmcAddress, format!("the BMC address of host {} cannot be understood", host.key))
+            Finding::new(Code::InvalidBmcAddress, format!("the BMC address of host {} is invalid", host.key))
                 .at(host.origin.at(["spec", "bmc", "address"]))
                 .help(
                     "write it as Metal3 does, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then the jump \
