@@ -365,7 +365,7 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
             "scale the tenant's machines down first, or raise the count: no other host can be released",
         ),
         Some(node) => (
-            format!(", its machine {node},"),
+            format!(", its machine {node}"),
             "make sure that nothing uses the host before this is applied, or restore the machine",
         ),
     };

@@ -69,7 +69,7 @@ pub(super) fn applied_in_full(
     let by = host.applied_in_full_by.as_ref()?;
     let mut finding = Finding::new(
         Code::AppliedInFull,
-        format!("host {} of {cluster} is applied in full by {by}, so labels of our own would erase its spec", host.key),
+        format!("host {} of {cluster} is applied in full by {by}, so an object with labels would erase its spec", host.key),
     )
     .at(origin.name());
     if origin.file != host.origin.file {

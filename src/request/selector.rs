@@ -155,7 +155,7 @@ mod tests {
         let found = mistakes("vino.airshipit.org/flavor: worker");
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].contains("takes every host") && found[0].contains("matchLabels"),
+            found[0].contains("would match every host") && found[0].contains("matchLabels"),
             "{found:?}"
         );
     }
@@ -174,13 +174,13 @@ mod tests {
             ),
             (
                 "matchExpressions: [{key: a, operator: in, values: [x]}]",
-                "no operator",
+                "unknown operator `in`",
             ),
             (
                 "matchExpressions: [{key: 'a b', operator: Exists}]",
-                "not the key",
+                "is not a valid label key",
             ),
-            ("matchLabels: {a: 'x y'}", "is not a label"),
+            ("matchLabels: {a: 'x y'}", "is not a valid label value"),
         ] {
             let found = mistakes(yaml);
             assert!(

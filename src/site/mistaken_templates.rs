@@ -45,7 +45,7 @@ pub(crate) fn mistaken(
                 format!("`{cluster}` is missing, but may be a request that cannot be read"),
             )
             .at(braces(repo, origin))
-            .help("it contains `{{`, so it looks like a template: fix it, or remove it to remove the cluster"),
+            .help("it contains `{{`, so it looks like a template: fix it, or delete it to remove the cluster"),
         );
     }
     for Template { origin, asked } in templates

@@ -21,7 +21,7 @@ fn a_value_that_flux_would_replace() {
         assert_says(
             &repo.refused(),
             &[
-                "the text has `${` in it",
+                "the text has `${`",
                 "Flux",
                 &format!("--> sites/lab/clusters/{place}"),
             ],

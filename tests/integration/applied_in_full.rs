@@ -7,7 +7,7 @@ use crate::support::{Repo, Run, assert_says, host, labels_of, run};
 
 const RELEASED: &str = "overlays/hosts/observed/released";
 const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n";
-const BY_INVENTORY: &str = "is applied in full by the Flux Kustomization infra/inventory, so labels of our own would \
+const BY_INVENTORY: &str = "is applied in full by the Flux Kustomization infra/inventory, so an object with labels would \
                             erase its spec";
 
 /// The metadata of a host that an Application applies, by the annotation that says which object it is on.
@@ -163,7 +163,7 @@ fn a_host_that_is_being_given_back_is_no_longer_applied() {
 
     assert_says(
         &repo.refused(),
-        &["host metal/host-1, which is being given back, is applied in full by the Flux"],
+        &["host metal/host-1, which is being released, is applied in full by the Flux"],
     );
     for _ in 0..2 {
         repo.generate(&["--keep-going"]).expect(1);

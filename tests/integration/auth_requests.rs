@@ -96,7 +96,7 @@ fn what_stands_in_the_place_of_a_secrets_name_is_not_shown() {
     );
 
     assert!(!message.contains("unter2"), "{message}");
-    assert_says(&message, &["this is no name of a Secret", "edge.yaml:"]);
+    assert_says(&message, &["invalid name of a Secret", "edge.yaml:"]);
 }
 
 #[test]
@@ -117,10 +117,7 @@ fn a_secret_of_a_connector_that_only_dex_knows_is_refused_and_not_shown() {
     let message = refusal(EDGE, "type: github", keystone);
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(
-        &message,
-        &["`keystonePassword` is a secret, which does not belong into git"],
-    );
+    assert_says(&message, &["`keystonePassword` is a secret in git"]);
 }
 
 #[test]
@@ -179,7 +176,7 @@ fn a_setting_of_a_setting_that_dex_would_drop() {
     assert_says(
         &message,
         &[
-            "userSearch has no setting `idAttribute`",
+            "userSearch has the unknown setting `idAttribute`",
             "did you mean `idAttr`?",
         ],
     );
@@ -201,7 +198,7 @@ fn a_setting_without_which_dex_does_not_start() {
     for (setting, name) in [
         (
             "              host: ldap.example.com\n",
-            "ldap needs the setting `host`",
+            "ldap requires the setting `host`",
         ),
         (
             "                username: uid\n",
@@ -314,7 +311,7 @@ fn a_provider_that_sends_users_elsewhere_is_warned_of() {
     assert_says(
         &said,
         &[
-            "sends users back to something else than this Dex",
+            "the redirectURI is not that of this Dex",
             "tenant-a.example.com:30556/dex/callback",
         ],
     );
@@ -347,7 +344,7 @@ fn an_issuer_that_tokens_and_servers_might_spell_in_two_ways() {
 fn a_certificate_from_nowhere_or_from_two_places() {
     assert_says(
         &refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""),
-        &["nobody issues its certificate"],
+        &["no issuer of its certificate"],
     );
     let two = refusal(
         EDGE,
@@ -379,7 +376,7 @@ fn a_length_of_time_that_dex_does_not_know() {
     for time in ["1d", "60", "-1h", "0s", "one hour"] {
         assert_says(
             &refusal(EDGE, "idTokens: 1h", &format!("idTokens: \"{time}\"")),
-            &["is no length of time"],
+            &["is not a duration"],
         );
     }
 }
@@ -395,12 +392,12 @@ fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
         (
             "host: ldap.example.com",
             "insecureSkipVerify",
-            "nobody checks whose directory it is",
+            "the directory's certificate is not verified",
         ),
         (
             "issuer: https://login.example.com",
             "insecureSkipVerify",
-            "nobody checks whose provider it is",
+            "the provider's certificate is not verified",
         ),
     ] {
         for (value, is_said) in [(true, true), (false, false)] {

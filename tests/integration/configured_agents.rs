@@ -482,7 +482,7 @@ fn an_include_decides_which_repo_a_path_is_of() {
     assert!(
         finding
             .message
-            .contains("of the repo that its source includes there"),
+            .contains("of another repo, which its source includes there"),
         "{}",
         finding.message
     );
@@ -600,7 +600,7 @@ fn a_kustomization_from_an_artifact_of_this_repo_applies_its_hosts() {
         let generated = site("gitops: flux\n", &files);
         let finding = only(&generated, Code::SetAside);
         assert!(
-            help(finding).contains("name its source in `flux.sourceRef`"),
+            help(finding).contains("write its source into `flux.sourceRef`"),
             "{}",
             help(finding)
         );

@@ -73,7 +73,7 @@ fn an_object_of_another_source_or_cluster_or_a_suspended_one_leaves_ours() {
             assert!(has_own(&repo, "flux", DECLARED), "{path} {more}");
             let is_suspended = more.contains("suspend");
             assert_eq!(
-                warnings.contains("it is taken for somebody else's"),
+                warnings.contains("it is ignored as belonging to another repo or cluster"),
                 !is_suspended,
                 "{path} {more}{warnings}"
             );
@@ -111,7 +111,7 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
             "{url} {destination}"
         );
         assert_eq!(
-            warnings.contains("it is taken for somebody else's"),
+            warnings.contains("it is ignored as belonging to another repo or cluster"),
             !is_ours,
             "{url} {destination}"
         );
@@ -166,7 +166,7 @@ fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
         assert_says(
             &said(&repo),
             &[&format!(
-                "lab applies {directory}: sipgen writes no object of its own"
+                "lab applies {directory}: sipgen writes no object for it"
             )],
         );
         for name in names {

@@ -353,7 +353,7 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
     assert_says(
         &repo.refused(),
         &[
-            "is included where 2 hosts that it patches cannot be found: tenant-a/lab-c1, tenant-a/lab-c2",
+            "is included where 2 hosts that it patches are missing: tenant-a/lab-c1, tenant-a/lab-c2",
             "help: move the line: add it to sites/lab/kustomization.yaml:",
             "  - ../../overlays/hosts/declared/sites/lab",
         ],

@@ -296,7 +296,7 @@ mod observed {
         repo.want("vino/two", 1);
         let message = repo.refused();
 
-        assert_says(&message, &["being given back, and not yet seen free"]);
+        assert_says(&message, &["being released, and not yet seen free"]);
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod deleted {
 
             assert_says(
                 &repo.refused(),
-                &["tenant/lab seems to be gone", "--> clusters/template.yaml"],
+                &["`tenant/lab` is missing", "--> clusters/template.yaml"],
             );
         }
     }

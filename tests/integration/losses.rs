@@ -116,7 +116,7 @@ fn assert_refused(repo: &Repo, why: &str, lost: &str) {
         );
         assert_says(
             &format!("{}{}", run.stdout, run.stderr),
-            &["SIP0017", lost, "is gone"],
+            &["SIP0017", lost, "is missing"],
         );
     }
     assert_eq!(repo.files("overlays"), before, "{why}");

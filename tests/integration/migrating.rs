@@ -384,7 +384,10 @@ fn a_cluster_with_mistakes_of_today_is_rewritten_all_the_same() {
 
     migrate(&repo, &[]).expect(0);
 
-    assert_says(&repo.refused(), &["the auth service has no caSecret"]);
+    assert_says(
+        &repo.refused(),
+        &["the auth service has no issuer of its certificate"],
+    );
 }
 
 #[test]

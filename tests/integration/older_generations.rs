@@ -329,7 +329,7 @@ fn the_settings_say_which_label_is_a_rack() {
         &repo.refused(),
         &[
             "error[SIP0242]",
-            "no host bears any of",
+            "no host has any of",
             "`topology: {rack: KEY}`",
         ],
     );
@@ -361,7 +361,7 @@ fn two_known_labels_for_racks_are_ambiguous() {
         &repo.refused(),
         &[
             "error[SIP0242]",
-            "hosts bear vino.airshipit.org/rack and airshipit.org/rack",
+            "hosts have vino.airshipit.org/rack and airshipit.org/rack",
         ],
     );
 }

@@ -114,7 +114,7 @@ fn a_machine_in_use_that_is_given_back_is_named() {
     assert_says(
         &run.stderr,
         &[
-            "gives host lab/depot-06, its machine body-2, back, which Server lab/old consumes",
+            "releases host lab/depot-06, its machine body-2, which Server lab/old consumes",
             "or restore the machine",
         ],
     );
