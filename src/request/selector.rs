@@ -180,7 +180,7 @@ mod tests {
                 "matchExpressions: [{key: 'a b', operator: Exists}]",
                 "is not a valid label key",
             ),
-            ("matchLabels: {a: 'x y'}", "is not a valid label value"),
+            ("matchLabels: {a: 'x y'}", "is not a label"),
         ] {
             let found = mistakes(yaml);
             assert!(

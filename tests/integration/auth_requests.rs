@@ -32,7 +32,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
     assert!(!message.contains("hunter2"), "{message}");
     assert_snapshot!(message, @"
-    error[SIP0235]: `bindPW` is a secret, which does not belong into git
+    error[SIP0235]: `bindPW` is a secret in git
       --> clusters/edge.yaml:27:23
        |
     27 |               bindPW: …
@@ -202,19 +202,19 @@ fn a_setting_without_which_dex_does_not_start() {
         ),
         (
             "                username: uid\n",
-            "userSearch needs the setting `username`",
+            "userSearch requires the setting `username`",
         ),
         (
             "              issuer: https://login.example.com\n",
-            "oidc needs the setting `issuer`",
+            "oidc requires the setting `issuer`",
         ),
         (
             "              clientSecret: $GITHUB_CLIENT_SECRET\n",
-            "github needs the setting `clientSecret`",
+            "github requires the setting `clientSecret`",
         ),
         (
             "              bindPW: $LDAP_BIND_PASSWORD\n",
-            "of `bindDN` and `bindPW` one is missing",
+            "`bindDN` or `bindPW` is missing",
         ),
     ] {
         assert_says(&refusal(EDGE, setting, ""), &[name]);
@@ -361,7 +361,7 @@ fn a_certificate_from_nowhere_or_from_two_places() {
     );
     assert_says(
         &refusal(WEB, "kind: ClusterIssuer", "kind: Clusterissuer"),
-        &["no such kind of issuer"],
+        &["unknown kind of cert-manager issuer"],
     );
     let trusted = refusal(
         CORE,

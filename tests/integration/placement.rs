@@ -247,7 +247,7 @@ mod scaling_down {
         assert_says(
             &run.stderr,
             &[&format!(
-                "gives host metal3/{last} back, which Metal3Machine metal3/core-9 consumes"
+                "releases host metal3/{last}, which Metal3Machine metal3/core-9 consumes"
             )],
         );
     }

@@ -198,7 +198,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     assert_says(
         &said,
         &[
-            "Software of the cluster depot cannot be read, and has `{{` in it: ",
+            "Software of the cluster `depot` cannot be read, and contains `{{`: ",
             "clusters/depot.yaml:43:",
         ],
     );
@@ -910,7 +910,7 @@ fn a_network_of_pods_goes_together_with_the_machines() {
         &said,
         &[
             "warning[SIP0828]",
-            "has the address 198.51.100.11 of head in it, which is host lab/depot-01",
+            "contains the address 198.51.100.11 of `head`, which is host lab/depot-01",
         ],
     );
     assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
@@ -918,7 +918,7 @@ fn a_network_of_pods_goes_together_with_the_machines() {
         &with_network("fd00::/56", named),
         &[
             "warning[SIP0829]",
-            "of IPv6, and all machines have addresses of IPv4",
+            "is IPv6, but all machines have IPv4 addresses",
         ],
     );
     for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {

@@ -331,10 +331,7 @@ fn a_name_that_leads_out_of_the_output_directory() {
 
         assert_says(
             &message,
-            &[
-                "--> sites/lab/clusters/more.yaml:",
-                "Kubernetes takes none like this",
-            ],
+            &["--> sites/lab/clusters/more.yaml:", "Kubernetes refuses it"],
         );
     }
 }

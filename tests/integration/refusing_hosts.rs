@@ -410,7 +410,7 @@ fn a_prefix_over_the_names_of_hosts() {
         assert_says(
             &repo.refused(),
             &[
-                "error[SIP0108]: a build names the Secret `lab-a1-bmc-credentials`",
+                "error[SIP0108]: a build renames the Secret `lab-a1-bmc-credentials`",
                 "bmc.credentialsName of hosts still names `lab-a1-bmc-credentials`",
                 "--> sites/lab/hosts/kustomization.yaml",
                 "take namePrefix, nameSuffix or the hash away",
@@ -556,10 +556,7 @@ fn a_host_whose_name_leads_out_of_the_output_directory() {
 
         assert_says(
             &repo.refused(),
-            &[
-                "--> snapshot/hosts.yaml:3:",
-                "Kubernetes takes none like this",
-            ],
+            &["--> snapshot/hosts.yaml:3:", "Kubernetes refuses it"],
         );
     }
 }

@@ -144,7 +144,7 @@ fn hardware_that_cannot_be_read_leaves_the_host_as_it_is() {
     assert_says(
         &run.stderr,
         &[
-            "warning[SIP0324]: the hardware in the HardwareData cannot be read",
+            "warning[SIP0324]: the hardware details in the HardwareData cannot be read",
             "hardware.yaml:9",
         ],
     );
@@ -189,7 +189,7 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
         assert_says(
             &said,
             &[
-                "warning[SIP0324]: the hardware in the HardwareData cannot be read",
+                "warning[SIP0324]: the hardware details in the HardwareData cannot be read",
                 &at,
             ],
         );

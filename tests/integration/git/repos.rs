@@ -261,7 +261,7 @@ fn the_memory_of_another_site_is_not_to_be_deleted() {
         &copies,
         &[
             "1 of sipgen's own files with hosts lies outside the output directory",
-            "if they are copies, leave them alone",
+            "if they are copies: to exclude it",
         ],
     );
     assert_says(
