@@ -17,7 +17,7 @@ use crate::load::Files;
 #[derive(Default)]
 pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
-    /// What lies in plain files beside hosts.
+    /// Network data in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
     /// The Secrets of manifests that no host names.
     unnamed: Vec<Unnamed>,
@@ -244,7 +244,7 @@ impl Networks {
     }
 }
 
-/// How long the hash is that kustomize puts behind the names of what it generates.
+/// Length of the suffix that kustomize appends to generated names.
 const HASH: usize = 10;
 
 /// What is wrong with a host's network data itself. Of what is encrypted, others tell.
