@@ -82,7 +82,7 @@ pub(crate) fn mistaken(
     findings
 }
 
-/// Whether a document lies below the directory of a Helm chart.
+/// Returns whether a document is below a Helm chart's directory.
 fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
     !origin.is_rendered()
         && origin
@@ -92,7 +92,7 @@ fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
             .any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
 }
 
-/// Where the double braces of a text stand that cannot be parsed.
+/// Returns the place of the double braces in a text that cannot be parsed.
 fn braces(repo: &Files, origin: &Origin) -> Place {
     let text = repo.text(&origin.file).unwrap_or_default();
     let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
@@ -104,7 +104,7 @@ fn braces(repo: &Files, origin: &Origin) -> Place {
     )
 }
 
-/// Whether a text that cannot be parsed has something of this name.
+/// Returns whether a text that cannot be parsed contains this name.
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
