@@ -247,7 +247,7 @@ impl Networks {
 /// Length of the suffix that kustomize appends to generated names.
 const HASH: usize = 10;
 
-/// What is wrong with a host's network data itself. Of what is encrypted, others tell.
+/// Reports network data that cannot be read. Encrypted data is reported elsewhere.
 fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {

@@ -13,9 +13,11 @@ use crate::request::Request;
 /// The file by which Helm knows a chart.
 const CHART: &str = "Chart.yaml";
 
-/// What is surely, or maybe, no template. A cluster that is gone gives its hosts back: it is not gone when its request
-/// has merely become unreadable. And who writes a template of a Provisioning leaves the cluster's name open; so one that
-/// names it is a request with a slip, unless it lies in a chart.
+/// Reports requests that are certainly or possibly mistaken for templates.
+///
+/// A removed cluster releases its hosts, but an unreadable request does not mean that it was removed.
+/// A template of a Provisioning leaves the cluster's name open. One that names the cluster is a
+/// request with a mistake, unless it is in a chart.
 pub(crate) fn mistaken(
     repo: &Files,
     state: &State,
