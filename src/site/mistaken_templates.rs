@@ -15,7 +15,7 @@ const CHART: &str = "Chart.yaml";
 
 /// Reports requests that are certainly or possibly mistaken for templates.
 ///
-/// A removed cluster releases its hosts, but an unreadable request does not mean that it was removed.
+/// A removed cluster releases its hosts, but an unreadable request does not prove a removal.
 /// A template of a Provisioning leaves the cluster's name open. One that names the cluster is a
 /// request with a mistake, unless it is in a chart.
 pub(crate) fn mistaken(
