@@ -13,7 +13,7 @@ use crate::load::Document;
 /// An object of the repo that tells an agent what to apply.
 #[derive(Clone)]
 pub(crate) struct AgentObject {
-    /// Where it stands.
+    /// Its place in the repo.
     pub(crate) origin: Origin,
     pub(super) content: Content,
 }

@@ -30,11 +30,11 @@ pub(crate) struct Applied {
     pub(crate) own_namespace: Option<String>,
     /// The directories of components that it adds to the kustomization, with the places that say so.
     pub(crate) components: Vec<(Utf8PathBuf, Place)>,
-    /// How Flux decrypts Secrets for it.
+    /// Flux's decryption settings for it.
     pub(crate) decryption: Option<yaml_serde::Value>,
 }
 
-/// How an agent reads a directory that is no kustomization.
+/// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
 pub(crate) enum Plain {
     /// Flux: every kustomization below it, and every YAML file beside those.

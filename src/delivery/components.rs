@@ -16,10 +16,10 @@ use crate::kustomize::{Among, Listing, Root};
 use crate::load::kustomize::relative;
 use crate::text::counted;
 
-/// How many hosts a message names.
+/// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
 
-/// Where a root's hosts are patched.
+/// Component that patches a root's hosts.
 #[derive(Debug)]
 pub struct Component {
     /// The directory of the kustomization that includes the component, or that should.
@@ -51,7 +51,7 @@ impl Component {
     }
 }
 
-/// Where each root's hosts are patched, and what is wrong with that.
+/// Returns the component of each root and findings about misplaced ones.
 pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
@@ -155,7 +155,7 @@ fn of_root(
     )
 }
 
-/// Where it is listed, but cannot work.
+/// Reports listings in which the component cannot work.
 fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
@@ -241,7 +241,7 @@ fn not_included(
     )
 }
 
-/// What to write, and where.
+/// Returns the line to add and its file.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo
         .builds

@@ -12,7 +12,7 @@ use super::repo::Repo;
 use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
 use crate::settings::gitops::IN_CLUSTER;
 
-/// How many Applications are looked at, and how deep generators lie in others.
+/// Limits: Applications read, and nesting depth of generators.
 const MOST: (usize, usize) = (10_000, 8);
 
 /// Returns the parameters of each Application that generators make. What they leave out is not known.

@@ -54,7 +54,7 @@ pub(crate) use paths::in_repo;
 use agent_objects::Context;
 use repo::Repo;
 
-/// How the output is wired into the repo.
+/// Delivery of the output by the repo's kustomizations and agents.
 #[derive(Debug, Default)]
 pub struct Wiring {
     /// The roots that objects of the repo's own make the chosen agent apply, with labels or still without: no object
@@ -62,7 +62,7 @@ pub struct Wiring {
     pub applied: BTreeSet<usize>,
     /// The other directories of the output that they make it apply.
     pub delivered: Delivered,
-    /// Where each root's hosts are patched, when that is done by components.
+    /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
     /// The projects of Argo CD that decide what our Applications may apply.
     pub(crate) projects: Vec<(Origin, AppProject)>,

@@ -52,7 +52,7 @@ fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
     built.is_ok_and(|glob| glob.compile_matcher().is_match(directory.as_str()))
 }
 
-/// Whether Argo CD takes a file of a directory, whose path is relative to it.
+/// Returns whether Argo CD reads a file, given relative to the source's directory.
 pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
         // A glob that cannot be read is taken to match nothing; what is not excluded, counts.

@@ -1,4 +1,4 @@
-//! What is wrong when an agent is told to apply a directory that reaches hosts, by the repo's own objects.
+//! Reports the repo's own agent objects that apply a directory that reaches hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::layout;
 use crate::settings::gitops::Form;
 use crate::text::counted;
 
-/// How many hosts a message names.
+/// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
 
 /// What an agent comes at by one directory.
@@ -101,7 +101,7 @@ impl Applied {
     }
 }
 
-/// What Flux leaves out of its source.
+/// Returns the patterns that Flux excludes from its source.
 fn ignored(repo: &Repo<'_>) -> Gitignore {
     let mut ignored = GitignoreBuilder::new("");
     for line in repo
@@ -300,7 +300,7 @@ impl<'a> Reached<'a> {
         let finding = if above.as_str().is_empty() {
             Finding::new(Code::OutputAppliedWhole, words(""))
         } else {
-            // What is above the repo, nobody sees from here.
+            // Directories above the repo are not visible.
             Finding::new(
                 Code::OutputMayBeAppliedWhole,
                 words(", unless a kustomization.yaml above the repo says otherwise"),

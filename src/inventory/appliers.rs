@@ -1,4 +1,4 @@
-//! Which agent applies a live host in full, as the host itself says.
+//! Agents that apply a live host in full, read from the host's own metadata.
 //!
 //! An agent applies everything under one name. What it applied under that name and no longer names, it removes: an
 //! object with labels alone erases the spec of a host that the same agent applies in full elsewhere.
@@ -12,7 +12,7 @@ use crate::api::names::HostKey;
 use crate::layout;
 use crate::settings::Settings;
 
-/// How Argo CD is told to merge an object that is not whole.
+/// Sync option that makes Argo CD merge a partial object.
 const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
 /// Who applies a live host in full, in words; none where nothing says that an agent does, or only one that the repo
@@ -49,7 +49,7 @@ fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<
         .then_some(words)
 }
 
-/// The name of the Kustomization that applied a host last, and how to speak of it.
+/// Returns the name and the description of the Kustomization that last applied a host.
 fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, String) {
     let Some(name) = labels.get(FLUX_NAME) else {
         return (None, "Flux".to_owned());
@@ -88,7 +88,7 @@ fn application<'a>(
     )
 }
 
-/// Whether the API server has it that an agent applied the host's spec.
+/// Returns whether the live host's field managers show that an agent owns its spec.
 fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()

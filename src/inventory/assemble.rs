@@ -1,4 +1,4 @@
-//! The inventory: every host of the site once, whatever manifests and snapshots say of it.
+//! The inventory: every host of the site once, joined from manifests and snapshots.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -180,7 +180,7 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     large.map(describe).collect()
 }
 
-/// Several hosts behind one BMC address happen (the SIP operator's own sample has them), and are a mistake.
+/// Reports hosts that share a BMC address: a mistake, but the SIP operator's own sample has it.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
@@ -189,7 +189,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
             .as_ref()
             .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
         {
-            // An address with a query is shown without it, and told from others by all of it.
+            // Addresses are compared with their query but shown without it.
             by_address
                 .entry(host::without_user(&bmc.address))
                 .or_default()
@@ -237,9 +237,9 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
     }))
 }
 
-/// Of two networks that have one id, services would take the first.
+/// Reports duplicate network ids: services would use the first such network.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
-    // What was encrypted has no id that may be shown.
+    // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         let Network::Known(data) = &host.network else {
@@ -283,7 +283,7 @@ fn in_number(hosts: &[&Host]) -> Option<String> {
     }
 }
 
-/// Compares names as people count: runs of digits by their number, the rest by character.
+/// Compares names in natural order: runs of digits by value, the rest by character.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut rest_a, mut rest_b) = (a, b);
     while !rest_a.is_empty() && !rest_b.is_empty() {
@@ -305,11 +305,11 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
         rest_a = &rest_a[part_a.len()..];
         rest_b = &rest_b[part_b.len()..];
     }
-    // `r01` and `r1` count alike but are two names.
+    // `r01` and `r1` have the same value but are different names.
     rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b))
 }
 
-/// The longest beginning that is all digits or has none.
+/// Returns the longest prefix that is all digits or has none.
 fn leading_part(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text

@@ -1,4 +1,4 @@
-//! Decrypts network data that hosts need, by the sops of the machine.
+//! Decrypts network data that hosts need, with the locally installed sops.
 //!
 //! Each file is decrypted once, in memory, and nothing but the addresses is kept of it.
 
@@ -87,7 +87,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, Finding::at)
 }
 
-/// What sops decrypts at a time.
+/// Unit that one sops call decrypts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     File(Utf8PathBuf),
@@ -95,7 +95,7 @@ enum Source {
 }
 
 impl Sealed {
-    /// What is to be decrypted.
+    /// Returns the unit to decrypt.
     fn source(&self) -> Option<Source> {
         match self {
             Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
@@ -105,7 +105,7 @@ impl Sealed {
         }
     }
 
-    /// Finds the network data in what its file decrypts to.
+    /// Finds the network data in the decrypted file.
     fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
         match self {
             Sealed::Object(file, name, namespace) => {

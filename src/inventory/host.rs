@@ -29,9 +29,9 @@ pub struct Host {
     pub namespace_by_settings: bool,
     /// The file of the repo that has its manifest, or else its snapshot, where there is one.
     pub file: Option<Arc<Utf8Path>>,
-    /// Who makes the host's object.
+    /// Origin of the host's object.
     pub standing: Standing,
-    /// Where it is described first: its manifest, or else its snapshot.
+    /// Its manifest, or else its snapshot.
     pub origin: Origin,
     /// The UID of its object, where a snapshot shows one: another object of the same name has another.
     pub uid: Option<String>,
@@ -39,14 +39,14 @@ pub struct Host {
     pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
-    /// A value that only Flux knows, if one decides about the host.
+    /// Value that only Flux knows and that decides about the host, if any.
     pub undecided: Option<Undecided>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
     pub claims: Vec<(Claim, Origin)>,
     /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
     /// patch.
     pub manifest_labels: Vec<&'static str>,
-    /// Those that the snapshot shows.
+    /// Assignment labels in the snapshot.
     pub live_labels: Vec<&'static str>,
     /// The label of an older generation that names the cluster of its claims, where no labels of today do.
     pub by_older_labels: Option<&'static str>,
@@ -58,7 +58,7 @@ pub struct Host {
     pub label_owners: Vec<Agent>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,
-    /// How its BMC is reached.
+    /// Access to its BMC.
     pub bmc: Option<Bmc>,
     /// The MAC address from which it boots, where its manifest or snapshot has one.
     pub boot_mac: Option<MacAddress>,
@@ -68,25 +68,25 @@ pub struct Host {
     pub network: Network,
     /// The field that names the Secret with them, or would.
     pub network_field: &'static [&'static str],
-    /// What says that it is not free, beside its state.
+    /// Evidence, beside its state, that it is in use.
     pub usage: Option<Usage>,
-    /// Whether it must never be powered off.
+    /// Set if it must never be powered off.
     pub disable_power_off: bool,
-    /// Whether its deletion was asked for.
+    /// Set if its deletion was requested.
     pub deleting: bool,
-    /// The error that it is in.
+    /// Its current error.
     pub error: Option<String>,
-    /// Whether that is an error that does not pass by itself.
+    /// Set if the error needs intervention to clear.
     pub failed: bool,
     /// Its provisioning state, where a snapshot knows one.
     pub state: Option<String>,
-    /// The annotation that keeps it from being taken.
+    /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
-    /// What Provisionings look at.
+    /// Properties that Provisionings select by.
     pub machine: Machine,
 }
 
-/// Who makes a host's object: this decides how its labels may be written.
+/// Origin of a host's object; it decides how its labels may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// A manifest in this repo, which the build of the root with this index renders.

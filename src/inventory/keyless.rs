@@ -72,7 +72,7 @@ pub(crate) fn find(
         ))
     };
     let secrets = mentions(&["Secret"]);
-    // What cannot be read was an error before.
+    // Unreadable files were reported earlier.
     let found = repo
         .scan(files, |_, content| secrets(content), read)
         .unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What of a host's hardware decides whether it can be a node of a Provisioning.
+//! Hardware properties that decide whether a host can be a node of a Provisioning.
 //!
 //! It is what inspection found. The static addresses of the host's network data count for those of its network cards
 //! for which inspection has none: a host that is declared in git may have no status, and inspection knows the address
@@ -43,7 +43,7 @@ pub(crate) fn unclear_labels(
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }
 
-/// What a label for a device says.
+/// Parses the value of a device label.
 fn truth(value: &str) -> Option<bool> {
     match value {
         "true" => Some(true),
@@ -52,14 +52,14 @@ fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// What a Provisioning asks of one machine, beside labels.
+/// Requirements of a Provisioning on one machine, beside labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskedMachine {
     /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
     pub named: Option<(MacAddress, usize)>,
-    /// How many CPUs it has at least.
+    /// Minimum number of CPUs.
     pub cpu: u64,
-    /// How much memory it has at least, in MiB.
+    /// Minimum memory in MiB.
     pub memory_mib: u64,
     /// Whether its network cards have SR-IOV.
     pub sriov: bool,
@@ -74,7 +74,7 @@ pub struct Machine {
     pub boot_mac: Option<MacAddress>,
     /// Its network cards with the addresses that they had, in the order of inspection.
     pub nics: Vec<Nic>,
-    /// How many CPUs it has, threads counted.
+    /// Number of CPUs, counting threads.
     pub cpu: Option<u64>,
     /// Its memory in MiB.
     pub memory_mib: Option<u64>,
@@ -93,14 +93,14 @@ pub struct Nic {
     pub addresses: Vec<IpAddr>,
 }
 
-/// What a host has too little of for a machine of a Provisioning.
+/// Requirement of a Provisioning that a host does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insufficient {
     /// Inspection has found nothing, or the snapshot does not say what.
     Unknown,
-    /// So many CPUs, of so many that are asked for.
+    /// Too few CPUs: available, required.
     Cpu(u64, u64),
-    /// So many MiB of memory, of so many that are asked for.
+    /// Too little memory, in MiB: available, required.
     Memory(u64, u64),
     /// No SR-IOV.
     Sriov,
@@ -188,7 +188,7 @@ impl Machine {
             };
         let cpu = less(self.cpu, asked.cpu, Insufficient::Cpu);
         let memory = less(self.memory_mib, asked.memory_mib, Insufficient::Memory);
-        // That nothing is known is said once.
+        // Report `Unknown` only once.
         let memory = memory.filter(|_| cpu != Some(Insufficient::Unknown));
         let sriov = (asked.sriov && !self.sriov).then_some(Insufficient::Sriov);
         let qat = (asked.qat && !self.qat).then_some(Insufficient::Qat);
@@ -203,7 +203,7 @@ impl Machine {
         self.nics.iter().map(|nic| nic.mac).chain(booting)
     }
 
-    /// Whether one of its network cards has this MAC address, or it boots from it.
+    /// Returns whether a network card or the boot interface has this MAC address.
     pub fn has(&self, mac: MacAddress) -> bool {
         self.boot_mac == Some(mac) || self.nics.iter().any(|nic| nic.mac == mac)
     }

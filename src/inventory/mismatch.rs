@@ -1,4 +1,4 @@
-//! Why a labelSelector matches no host: which of its requirements excludes them all, and what was probably meant.
+//! Explains why a labelSelector matches no host: the excluding requirements and likely corrections.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::inventory::Host;
 use crate::text::counted;
 use crate::text::suggest::alike;
 
-/// How many values of a label are named.
+/// Maximum number of label values that a message lists.
 const VALUES_SHOWN: usize = 8;
 
 /// A labelSelector that matches no host: the requirements that exclude them, at least one.
@@ -25,21 +25,21 @@ pub struct Mismatch {
 struct Unmet {
     /// From the labelSelector to the requirement.
     route: Vec<Step>,
-    /// Whether it is a label's key that is wrong, and not its value.
+    /// Set if the label's key is wrong rather than its value.
     by_key: bool,
-    /// What is the case: `no host has the label …`.
+    /// Explanation: `no host has the label …`.
     what: String,
-    /// What was probably meant.
+    /// Likely correction.
     hint: Option<String>,
 }
 
 impl Mismatch {
-    /// What is the case, as half a sentence.
+    /// Returns the explanation as a clause.
     pub fn what(&self) -> &str {
         self.unmet.first().map_or("", |unmet| unmet.what.as_str())
     }
 
-    /// What was probably meant, or what there is to choose from, one line a requirement.
+    /// Returns likely corrections or the available values, one line per requirement.
     pub fn hints(&self) -> impl Iterator<Item = &str> {
         self.unmet.iter().filter_map(|unmet| unmet.hint.as_deref())
     }
@@ -63,7 +63,7 @@ impl Mismatch {
     }
 }
 
-/// Why a labelSelector matches none of the hosts; nothing when it matches one, or when there are none.
+/// Explains why a labelSelector matches no host; `None` if it matches one or there are no hosts.
 pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     let requirements = requirements(selector);
     let mut met = vec![0_usize; requirements.len()];
@@ -168,7 +168,7 @@ fn bears(hosts: &[&Host], key: &str) -> bool {
     hosts.iter().any(|host| host.labels.contains_key(key))
 }
 
-/// Whether a requirement under `matchLabels` names a label that none of some hosts has.
+/// Returns whether a `matchLabels` requirement names a label that none of the hosts has.
 fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
     matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
 }
@@ -186,12 +186,12 @@ fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     }
 }
 
-/// What was probably meant by a requirement that none of some hosts meets.
+/// Suggests a correction for a requirement that none of the hosts meets.
 fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     let (key, wanted): (_, Vec<&str>) = match requirement {
         Expression::Equal(key, value) => (key, vec![value]),
         Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
-        // Of what a host must not have, there is nothing to be misspelt.
+        // Negative requirements cannot exclude hosts by a misspelling.
         Expression::Exists(key)
         | Expression::NotIn(key, _)
         | Expression::NotEqual(key, _)

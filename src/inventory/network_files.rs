@@ -14,14 +14,14 @@ use crate::finding::Origin;
 use crate::kustomize::Builds;
 use crate::load::{Files, sops};
 
-/// How the names end of files that are network data, before the dot.
+/// Suffixes of the file stems that mark network data.
 const STEMS: [&str; 2] = ["network-data", "network_data"];
 
 /// The files of a repo that may be network data by themselves.
 pub(crate) struct PlainFiles<'a> {
     repo: &'a Files,
     files: HashSet<&'a Utf8Path>,
-    /// How many hosts the files of a directory describe.
+    /// Number of hosts that the files of each directory describe.
     hosts: HashMap<&'a Utf8Path, usize>,
 }
 

@@ -17,7 +17,7 @@ use crate::load::Files;
 #[derive(Default)]
 pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
-    /// What lies in plain files beside hosts.
+    /// Network data in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
     /// The Secrets of manifests that no host names.
     unnamed: Vec<Unnamed>,
@@ -244,10 +244,10 @@ impl Networks {
     }
 }
 
-/// How long the hash is that kustomize puts behind the names of what it generates.
+/// Length of the suffix that kustomize appends to generated names.
 const HASH: usize = 10;
 
-/// What is wrong with a host's network data itself. Of what is encrypted, others tell.
+/// Reports network data that cannot be read. Encrypted data is reported elsewhere.
 fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {

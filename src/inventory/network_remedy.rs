@@ -70,5 +70,5 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     }
 }
 
-/// How many keys of a Secret a message names.
+/// Maximum number of Secret keys that a message lists.
 const KEYS_SHOWN: usize = 3;

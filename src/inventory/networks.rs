@@ -25,9 +25,9 @@ pub enum Network {
     Known(Arc<NetworkData>),
     /// The host refers to none.
     Absent,
-    /// The Secret that it refers to is not in the repo.
+    /// The referenced Secret is not in the repo.
     Missing(SecretKey),
-    /// The Secret that it refers to has no network data.
+    /// The referenced Secret has no network data.
     Keyless(SecretKey, Keyless),
     /// It is there, but cannot be read: what holds it, and why.
     Unreadable(Holder, String),
@@ -43,7 +43,7 @@ pub enum Unaddressed {
     /// The host refers to no network data.
     #[error("has no network data")]
     NoNetworkData,
-    /// The Secret that it refers to is not in the repo.
+    /// The referenced Secret is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
     /// The Secret that it refers to has no key for it.
@@ -66,7 +66,7 @@ pub enum Unaddressed {
     NoAddress(String),
 }
 
-/// What holds network data; what comes first counts before what comes after.
+/// Holder of network data, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     /// A Secret.

@@ -86,7 +86,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     }
     let agents = agents::render(site, plan, &tree);
     tree.extend(agents);
-    // What the disk already has was looked at when it was written.
+    // Files already on disk were checked when they were written.
     let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
     let unfit = tree
         .par_iter()

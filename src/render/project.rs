@@ -273,7 +273,7 @@ fn allows_source(spec: &AppProjectSpec, url: &str) -> bool {
         .iter()
         .partition(|repo| repo.starts_with('!'));
     let is_denied = denied.iter().any(|repo| allows_url(&repo[1..], url));
-    // What begins with `!` matches every other repo.
+    // A pattern that begins with `!` matches every other repo.
     !is_denied && (!denied.is_empty() || allowed.iter().any(|repo| allows_url(repo, url)))
 }
 

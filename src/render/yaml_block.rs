@@ -24,7 +24,7 @@ pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
 /// The same for a value of our own making, from the beginning of a line on.
 pub(super) fn block_of(value: serde_json::Value) -> String {
     let mut text = String::new();
-    // Of JSON's values there is none that fails.
+    // No JSON value can fail here.
     let _ = write(&mut text, &Value::from(Serde(value)), 0);
     text
 }

@@ -68,7 +68,7 @@ pub(super) fn fitting<T>(
     match parse() {
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
-            // What the parser says of them, it says without their place.
+            // The parser reports them without their place.
             unknown.extend(if unquoted.is_empty() {
                 vec![error]
             } else {

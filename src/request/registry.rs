@@ -17,7 +17,7 @@ pub(crate) static OBJECTS: [&ObjectKind; 3] = [
 ];
 
 impl ClusterKind {
-    /// All kinds.
+    /// Every kind.
     pub const ALL: [ClusterKind; 2] = [ClusterKind::SipCluster, ClusterKind::Provisioning];
 
     /// Returns the properties of the kind.

@@ -1,4 +1,4 @@
-//! What two services cannot both have.
+//! Conflicts between services over resources that only one can have.
 //!
 //! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one, and none
 //! may take that of another while it is still there. Dex keeps its state in its namespace, so two of them in one

@@ -404,7 +404,7 @@ pub(super) fn without_duplicates(
     findings
 }
 
-/// How many places a finding shows.
+/// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
 
 fn files_of(files: &[Utf8PathBuf]) -> String {

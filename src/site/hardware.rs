@@ -34,7 +34,7 @@ use crate::settings::Settings;
 ///
 /// # Errors
 ///
-/// When a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn of_all(
     repo: &Files,
     site: &Site,
@@ -73,7 +73,7 @@ pub(super) fn if_it_decides(
 ///
 /// # Errors
 ///
-/// When a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn of(
     repo: &Files,
     site: &Site,
@@ -146,7 +146,7 @@ fn read(
         mentions(&[hardware::KIND, host::KIND]),
         mentions(&[name.unwrap_or_default()]),
     );
-    // Those that are too large were reported when the site was read.
+    // Files that are too large were reported when the site was read.
     let (files, _) = listing::files(repo, &settings.output)?;
     let (inputs, _) = Inputs::new(repo, settings, &files, builds);
     let interpret = |document: Document<'_>| {

@@ -16,7 +16,7 @@ use crate::load::{Document, Files, scan_made, scan_stream};
 use crate::settings::sources::{Glob, Source};
 use crate::settings::{self, Settings};
 
-/// Which documents are inputs.
+/// Selection of the documents that are inputs.
 pub(crate) struct Inputs<'a> {
     sources: &'a [Source],
     which: Which,
@@ -25,9 +25,9 @@ pub(crate) struct Inputs<'a> {
 }
 
 enum Which {
-    /// All that the repo's files have.
+    /// Every document in the repo's files.
     All,
-    /// Those of streams.
+    /// Documents from streams.
     Streams,
     /// Those of sources: by file, the source that has it. What is built is an input in any case.
     Listed(HashMap<Utf8PathBuf, usize>),
@@ -72,7 +72,7 @@ impl<'a> Inputs<'a> {
                 Vec::new(),
             );
         }
-        // What a source builds comes by that build, and not a second time by a glob.
+        // Files that a source builds are read through the build, not again through a glob.
         let built = sources
             .iter()
             .filter_map(|source| source.kustomization.as_deref());
@@ -123,7 +123,7 @@ impl<'a> Inputs<'a> {
         )
     }
 
-    /// Whether a document is an input.
+    /// Returns whether a document is an input.
     pub(super) fn takes(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || match &self.which {

@@ -54,7 +54,7 @@ pub(super) enum Object {
     UnreadableHost(Origin, Finding),
 }
 
-/// What stands at the head of every object.
+/// Fields common to every object.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Envelope {

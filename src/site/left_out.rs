@@ -1,4 +1,4 @@
-//! What inputs leave out that the repo still has.
+//! Documents that the repo has but the inputs leave out.
 //!
 //! Whatever is not among the inputs is gone, and is given back. One site of a repo with several, rendered alone, says
 //! nothing of the others: they are not gone, and nobody wants them to be.

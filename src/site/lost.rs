@@ -20,7 +20,7 @@ use crate::output::state::State;
 use crate::settings::Settings;
 use crate::text::in_shell;
 
-/// How many unread paths a finding shows.
+/// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
 
 /// The parts of a site that prove or disprove an absence.
@@ -52,7 +52,7 @@ struct Lost<'a> {
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// Returns an error if a file or directory cannot be read.
 pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     let lost = known.lost();
     // A stream is read to its end, and stands for all that there is.
@@ -77,7 +77,7 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
 enum Source {
     /// One of them is there and was not read to its end.
     Unread(Finding),
-    /// All that are there were read to their ends.
+    /// Every existing file was read completely.
     Read,
     /// None is there any more, or none is known.
     Gone,

@@ -63,7 +63,7 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
         .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
 }
 
-/// What to do about another site in this one.
+/// Returns the help text for another site inside this one.
 fn elsewhere(owner: &Utf8Path) -> String {
     let directory = in_shell(owner.as_str());
     format!(

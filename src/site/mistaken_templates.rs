@@ -13,9 +13,11 @@ use crate::request::Request;
 /// The file by which Helm knows a chart.
 const CHART: &str = "Chart.yaml";
 
-/// What is surely, or maybe, no template. A cluster that is gone gives its hosts back: it is not gone when its request
-/// has merely become unreadable. And who writes a template of a Provisioning leaves the cluster's name open; so one that
-/// names it is a request with a slip, unless it lies in a chart.
+/// Reports requests that are certainly or possibly mistaken for templates.
+///
+/// A removed cluster releases its hosts, but an unreadable request does not prove a removal.
+/// A template of a Provisioning leaves the cluster's name open. One that names the cluster is a
+/// request with a mistake, unless it is in a chart.
 pub(crate) fn mistaken(
     repo: &Files,
     state: &State,
@@ -82,7 +84,7 @@ pub(crate) fn mistaken(
     findings
 }
 
-/// Whether a document lies below the directory of a Helm chart.
+/// Returns whether a document is below a Helm chart's directory.
 fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
     !origin.is_rendered()
         && origin
@@ -92,7 +94,7 @@ fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
             .any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
 }
 
-/// Where the double braces of a text stand that cannot be parsed.
+/// Returns the place of the double braces in a text that cannot be parsed.
 fn braces(repo: &Files, origin: &Origin) -> Place {
     let text = repo.text(&origin.file).unwrap_or_default();
     let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
@@ -104,7 +106,7 @@ fn braces(repo: &Files, origin: &Origin) -> Place {
     )
 }
 
-/// Whether a text that cannot be parsed has something of this name.
+/// Returns whether a text that cannot be parsed contains this name.
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);

@@ -1,4 +1,4 @@
-//! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
+//! The site: a repo's clusters and hosts, validated and joined.
 //!
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `left_out`:
 //!   what inputs leave out that the repo still has.
@@ -15,7 +15,7 @@
 //! * `misplaced`: generated hosts outside the output directory.
 //! * `clashes`: what two services cannot both have.
 //!
-//! How hosts are chosen is not known here.
+//! Host selection is not part of this module.
 
 pub(crate) mod clashes;
 pub(crate) mod concern;
@@ -53,7 +53,7 @@ pub use left_out::HostLeftOut;
 use lost::Known;
 pub use names::ServiceWithPorts;
 
-/// What a repo says of its clusters and hosts.
+/// Clusters and hosts of a repo.
 #[derive(Debug)]
 pub struct Site {
     /// The settings that it was read with.
@@ -62,9 +62,9 @@ pub struct Site {
     pub clusters: BTreeMap<ClusterKey, Request>,
     /// Every host.
     pub inventory: Inventory,
-    /// How the output is wired into the repo.
+    /// Delivery of the output by the repo's kustomizations and agents.
     pub wiring: Wiring,
-    /// What the last run left in the output directory.
+    /// Previous output.
     pub state: State,
     /// The hosts that the last run gave to clusters, that kustomizations of the repo render, and that are not among the
     /// inputs. Without them, no plan can be trusted.
@@ -75,7 +75,7 @@ pub struct Site {
     pub knows_hardware: bool,
     /// The names of the definitions of requests that the repo has.
     pub definitions: BTreeSet<&'static str>,
-    /// Which kustomization reaches which file.
+    /// Files that each kustomization reaches.
     builds: Builds,
     /// The objects that sources build, for those who read hardware.
     rendered: Rendered,
@@ -86,7 +86,7 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// Returns an error if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let mut all = Vec::new();
         let mut take = |findings: Vec<Finding>| all.extend(findings);

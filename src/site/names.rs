@@ -20,7 +20,7 @@ use crate::request::provisioning::cluster_of;
 /// A Service of the repo that asks for NodePorts.
 #[derive(Debug, Clone)]
 pub struct ServiceWithPorts {
-    /// Where it stands.
+    /// Its place in the inputs.
     pub origin: Origin,
     /// Its name.
     pub name: String,

@@ -53,7 +53,7 @@ pub(super) struct Objects {
     pub(super) rendered: Rendered,
     /// Requests and Softwares that are some other tool's templates, as far as one can see.
     pub(super) templates: Vec<Template>,
-    /// What tells agents what to apply.
+    /// Objects that configure agents.
     pub(super) agent_objects: Vec<AgentObject>,
     /// The Services that ask for NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
@@ -217,7 +217,7 @@ pub(super) fn read(
 
 /// The objects of a repo's files, and which kustomization reaches which file.
 struct Scanned {
-    /// All objects but kustomizations.
+    /// Every object except kustomizations.
     objects: Vec<Object>,
     /// The files that were read, sorted.
     files: Vec<Utf8PathBuf>,

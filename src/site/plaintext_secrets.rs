@@ -34,7 +34,7 @@ const OF_ARGOCD: [&str; 7] = [
     "type",
     "url",
 ];
-/// How many places a finding names.
+/// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
 
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
@@ -43,7 +43,7 @@ const HELP: &str = "change these passwords and remove them from the file and fro
 /// A Secret with values in plain text. Their keys are not shown: people write a password on the wrong side of the colon.
 pub(crate) struct PlainSecret {
     origin: Origin,
-    /// Where its name stands.
+    /// Place of its name.
     place: Place,
     name: Option<ObjectName>,
 }

@@ -56,7 +56,7 @@ pub(super) struct Naming<'a> {
 ///
 /// # Errors
 ///
-/// When a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(super) fn by_directory(
     naming: Naming<'_>,
     objects: &[Object],

@@ -55,7 +55,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
         return Err(Unfit { message, at: None });
     }
     check_tokens(text, syntax)?;
-    // What is no template is for the compiler to say.
+    // Let the compiler report syntax errors.
     let Ok(template) = parse(text, "", syntax.clone()) else {
         return Ok(Edited {
             text: text.to_owned(),
@@ -72,7 +72,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
         return Err(unfit);
     }
     let mut edits = editor.edits;
-    // What begins at one place is inserted in the order of the tree, and so is what ends there.
+    // A stable sort keeps edits at the same position in tree order.
     edits.sort_by_key(|edit| edit.at);
     let mut rewritten = String::with_capacity(text.len() * 2);
     let mut copied = 0;

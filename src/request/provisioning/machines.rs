@@ -206,7 +206,7 @@ impl Check<'_> {
     ) -> Vec<Entry<'a>> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
-        // What has several keys or none has been refused when it was read.
+        // Entries with several keys or none were rejected by decoding.
         for (index, (name, asked)) in
             listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
         {

@@ -39,7 +39,7 @@ pub enum ServiceKind {
 }
 
 impl ServiceKind {
-    /// All kinds.
+    /// Every kind.
     pub const ALL: [ServiceKind; 4] = [
         ServiceKind::ControlPlaneLoadBalancer,
         ServiceKind::WorkerLoadBalancer,

@@ -274,7 +274,7 @@ impl Settings<'_, '_> {
             .iter()
             .filter(|field| field.needed && is_empty(config.get(field.name)))
         {
-            // Where the issuer is wrong, that is the mistake.
+            // A callback is missing only if the issuer is invalid, which is reported by itself.
             if !matches!(field.shape, Shape::Callback) {
                 let help = match field.shape {
                     Shape::Secret => format!(
@@ -353,7 +353,7 @@ impl Settings<'_, '_> {
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
         self.free_of_secrets(text, route);
-        // What a variable holds is not known here.
+        // Values of variables are unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
