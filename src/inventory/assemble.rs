@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::Utf8Path;
 
-use super::hardware::HostHardware;
+use super::hardware::{HardwareByHost, HostHardware};
 use super::host::{Host, Standing};
 use super::host_document::HostDocument;
 use super::join::Descriptions;
@@ -60,7 +60,7 @@ pub(crate) fn assemble(
     networks: &Networks,
     builds: &Builds,
     settings: &Settings,
-    hardware: Option<&BTreeMap<HostKey, HostHardware>>,
+    hardware: Option<&HardwareByHost>,
 ) -> (Inventory, Vec<Finding>) {
     let output = &settings.output;
     let mut findings = Vec::new();

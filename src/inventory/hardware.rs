@@ -1,12 +1,17 @@
 //! The hardware of a host as inspection found it, and which document says so.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::STATUS;
+use crate::api::names::HostKey;
 use crate::finding::Origin;
+
+/// The hardware of hosts, by the host's name and namespace.
+pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
 
 /// What is known of a host's hardware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -23,7 +23,7 @@ use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
 use crate::decode::unreadable_annotation;
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::hardware::{Found, HostHardware, Source};
+use crate::inventory::hardware::{Found, HardwareByHost, HostHardware, Source};
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, ParseError, ReadError, mentions};
@@ -35,10 +35,7 @@ use crate::settings::Settings;
 /// # Errors
 ///
 /// Returns an error if a file cannot be read.
-pub fn of_all(
-    repo: &Files,
-    site: &Site,
-) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
     let built = (&site.builds, &site.rendered);
     read(repo, &site.settings, built, &is_host, None)
@@ -51,7 +48,7 @@ pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
     objects: &Objects,
-) -> Result<(Option<BTreeMap<HostKey, HostHardware>>, Vec<Finding>), ReadError> {
+) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
     let is_provisioning =
         |document: &ClusterDocument| matches!(document.spec, request::Spec::Provisioning(_));
     if !objects.clusters.iter().any(is_provisioning) {
@@ -140,7 +137,7 @@ fn read(
     (builds, rendered): (&Builds, &Rendered),
     is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
-) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
     let (kinds, named) = (
         mentions(&[hardware::KIND, host::KIND]),
@@ -162,7 +159,7 @@ fn read(
     said.extend(rendered.read(repo, interpret).1);
 
     let mut findings = Vec::new();
-    let mut by_host: BTreeMap<HostKey, HostHardware> = BTreeMap::new();
+    let mut by_host: HardwareByHost = BTreeMap::new();
     for Said {
         origin,
         metadata,
