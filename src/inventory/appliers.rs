@@ -1,7 +1,8 @@
-//! Agents that apply a live host in full, read from the host's own metadata.
+//! Detects agents that apply a live host in full, from the host's own metadata.
 //!
-//! An agent applies everything under one name. What it applied under that name and no longer names, it removes: an
-//! object with labels alone erases the spec of a host that the same agent applies in full elsewhere.
+//! An agent prunes every field that it applied before and no longer renders, because it applies all
+//! objects with one field manager. A partial object (labels only) therefore erases the spec of a
+//! host that the same agent applies in full elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,10 @@ use crate::settings::Settings;
 /// Sync option that makes Argo CD merge a partial object.
 const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
-/// Who applies a live host in full, in words; none where nothing says that an agent does, or only one that the repo
-/// does not use. What our own objects with labels alone leave on a host does not count.
+/// Describes the agent that applies a live host in full. Returns `None` if there is no sign of one,
+/// or only of an agent that the repo does not use.
+///
+/// Traces of sipgen's own partial objects do not count.
 pub(crate) fn applied_in_full(
     key: &HostKey,
     live: &Metadata,
@@ -33,7 +36,7 @@ pub(crate) fn applied_in_full(
         .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
-/// `site` is how the names of this site's objects begin.
+/// `site` is the prefix of this site's object names.
 fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
@@ -44,6 +47,8 @@ fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<
     if owns_spec(live, agent) {
         return Some(words);
     }
+    // Without the agent's field manager on the spec, the last apply decides: another object's name,
+    // or an apply of more than labels, means that the agent applies the full host.
     let by = by?;
     (!layout::is_agents_object_of_labels(by, site) && !is_labels_alone(live, annotations, agent))
         .then_some(words)
@@ -64,8 +69,9 @@ fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, Strin
     )
 }
 
-/// The name of the Application that applied a host last, and how to speak of it. Like Argo CD, this takes no notice of
-/// an annotation that was copied from another object.
+/// Returns the name and the description of the Application that last applied a host.
+///
+/// Like Argo CD, it ignores a tracking id that was copied from another object.
 fn application<'a>(
     key: &HostKey,
     annotations: &'a BTreeMap<String, String>,
@@ -100,7 +106,7 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     })
 }
 
-/// Returns the agents that applied assignment labels of a live host and so keep them there.
+/// Returns the agents that applied assignment labels to a live host, and so keep them there.
 pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     let owns = |agent: &Agent| {
         let mut applied = live
@@ -117,8 +123,10 @@ pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     Agent::ALL.into_iter().filter(owns).collect()
 }
 
-/// Whether what an agent applied last was one of our objects with labels alone. An object of somebody's own may apply
-/// those, under any name; they have both an assignment, or the end of one, and the annotation that has them merged.
+/// Returns whether an agent last applied one of sipgen's partial objects.
+///
+/// Users may apply such an object under any name. Its marks are an assignment, or the end of one,
+/// and the annotation that makes the agent merge it.
 fn is_labels_alone(live: &Metadata, annotations: &BTreeMap<String, String>, agent: Agent) -> bool {
     let assigned = live
         .labels

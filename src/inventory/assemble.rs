@@ -28,7 +28,7 @@ pub struct Inventory {
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
     pub roots: BTreeMap<usize, Root>,
-    /// The Secrets of manifests whose network data no host names, in the order of files.
+    /// Secrets in manifests with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
     by_key: HashMap<HostKey, usize>,
 }
@@ -43,18 +43,18 @@ impl Inventory {
         self
     }
 
-    /// The index of a host.
+    /// Returns the index of a host.
     pub fn index(&self, key: &HostKey) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// The host with a key.
+    /// Returns a host by its key.
     pub fn host(&self, key: &HostKey) -> Option<&Host> {
         self.index(key).map(|index| &self.hosts[index])
     }
 }
 
-/// Joins the documents of each host, with its hardware where it was read.
+/// Joins the documents of each host, and its hardware if that was read.
 pub(crate) fn assemble(
     documents: Vec<HostDocument>,
     networks: &Networks,
@@ -91,7 +91,7 @@ pub(crate) fn assemble(
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     for root in inventory.roots.values() {
-        // A component is patches alone: it has no base to be a cycle with.
+        // A component has no base, so it cannot form a cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
@@ -118,7 +118,7 @@ pub(crate) fn assemble(
     (inventory, findings)
 }
 
-/// kustomize takes `..` in a name for a step upwards, and refuses the path.
+/// kustomize resolves `..` in a directory name as a path and refuses it.
 fn unbuildable(root: &Root) -> Finding {
     let message = format!(
         "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
@@ -129,7 +129,7 @@ fn unbuildable(root: &Root) -> Finding {
         .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
 }
 
-/// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
+/// kustomize refuses a base that contains the overlay, so no overlay can stand below this root.
 fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     let help = if root.directory.as_str().is_empty() {
         format!("move what it lists into a directory of its own, beside {output}")
@@ -151,7 +151,8 @@ fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
-/// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.
+/// Warning threshold: the time of `kustomize build` grows with the square of a build's hosts, and
+/// Argo CD ends a build after 90 s.
 const HOSTS_OF_A_BUILD: usize = 1000;
 
 fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
@@ -180,7 +181,8 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     large.map(describe).collect()
 }
 
-/// Reports hosts that share a BMC address: a mistake, but the SIP operator's own sample has it.
+/// Reports hosts that share a BMC address. It is no error, because the SIP operator's own sample
+/// does it.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
@@ -189,7 +191,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
             .as_ref()
             .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
         {
-            // Addresses are compared with their query but shown without it.
+            // The query may select the machine, so it is compared; messages leave it out.
             by_address
                 .entry(host::without_user(&bmc.address))
                 .or_default()
@@ -215,8 +217,10 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     shared.map(describe).collect()
 }
 
-/// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
-/// stands in the address is shown.
+/// Reports credentials in BMC addresses. Metal3 and jump hosts ignore them: both use the Secret in
+/// `credentialsName`.
+///
+/// The message shows no part of the address.
 fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
     let has_user = |host: &&Host| {
         host.bmc
@@ -237,7 +241,7 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
     }))
 }
 
-/// Reports duplicate network ids: services would use the first such network.
+/// Reports duplicate network ids, because services would silently use the first network.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
@@ -274,7 +278,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     by_id.into_iter().filter_map(describe).collect()
 }
 
-/// `host metal/r07-n01 has`, `2 hosts have`; nothing for none.
+/// Returns `host metal/r07-n01 has` or `2 hosts have`, `None` for no host.
 fn in_number(hosts: &[&Host]) -> Option<String> {
     match hosts {
         [] => None,
@@ -305,7 +309,8 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
         rest_a = &rest_a[part_a.len()..];
         rest_b = &rest_b[part_b.len()..];
     }
-    // `r01` and `r1` have the same value but are different names.
+    // `r01` and `r1` have equal values but are different names, so the order must not treat them as
+    // equal.
     rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b))
 }
 

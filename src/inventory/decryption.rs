@@ -1,6 +1,6 @@
-//! Decrypts network data that hosts need, with the locally installed sops.
+//! Decrypts the network data that hosts need, with the locally installed sops.
 //!
-//! Each file is decrypted once, in memory, and nothing but the addresses is kept of it.
+//! Each file is decrypted once, in memory; only the addresses are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +18,10 @@ use crate::load::document::objects;
 use crate::load::sops::{self, Refusal};
 use crate::text::counted;
 
-/// Decrypts what is encrypted of some network data. What sops refuses is a finding: a run without those addresses would
-/// choose other hosts than one with them.
+/// Decrypts encrypted network data.
+///
+/// A refusal of sops is reported, because a run without these addresses would choose other hosts
+/// than a run with them.
 pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
     for held in held {
@@ -87,7 +89,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, Finding::at)
 }
 
-/// Unit that one sops call decrypts.
+/// The unit that one sops call decrypts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     File(Utf8PathBuf),
@@ -95,7 +97,7 @@ enum Source {
 }
 
 impl Sealed {
-    /// Returns the unit to decrypt.
+    /// Returns the unit to decrypt; `None` if sops cannot decrypt it.
     fn source(&self) -> Option<Source> {
         match self {
             Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
@@ -105,7 +107,7 @@ impl Sealed {
         }
     }
 
-    /// Finds the network data in the decrypted file.
+    /// Returns the network data in the decrypted unit.
     fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
         match self {
             Sealed::Object(file, name, namespace) => {

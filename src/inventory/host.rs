@@ -1,4 +1,4 @@
-//! One host: the joined content of its manifest and its snapshot.
+//! A host: the joined content of its manifest and its snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -23,52 +23,57 @@ use crate::finding::{Origin, Place, Step};
 pub struct Host {
     /// Namespace and name.
     pub key: HostKey,
-    /// The namespace that its manifest or snapshot says, before any kustomization.
+    /// The namespace in its manifest or snapshot, before any kustomization.
     pub own_namespace: Option<String>,
-    /// Whether neither its manifest nor a kustomization gives it a namespace, but the settings: a patch finds it without.
+    /// Set if only the settings give it a namespace: then a patch must name no namespace to match
+    /// it.
     pub namespace_by_settings: bool,
-    /// The file of the repo that has its manifest, or else its snapshot, where there is one.
+    /// The file in the repo with its manifest, or else with its snapshot.
     pub file: Option<Arc<Utf8Path>>,
     /// Origin of the host's object.
     pub standing: Standing,
-    /// Its manifest, or else its snapshot.
+    /// The manifest, or else the snapshot.
     pub origin: Origin,
-    /// The UID of its object, where a snapshot shows one: another object of the same name has another.
+    /// UID of the live object in the snapshot. An object that is recreated under the same name has
+    /// another UID.
     pub uid: Option<String>,
-    /// Where a snapshot shows it, if one does: its status and its consumer are there, if they are anywhere.
+    /// The snapshot, if there is one; status and consumer are in it.
     pub live: Option<Origin>,
-    /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
+    /// Labels that selectors match: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
-    /// Value that only Flux knows and that decides about the host, if any.
+    /// A value that decides about the host and that only Flux knows.
     pub undecided: Option<Undecided>,
-    /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
+    /// Claims of clusters by labels, each with the document that has them: manifest, then snapshot.
     pub claims: Vec<(Claim, Origin)>,
-    /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
-    /// patch.
+    /// Assignment labels of any generation in the manifest. A patch must remove them when the host
+    /// is released.
     pub manifest_labels: Vec<&'static str>,
     /// Assignment labels in the snapshot.
     pub live_labels: Vec<&'static str>,
-    /// The label of an older generation that names the cluster of its claims, where no labels of today do.
+    /// The older label that names the cluster of its claims, if no current label does.
     pub by_older_labels: Option<&'static str>,
-    /// Argo CD's options in the manifest, which a patch must not lose: see [`crate::api::host::SYNC_OPTIONS`].
+    /// Argo CD's sync options in the manifest, which a patch must keep: see
+    /// [`crate::api::host::SYNC_OPTIONS`].
     pub sync_options: Option<String>,
-    /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
+    /// Description of the agent that applies an observed host in full. A partial object would erase
+    /// its spec.
     pub applied_in_full_by: Option<String>,
-    /// The agents that keep assignment labels on the live host, as far as the snapshot has the managers of its fields.
+    /// Agents that own assignment labels of the live host, according to the snapshot's managed
+    /// fields.
     pub label_owners: Vec<Agent>,
-    /// The last time that the host was given back, as the snapshot shows it.
+    /// The last release of the host, according to the snapshot.
     pub given_back: Option<GivenBack>,
     /// Access to its BMC.
     pub bmc: Option<Bmc>,
-    /// The MAC address from which it boots, where its manifest or snapshot has one.
+    /// MAC address of the boot interface (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
-    /// The Secrets of its namespace that it names: with the credentials of its BMC and with network data.
+    /// Names of the Secrets that it refers to, in its namespace: BMC credentials and network data.
     pub secrets: BTreeSet<ObjectName>,
     /// Its addresses.
     pub network: Network,
-    /// The field that names the Secret with them, or would.
+    /// The field that names the Secret with its network data, or that should.
     pub network_field: &'static [&'static str],
-    /// Evidence, beside its state, that it is in use.
+    /// Evidence other than its state that it is in use.
     pub usage: Option<Usage>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
@@ -76,25 +81,25 @@ pub struct Host {
     pub deleting: bool,
     /// Its current error.
     pub error: Option<String>,
-    /// Set if the error needs intervention to clear.
+    /// Set if it has an error other than `power management error`, which Metal3 retries and clears.
     pub failed: bool,
-    /// Its provisioning state, where a snapshot knows one.
+    /// Provisioning state, if a status is known.
     pub state: Option<String>,
-    /// Annotation that reserves it.
+    /// The annotation that reserves it.
     pub reserved_by: Option<&'static str>,
     /// Properties that Provisionings select by.
     pub machine: Machine,
 }
 
-/// Origin of a host's object; it decides how its labels may be written.
+/// The origin of a host's object, which decides how its labels may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// A manifest in this repo, which the build of the root with this index renders.
+    /// A manifest in this repo.
     Declared {
-        /// Index into the inventory's roots.
+        /// Index of the root that renders it, among the inventory's roots.
         root: usize,
     },
-    /// Somebody else; the repo has a snapshot of it.
+    /// An object that is made elsewhere; the repo has only a snapshot of it.
     Observed,
 }
 
@@ -104,7 +109,7 @@ impl Host {
         matches!(self.standing, Standing::Declared { .. })
     }
 
-    /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
+    /// Returns whether it is known if the host is in use. A manifest alone does not tell.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed
             || self.live.is_some()
@@ -112,17 +117,22 @@ impl Host {
             || self.usage.is_some()
     }
 
-    /// Returns what uses the host, in words.
+    /// Describes the user of the host.
     pub fn user(&self) -> Option<String> {
         self.usage.as_ref().map(Usage::user)
     }
 
-    /// The place of what only a live host has, such as its status.
+    /// Returns a place in the live object, for fields that only live objects have, such as the
+    /// status.
     pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         self.live.as_ref().unwrap_or(&self.origin).at(route)
     }
 
-    /// The host's address on an interface, or why it has none.
+    /// Returns the host's address on an interface.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why it has none.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
         match &self.network {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {

@@ -10,25 +10,25 @@ use crate::api::host::{BareMetalHost, Spec};
 use crate::api::names::{HostKey, ObjectName};
 use crate::finding::Origin;
 
-/// A document of a host, with the key that its build gives the host.
+/// A document of a host, with the name and namespace that its build gives it.
 pub(crate) struct HostDocument {
     pub(crate) key: HostKey,
     pub(crate) origin: Origin,
     pub(crate) host: BareMetalHost,
-    /// The outermost kustomizations whose builds have it.
+    /// The outermost kustomizations that render it.
     pub(crate) roots: Vec<usize>,
-    /// The file of the repo that a build reaches.
+    /// The file in the repo, if the document is not the output of a program.
     pub(crate) file: Option<Arc<Utf8Path>>,
-    /// The namespace that the file says.
+    /// The namespace in the file.
     pub(crate) own_namespace: Option<String>,
-    /// Whether it is the settings that give it a namespace.
+    /// Set if only the settings give it a namespace.
     pub(crate) namespace_by_settings: bool,
-    /// Whether it is no example, as far as is known: a mistake in it is an error.
+    /// Set unless the document is probably an example, in which mistakes are warnings.
     pub(crate) is_meant: bool,
 }
 
 impl HostDocument {
-    /// The document, as far as its network data concerns it.
+    /// Returns the parts that decide which network data belongs to the host.
     pub(crate) fn referring(&self) -> Referring<'_> {
         Referring {
             key: &self.key,
@@ -38,7 +38,7 @@ impl HostDocument {
     }
 }
 
-/// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.
+/// Returns the Secrets that a host names. Metal3 reads them in the host's own namespace.
 pub(crate) fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
     spec.references()
         .into_iter()

@@ -35,6 +35,7 @@ impl Descriptions {
     ) {
         let mode = settings.inventory.mode;
         let live = live_field(&document.host.metadata);
+        // Without a rendering kustomization, the document counts as a snapshot.
         let Some(root) = document
             .roots
             .first()
@@ -115,9 +116,10 @@ impl Descriptions {
         }
     }
 
-    /// Joins the documents into one host. A host without a spec is a finding instead.
+    /// Joins the documents into one host. Reports documents without a spec and returns `None` for
+    /// them.
     ///
-    /// `hardware` is read for sites with Provisionings only; without it, the machine is unknown.
+    /// `hardware` is `None` for sites without Provisionings, which need no machine data.
     pub(crate) fn join(
         self,
         key: HostKey,
@@ -216,13 +218,13 @@ impl Descriptions {
         })
     }
 
-    /// The manifest, then the snapshot.
+    /// Iterates over the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         manifest.chain(&self.snapshot)
     }
 
-    /// The status of the live object, or else the one that its manifest was given.
+    /// Returns the status of the live object, or else the status in the manifest.
     fn status(&self) -> Option<&Status> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let mut documents = self.snapshot.iter().chain(manifest);
@@ -245,7 +247,8 @@ impl Descriptions {
             .or_else(|| operational.filter(|state| *state == "error").cloned())
     }
 
-    /// Returns what uses the host. A consumer says more than the image that it has put on the host.
+    /// Returns evidence that the host is in use, a consumer first: it tells more than the image
+    /// that it put on the host.
     fn usage(&self) -> Option<Usage> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let documents = self.snapshot.iter().chain(manifest);
@@ -254,7 +257,7 @@ impl Descriptions {
     }
 }
 
-/// The assignment labels of a document, of any generation.
+/// Returns the assignment labels of a document, of any generation.
 fn assignment_labels(document: &HostDocument) -> Vec<&'static str> {
     let Some(labels) = &document.host.metadata.labels else {
         return Vec::new();
@@ -270,7 +273,8 @@ fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
     annotations.get(name).map(String::as_str)
 }
 
-/// A text of the status without credentials: Ironic puts the URLs that it has asked into its messages.
+/// Returns a text of the status without credentials, because Ironic's messages contain the URLs
+/// that it called.
 fn shown(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
         .map(|text| masked_value(text).into_owned())
@@ -288,14 +292,14 @@ fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
     ))
 }
 
-/// Returns whether a text is a UID as API servers make them; no object has any other.
+/// Returns whether a text is a UID in the API server's format.
 fn is_uid(text: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
 }
 
-/// A machine's object without its spec. An agent makes it when it applies labels to a host that was deleted.
+/// Reports a host without a spec. An agent creates one when it applies labels to a deleted host.
 fn shell(document: &HostDocument) -> Finding {
     let HostKey { namespace, name } = &document.key;
     Finding::new(Code::ShellHost, format!("host `{}` has no spec, so it is not counted as a host", document.key))
