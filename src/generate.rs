@@ -1,4 +1,4 @@
-//! A run, from the files of a repo to the changes of its output directory. It writes nothing.
+//! One run: from the files of a repo to the changes to its output directory. Writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -193,6 +193,8 @@ pub fn generate_sites<'a>(
         [only] => vec![run(only)?],
         all => all.par_iter().map(run).collect::<Result<_, Error>>()?,
     };
+    // A cluster may be selected in some sites only: each site removes the selected clusters that it
+    // lacks.
     let mut unknown = options.only.clone();
     let mut generated = Vec::new();
     for (site, (run, of_site)) in runs

@@ -1,4 +1,5 @@
-//! Explains why a labelSelector matches no host: the excluding requirements and likely corrections.
+//! Explains why a labelSelector matches no host: the requirements that exclude all hosts and likely
+//! corrections.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +15,16 @@ use crate::text::suggest::alike;
 /// Maximum number of label values that a message lists.
 const VALUES_SHOWN: usize = 8;
 
-/// A labelSelector that matches no host: the requirements that exclude them, at least one.
+/// The requirements of a labelSelector that exclude all hosts, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     unmet: Vec<Unmet>,
 }
 
-/// A requirement that excludes every host that others leave.
+/// A requirement that no host meets, or none of those that meet all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unmet {
-    /// From the labelSelector to the requirement.
+    /// Route from the labelSelector to the requirement.
     route: Vec<Step>,
     /// Set if the label's key is wrong rather than its value.
     by_key: bool,
@@ -98,6 +99,8 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     if !unmet.is_empty() {
         return Some(Mismatch { unmet });
     }
+    // Every requirement is met by some host. The one that most often fails alone is the likely
+    // mistake.
     let most = only_unmet.iter().copied().max().unwrap_or_default();
     let Some(index) = only_unmet
         .iter()
@@ -132,8 +135,10 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     })
 }
 
-/// The requirements of a selector with the way to each. Those under `matchLabels` alone become `Equal`, and those under
-/// `matchExpressions` keep their order.
+/// Returns each requirement with its route.
+///
+/// Only `matchLabels` entries become `Equal`, and `matchExpressions` keep their order; so the route
+/// follows from the expression.
 fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
     let mut expressions = 0;
     let mut route = |expression: &Expression| match expression {
@@ -150,7 +155,8 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
         .collect()
 }
 
-/// Each requirement is met by some host, and no host comes near.
+/// Explains a selector of which each requirement is met by some host, but no host meets all but
+/// one.
 fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unmet {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
         let verb = if *met == 1 { "meets" } else { "meet" };
@@ -173,7 +179,7 @@ fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
     matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
 }
 
-/// A requirement that none of some hosts meets, as what they do not do.
+/// Describes a requirement that none of the hosts meets, as the predicate after "no host".
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
         Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
@@ -191,7 +197,8 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     let (key, wanted): (_, Vec<&str>) = match requirement {
         Expression::Equal(key, value) => (key, vec![value]),
         Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
-        // Negative requirements cannot exclude hosts by a misspelling.
+        // `NotIn`, `NotEqual` and `DoesNotExist` match every host that lacks the key, so a
+        // misspelling never excludes one; `Exists` has no value to correct.
         Expression::Exists(key)
         | Expression::NotIn(key, _)
         | Expression::NotEqual(key, _)
@@ -213,7 +220,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
 }
 
-/// Of the values that there are, the one that was meant by one of those that are wanted and not there.
+/// Returns the existing value that a missing wanted value is probably meant to be.
 fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
@@ -223,7 +230,8 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
         .find_map(|value| alike(value, there.iter().copied()))
 }
 
-/// The label that somebody may have meant: one of the same name under another prefix, or one that is much like it.
+/// Returns the existing label key that was probably meant: the same name under another prefix, or a
+/// similar key.
 pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let keys = hosts
@@ -235,7 +243,7 @@ pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) ->
     same_name.or_else(|| alike(key, keys))
 }
 
-/// The values that a label has on some hosts, in natural order. A text that no label can have is nothing to show.
+/// Returns the values of a label on some hosts, in natural order, without invalid label values.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     let values = hosts
         .iter()
@@ -247,7 +255,7 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     values
 }
 
-/// `the value a`, `the values a, b and 3 more`.
+/// Returns `` the value `a` `` or `` the values `a`, `b` and 3 more ``.
 fn listed(values: &[&str]) -> String {
     let shown: Vec<String> = values
         .iter()
@@ -274,7 +282,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::site::Site;
 
-    /// What is said of a selector over hosts with these labels.
+    /// Returns the explanation, hints and routes for a selector over hosts with these labels.
     fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {
         let directory = tempfile::tempdir().unwrap();
         let host = |(index, labels): (usize, &&str)| {

@@ -1,12 +1,14 @@
 //! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
 //!
-//! * `assemble`: every host once, from `host_document`s that `join` joins to a `host`.
-//! * `appliers`: which agent applies a host.
-//! * `networks`: its addresses, found by `network_index`. `network_files` reads those in files that are no manifests, `decryption` what is
-//!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
-//! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
-//! * `hardware`: what inspection found; `machine`: what of it decides whether a host can be a node.
-//! * `mismatch`: the requirement of a label selector that no host meets.
+//! * `assemble`: every host once; `join` joins its `host_document`s to a `host`.
+//! * `appliers`: the agent that applies a host.
+//! * `networks`: addresses of hosts, indexed by `network_index`. `network_files` reads plain files,
+//!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
+//!   suggests how to add it.
+//! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
+//! * `hardware`: inspected hardware; `machine`: the properties that decide whether a host can be a
+//!   node.
+//! * `mismatch`: the requirement of a labelSelector that no host meets.
 
 pub(crate) mod appliers;
 mod assemble;

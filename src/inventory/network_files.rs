@@ -1,4 +1,5 @@
-//! Network data in files that are no manifests: those beside hosts, and those that generators of kustomizations read.
+//! Network data in files that are not manifests: files beside hosts, and files that generators of
+//! kustomizations read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use crate::load::{Files, sops};
 /// Suffixes of the file stems that mark network data.
 const STEMS: [&str; 2] = ["network-data", "network_data"];
 
-/// The files of a repo that may be network data by themselves.
+/// Files of a repo that may be plain network data.
 pub(crate) struct PlainFiles<'a> {
     repo: &'a Files,
     files: HashSet<&'a Utf8Path>,
-    /// Number of hosts that the files of each directory describe.
+    /// Number of hosts that the files in each directory describe.
     hosts: HashMap<&'a Utf8Path, usize>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> PlainFiles<'a> {
         }
     }
 
-    /// The file beside a host that has its network data.
+    /// Returns the file beside a host with its network data.
     pub(crate) fn beside(&self, host: &Referring<'_>) -> Option<Held> {
         if self.files.is_empty() {
             return None;
@@ -64,6 +65,7 @@ impl<'a> PlainFiles<'a> {
             .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
             .collect();
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        // A file without a host's name belongs to the only host of its directory.
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }
@@ -81,7 +83,7 @@ impl<'a> PlainFiles<'a> {
         let text = self.repo.plain_text(file).ok()??;
         let sealed = || Sealed::File(file.to_owned());
         let data = if sops::form(&text).is_some() {
-            // A manifest is encrypted in parts, and says what it is.
+            // sops encrypts only the values of a manifest, so its kind stays readable.
             (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
@@ -99,7 +101,8 @@ impl<'a> PlainFiles<'a> {
     }
 }
 
-/// What the generators of kustomizations make for hosts, of the names that hosts refer to.
+/// Reads the generators of kustomizations that make network data under a name to which a host
+/// refers.
 pub(crate) fn generated(
     repo: &Files,
     builds: &Builds,
@@ -111,7 +114,7 @@ pub(crate) fn generated(
     }
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(Referring::names) {
-        // The name may have the hash of what is generated behind it.
+        // kustomize appends a hash of the content to the generated name.
         wanted.extend(
             key.name
                 .as_str()

@@ -1,4 +1,4 @@
-//! The network data of a repo, by the Secrets that hosts name.
+//! Network data of a repo, indexed by the Secrets that hosts name.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -19,15 +19,17 @@ pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
     /// Network data in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
-    /// The Secrets of manifests that no host names.
+    /// Secrets in manifests that no host names.
     unnamed: Vec<Unnamed>,
-    /// The Secrets that hosts name and that have no network data.
+    /// Secrets that hosts name but that have no network data.
     keyless: BTreeMap<SecretKey, Keyless>,
 }
 
 impl Networks {
-    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding where a host
-    /// names them. What is encrypted and one of the hosts needs, is decrypted if the settings allow it.
+    /// Indexes network data, and decrypts what hosts need if the settings allow it.
+    ///
+    /// A manifest wins over a snapshot of the same object. Two different ones are reported if a
+    /// host names them.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
@@ -64,6 +66,8 @@ impl Networks {
                 }
             }
         }
+        // `first` of each list counts: an overriding generator, or else the order of precedence of
+        // `Holder`.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
                 b.overrides
@@ -120,8 +124,9 @@ impl Networks {
         networks
     }
 
-    /// The Secrets of manifests whose network data no host names, in the order of files. Secrets that merely have a key
-    /// of that name are not among them.
+    /// Returns the Secrets in manifests with network data that no host names, in file order.
+    ///
+    /// Secrets that only have a key of that name are not included.
     pub(crate) fn unnamed(&self) -> &[Unnamed] {
         &self.unnamed
     }
@@ -143,7 +148,8 @@ impl Networks {
                     (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
                     _ => None,
                 });
-        // One that several builds put into several namespaces is of use if a host of any of them names it.
+        // A Secret that builds put into several namespaces is used if a host in any of them names
+        // it.
         let mut seen: HashSet<_> = secrets
             .clone()
             .filter(|(key, ..)| named.contains(key))
@@ -165,7 +171,7 @@ impl Networks {
         unnamed
     }
 
-    /// What is held under a name, or under that of the generator that makes it.
+    /// Returns the index key of a name, or of the generator that makes it with a hash suffix.
     fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
         if self.held.contains_key(name) {
             return Some(name.clone());
@@ -188,7 +194,8 @@ impl Networks {
             .then_some(base)
     }
 
-    /// The network data that a host refers to, or that lies beside it, with what is wrong with that.
+    /// Returns the network data of a host, by reference or in a file beside it, with findings about
+    /// it.
     pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
         let names = host.names();
         let keyed = names
@@ -244,10 +251,10 @@ impl Networks {
     }
 }
 
-/// Length of the suffix that kustomize appends to generated names.
+/// Length in characters of the suffix that kustomize appends to generated names.
 const HASH: usize = 10;
 
-/// Reports network data that cannot be read. Encrypted data is reported elsewhere.
+/// Reports unreadable network data, except encrypted data, which `decryption` and lints report.
 fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {

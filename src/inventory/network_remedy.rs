@@ -1,11 +1,11 @@
-//! Ways to give a host network data, by what the repo has already.
+//! Suggestions for adding network data to a host.
 
 use super::Inventory;
 use super::host::Host;
 use super::networks::Network;
 
-/// Returns what to do for a host to have network data, as a command or as lines to write; nothing where it has some, or
-/// where a finding of its own says it.
+/// Returns a suggestion for adding network data: a command or lines to write. Returns `None` if the
+/// host has network data or if another finding covers it.
 pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
     match &host.network {

@@ -1,7 +1,8 @@
-//! The network data of hosts: what holds it, and which host refers to which.
+//! Network data of hosts: its holders and the references to them.
 //!
-//! A host names a Secret. Its data is read off the Secret, off the generator of a kustomization that makes it, off a
-//! ConfigMap of that name, or off a plain file beside the host: the first of these that is there counts.
+//! A host names a Secret. Its network data is in that Secret, in the kustomization generator that
+//! makes the Secret, in a ConfigMap of that name, or in a plain file beside the host. The first one
+//! found counts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,26 +19,26 @@ use crate::finding::{Origin, Place, Step};
 use crate::kustomize::Builds;
 use crate::load::sops;
 
-/// A host's network data, or why there is none.
+/// Network data of a host, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub enum Network {
-    /// It is there.
+    /// Readable network data.
     Known(Arc<NetworkData>),
-    /// The host refers to none.
+    /// The host refers to no network data.
     Absent,
     /// The referenced Secret is not in the repo.
     Missing(SecretKey),
     /// The referenced Secret has no network data.
     Keyless(SecretKey, Keyless),
-    /// It is there, but cannot be read: what holds it, and why.
+    /// Unreadable, with the holder and the reason.
     Unreadable(Holder, String),
-    /// It is there, encrypted, and sops does not decrypt it, which a finding says: what holds it.
+    /// Encrypted, and sops does not decrypt it; reported by a separate finding.
     Refused(Holder),
-    /// It is there, encrypted: what holds it, and where the value is.
+    /// Encrypted, with the holder and the place of the value.
     Encrypted(Holder, Place),
 }
 
-/// Why a host has no address on an interface. The display names what is to blame.
+/// The reason why a host has no address on an interface, displayed as a predicate of the host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unaddressed {
     /// The host refers to no network data.
@@ -46,27 +47,27 @@ pub enum Unaddressed {
     /// The referenced Secret is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
-    /// The Secret that it refers to has no key for it.
+    /// The referenced Secret has no key with network data.
     #[error("has network data in the Secret {0}, which has no key `networkData`")]
     NoKey(SecretKey),
-    /// What holds it cannot be read.
+    /// The holder cannot be read, with the reason.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
-    /// sops does not decrypt what holds it, which a finding says.
+    /// sops does not decrypt the holder; reported by a separate finding.
     #[error("has network data in {0}, which cannot be decrypted")]
     Refused(Holder),
-    /// It is encrypted.
+    /// The holder is encrypted.
     #[error("has network data in {0}, which is encrypted with SOPS")]
     Encrypted(Holder),
-    /// Its network data has no network of this id.
+    /// The network data has no network with this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),
-    /// The network has no static address, as with DHCP.
+    /// The network has no static address, such as with DHCP.
     #[error("has no address in its network `{0}`")]
     NoAddress(String),
 }
 
-/// Holder of network data, in order of precedence.
+/// A holder of network data, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     /// A Secret.
@@ -75,7 +76,7 @@ pub enum Holder {
     Generator(SecretKey),
     /// A ConfigMap.
     ConfigMap(SecretKey),
-    /// A file of the repo that is no manifest.
+    /// A file in the repo that is not a manifest.
     File(Utf8PathBuf),
 }
 
@@ -108,28 +109,28 @@ impl Holder {
 pub struct Unnamed {
     /// Namespace and name.
     pub key: SecretKey,
-    /// Where it stands.
+    /// The document of the Secret.
     pub origin: Origin,
 }
 
-/// Network data, and where it stands.
+/// Network data and its place.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) holder: Holder,
-    /// The value's own place.
+    /// The place of the value.
     pub(crate) place: Place,
     /// Where what holds it begins.
     pub(crate) start: Place,
-    /// Whether it is a manifest that a build of the repo reaches: it wins over a snapshot of it.
+    /// Set for a manifest that a build of the repo reaches, which wins over a snapshot.
     pub(crate) is_declared: bool,
-    /// Whether it is a live object's copy. A snapshot of a base cluster has many that are of no use here.
+    /// Set for a copy of a live object. Snapshots contain many that no host needs.
     pub(crate) is_live: bool,
-    /// Whether it is made to take another one's place.
+    /// Set if it replaces another definition of the same name, as with `behavior: replace`.
     pub(crate) overrides: bool,
     pub(crate) data: Result<Arc<NetworkData>, Unreadable>,
 }
 
-/// Why network data cannot be read. The display is one clause about what holds it.
+/// The reason why network data cannot be read, displayed as a predicate of the holder.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("{0}")]
@@ -140,21 +141,22 @@ pub(crate) enum Unreadable {
     NotBase64,
     #[error("needs {0}, which is not in the repo")]
     NoFile(Utf8PathBuf),
-    /// sops does not decrypt it, which a finding says.
+    /// sops does not decrypt it; reported by a separate finding.
     #[error("cannot be decrypted")]
     Refused,
 }
 
-/// An encrypted value: where it is in what the file decrypts to.
+/// The location of an encrypted value in the decrypted text.
 #[derive(Debug, Clone)]
 pub(crate) enum Sealed {
-    /// A value of a Secret or ConfigMap, by the name and namespace that the file says.
+    /// A value of a Secret or ConfigMap, by file, name and the namespace in the file.
     Object(Arc<Utf8Path>, String, Option<String>),
-    /// All of a file.
+    /// A whole file.
     File(Utf8PathBuf),
-    /// All of a file that stands in a value, as a generator puts it there.
+    /// A whole encrypted file that is the value of a key, as a generator embeds it.
     Text(String),
-    /// A value in what somebody else has rendered: what sops has signed is no more.
+    /// A value in the output of a program. sops cannot verify it, because its signature covers the
+    /// original file.
     Rendered,
 }
 
@@ -166,7 +168,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind as manifests have it.
+    /// Returns the kind as manifests spell it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Secret => "Secret",
@@ -175,8 +177,9 @@ impl Kind {
     }
 }
 
-/// The value of a Secret or ConfigMap that has network data: its route, and whether it is encoded. As in the API server,
-/// a plain value wins over an encoded one.
+/// Returns the value with network data: its route, the text, and whether it is base64.
+///
+/// As in the API server, a plain value wins over an encoded one.
 pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
     let fields = match kind {
         Kind::Secret => [
@@ -202,7 +205,8 @@ pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2]
 }
 
 impl Held {
-    /// Takes the network data out of a Secret or ConfigMap; `None` when it holds none. Nothing else of it is kept.
+    /// Extracts the network data from a Secret or ConfigMap; `None` if it has none. The rest is
+    /// dropped.
     pub(crate) fn of_object(
         kind: Kind,
         key: SecretKey,
@@ -217,7 +221,7 @@ impl Held {
             &object.metadata.name,
         ) {
             (true, None, _) | (.., None) => Sealed::Rendered,
-            // What a build of ours has made may have another namespace than its file says.
+            // The build may have set another namespace than the file has.
             (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
             (.., Some(name)) => {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
@@ -238,7 +242,7 @@ impl Held {
         })
     }
 
-    /// The network data that a generator puts into a file.
+    /// Creates network data from a generator.
     pub(crate) fn generated(
         key: SecretKey,
         place: Place,
@@ -277,7 +281,7 @@ pub(crate) fn read_value(
     read_text(&text, || Sealed::Text(text.clone()))
 }
 
-/// Reads network data that may be a file that sops has encrypted.
+/// Parses network data, unless the text is a file encrypted by sops.
 pub(crate) fn read_text(
     text: &str,
     sealed: impl Fn() -> Sealed,
@@ -288,12 +292,12 @@ pub(crate) fn read_text(
     NetworkData::parse(text).map_err(Unreadable::Malformed)
 }
 
-/// A value that is decrypted.
+/// Parses a decrypted value.
 pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
     kept_secret(read_value(value, encoded, || Sealed::Rendered))
 }
 
-/// Marks what was decrypted, so that no message shows a value of it.
+/// Marks network data as decrypted, so that no message shows its values.
 pub(crate) fn kept_secret(
     read: Result<NetworkData, Unreadable>,
 ) -> Result<NetworkData, Unreadable> {
@@ -306,7 +310,7 @@ pub(crate) fn kept_secret(
     }
 }
 
-/// The field of a host that names its network data, or would.
+/// Returns the field of a host that names its network data, or that should.
 pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     let named = |reference: &host::Reference| {
         reference
@@ -325,16 +329,17 @@ pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     }
 }
 
-/// A host, as far as its network data concerns it.
+/// The parts of a host that decide which network data it has.
 pub(crate) struct Referring<'a> {
     pub(crate) key: &'a HostKey,
     pub(crate) spec: Option<&'a host::Spec>,
-    /// The file of the repo that describes it.
+    /// The file in the repo that describes it.
     pub(crate) file: Option<&'a Utf8Path>,
 }
 
 impl Referring<'_> {
-    /// The Secret with its network data for inspection, which is of use even where it gives no addresses.
+    /// Returns the Secret with network data for inspection. It is in use even if another one
+    /// provides the addresses.
     pub(super) fn for_inspection(&self) -> Option<SecretKey> {
         let name = self
             .spec?
@@ -348,8 +353,10 @@ impl Referring<'_> {
         })
     }
 
-    /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
-    /// namespace, but not the reference inside a host.
+    /// Returns the Secrets that may have the host's network data, in order of precedence.
+    ///
+    /// kustomize moves a Secret to another namespace but does not update the reference in a host,
+    /// so the host's own namespace is tried as well.
     pub(crate) fn names(&self) -> Vec<SecretKey> {
         let Some(spec) = self.spec else {
             return Vec::new();

@@ -1,7 +1,8 @@
-//! What of a host says that it is in use, beside its status.
+//! Evidence in a host's own fields and labels that it is in use.
 //!
-//! Metal3 provisions a host as soon as it has an image or a custom deploy, and Cluster API's Metal3 provider takes no host
-//! that has a consumer. A manifest says so before any status does, and one that was kept from another cluster for ever.
+//! Metal3 provisions a host as soon as it has an image or a custom deploy, and Cluster API's Metal3
+//! provider takes no host with a consumer. A manifest shows this before any status does; a manifest
+//! copied from another cluster shows it forever.
 
 use std::fmt;
 
@@ -9,10 +10,10 @@ use super::host_document::HostDocument;
 use crate::api::host::{NODE_REUSE, Spec};
 use crate::finding::Step;
 
-/// A reason why a host is not free, by its own fields and labels.
+/// A reason why a host is not free, from its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// `spec.consumerRef`: who uses it, as `Kind namespace/name`.
+    /// `spec.consumerRef`, with the consumer as `Kind namespace/name`.
     Consumer(String),
     /// `spec.externallyProvisioned`.
     ExternallyProvisioned,
@@ -20,11 +21,12 @@ pub enum Usage {
     Image,
     /// `spec.customDeploy`.
     CustomDeploy,
-    /// The label [`NODE_REUSE`], with what the host is kept for: the name of a control plane or a MachineDeployment.
+    /// The label [`NODE_REUSE`], with its value: the control plane or MachineDeployment that the
+    /// host is reserved for.
     NodeReuse(String),
 }
 
-/// Completes the sentence "the host …".
+/// Displays the usage as a predicate of the host.
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,7 +48,7 @@ impl fmt::Display for Usage {
 }
 
 impl Usage {
-    /// Returns every usage of a host, by its manifest or its snapshot; who consumes it comes first.
+    /// Returns all usages in a host's manifest or snapshot, a consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
         let spec = document.host.spec.as_ref();
         let label = document
@@ -70,7 +72,7 @@ impl Usage {
         .flatten()
     }
 
-    /// Names what uses the host.
+    /// Returns a name for the user of the host.
     pub fn user(&self) -> String {
         match self {
             Usage::Consumer(consumer) => consumer.clone(),
@@ -81,7 +83,7 @@ impl Usage {
         }
     }
 
-    /// Returns the rule for any number of hosts: "5 in use (consumerRef)".
+    /// Returns the rule that excludes such hosts, for summaries such as "5 in use (consumerRef)".
     pub(crate) fn rule(&self) -> &'static str {
         match self {
             Usage::Consumer(_) => "in use (consumerRef)",
@@ -104,7 +106,8 @@ impl Usage {
     }
 }
 
-/// Returns who consumes a host. Any reference counts: Metal3 looks at nothing in it.
+/// Returns the consumer of a host. Any reference counts, even an empty one, because Metal3 does not
+/// look into it.
 fn consumer(document: &HostDocument) -> Option<String> {
     let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
     let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
