@@ -98,7 +98,7 @@ pub struct Nic {
 /// A requirement of a Provisioning that a host does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insufficient {
-    /// Inspection has found nothing, or the snapshot does not say what.
+    /// CPUs or memory are unknown: not inspected, or not in the snapshot.
     Unknown,
     /// Too few CPUs: available, required.
     Cpu(u64, u64),

@@ -119,13 +119,13 @@ pub(crate) struct Held {
     pub(crate) holder: Holder,
     /// The place of the value.
     pub(crate) place: Place,
-    /// Where what holds it begins.
+    /// The start of the holder.
     pub(crate) start: Place,
     /// Set for a manifest that a build of the repo reaches, which wins over a snapshot.
     pub(crate) is_declared: bool,
     /// Set for a copy of a live object. Snapshots contain many that no host needs.
     pub(crate) is_live: bool,
-    /// Set if it replaces another definition of the same name, as with `behavior: replace`.
+    /// Set if it replaces another definition of the same name, with `behavior: merge` or `replace`.
     pub(crate) overrides: bool,
     pub(crate) data: Result<Arc<NetworkData>, Unreadable>,
 }

@@ -8,7 +8,7 @@ use crate::layout::VARIABLE;
 /// A value of a host that contains a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
-    /// The field or label.
+    /// The field or label that has it.
     pub field: String,
     /// Name of the variable.
     pub variable: String,

@@ -1,8 +1,8 @@
-//! Whether a mistake can reach a base cluster, or is only in the repo.
+//! Decides whether a mistake can reach a base cluster.
 //!
-//! Repos have examples, templates and alternatives beside what their builds apply. Mistakes in those are warnings at
-//! most, and the remedy is the line of `sources` that leaves their files out. Requests are the exception: nothing else
-//! would report a cluster that is missing.
+//! Repos contain examples, templates and alternatives that no build applies. Mistakes there are
+//! warnings at most, with the `sources` line that excludes the file as their help. Requests are the
+//! exception: nothing else would report a missing cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::settings::Settings;
 use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
 
-/// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
+/// Words in names of files and directories with examples. `test` is missing because it is also a
+/// common environment name.
 const EXAMPLES: [&str; 12] = [
     "demo",
     "docs",
@@ -40,27 +41,27 @@ const EXAMPLES: [&str; 12] = [
     "testdata",
 ];
 
-/// The parts of a repo that tell its inventory from examples.
+/// Distinguishes the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
     repo: &'a Files,
     settings: &'a Settings,
     builds: &'a Builds,
     /// The globs of the settings' sources.
     globs: Vec<Globs>,
-    /// The directories without a kustomization whose files agents apply as they are.
+    /// Directories without a kustomization whose files agents apply as they are.
     applied: Vec<Followed>,
-    /// Tells whether some hosts are surely meant, so that others may be examples.
+    /// Set if some hosts certainly belong to the inventory, so the others may be examples.
     has_inventory: bool,
-    /// The files with hosts or requests that are inputs.
+    /// Input files with hosts or requests.
     files: BTreeSet<Arc<Utf8Path>>,
-    /// The directories of those that are no examples.
+    /// Directories of those files that are not examples.
     directories: BTreeSet<Utf8PathBuf>,
-    /// The Secrets that hosts name.
+    /// Names of the Secrets that hosts name.
     secrets: BTreeSet<String>,
 }
 
 impl<'a> Concern<'a> {
-    /// Returns the judge of a repo with these hosts and requests, of which agents apply some directories.
+    /// Collects the evidence from hosts, requests and the directories that agents apply.
     pub(super) fn new<'b>(
         repo: &'a Files,
         settings: &'a Settings,
@@ -112,7 +113,7 @@ impl<'a> Concern<'a> {
         concern
     }
 
-    /// Returns whether something says that a document is meant: a build, the settings, or its place.
+    /// Returns whether a build, the settings or the file's location show that a document is in use.
     fn is_meant(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
@@ -138,8 +139,10 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
 
-    /// Returns whether a build, an agent, the settings or a host has a use for a Secret, as one beside hosts or requests
-    /// seems to have. In a repo without an inventory, any may be one of it.
+    /// Returns whether a Secret is in use: by a build, an agent, the settings or a host, or because
+    /// it is beside hosts or requests in use.
+    ///
+    /// In a repo without an inventory, every Secret outside examples counts.
     pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
         self.is_meant(origin)
@@ -148,14 +151,15 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file)
     }
 
-    /// Returns whether a request is another tool's template, as its name or namespace shows.
+    /// Returns whether the name or namespace of a request is a placeholder and nothing applies the
+    /// file.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
         let is_applied =
             || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
-    /// Reports that a template of a request is left out.
+    /// Reports that a template of a request is ignored.
     pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
         let message =
             format!("a {kind} is not read: its name is a placeholder, so it is a template");
@@ -164,7 +168,7 @@ impl<'a> Concern<'a> {
             .help(sources::leave_out(self.settings, &[&origin.file]))
     }
 
-    /// Makes a warning of an error in a host that concerns no base cluster.
+    /// Turns an error in a host into a warning if the host reaches no base cluster.
     pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
         if self.has_host(origin, None) {
             finding
@@ -173,7 +177,7 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Makes a warning of an error in a file that no build reaches.
+    /// Turns an error in a file that no build reaches into a warning.
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
         let Finding {
             message,
@@ -191,8 +195,8 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Reports the kustomizations that kustomize refuses to read, by directory, where a build of hosts or requests has
-    /// them.
+    /// Reports kustomizations that kustomize refuses, if they are part of a build with hosts or
+    /// requests.
     pub(super) fn refused(&self, mut refused: BTreeMap<Utf8PathBuf, Refusal>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for root in self.builds.roots() {
@@ -237,7 +241,7 @@ impl<'a> Concern<'a> {
         findings
     }
 
-    /// Makes a warning of an error in a kustomization that has no host and no request.
+    /// Turns an error in a kustomization into a warning if no host and no request is in its reach.
     pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
         let Some(file) = finding
             .places
@@ -249,6 +253,8 @@ impl<'a> Concern<'a> {
         let own = file.parent().unwrap_or(Utf8Path::new(""));
         let has_any =
             |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
+        // A kustomization that cannot be parsed has no list of resources, so every word in it
+        // counts as a path.
         let text = self.repo.text(&file).unwrap_or_default();
         let words =
             text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
@@ -275,7 +281,8 @@ fn is_live(host: &BareMetalHost) -> bool {
     host.status.is_some() || live_field(&host.metadata).is_some()
 }
 
-/// Returns whether the settings name a file, and do not only let it pass.
+/// Returns whether the settings include a file by a glob of its own, not only because no glob
+/// excludes it.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names = |globs: &Globs| {
         globs
@@ -286,7 +293,7 @@ fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
-/// Returns whether the settings leave a file out by name.
+/// Returns whether a glob in the settings excludes a file.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
     let excludes = |globs: &Globs| {
         globs
@@ -301,7 +308,7 @@ fn globs_of(settings: &Settings) -> Vec<Globs> {
     settings.sources.iter().filter_map(Source::globs).collect()
 }
 
-/// Returns whether a path says that it is an example.
+/// Returns whether a word in a path marks an example.
 fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| {
@@ -318,8 +325,10 @@ fn is_template(metadata: &Metadata) -> bool {
         .any(|text| is_placeholder(text))
 }
 
-/// Takes out hosts of which no build reaches any of several documents, and documents beside those that are meant. A
-/// host that a cluster has stays, and is refused: nothing says which document is true.
+/// Removes host documents that no build reaches if the same host has other documents.
+///
+/// If no document of an assigned host is reached, all stay, and the duplicate is an error: nothing
+/// tells which one is right.
 pub(super) fn without_duplicates(
     documents: &mut Vec<HostDocument>,
     state: &State,
@@ -338,7 +347,8 @@ pub(super) fn without_duplicates(
         if meant.is_empty() && state.held.contains_key(key) {
             continue;
         }
-        // One beside a manifest says how its host is, most of all that it is in use.
+        // A document beside the manifest may be a snapshot with the host's state, above all its
+        // consumer.
         if !meant.is_empty()
             && meant
                 .iter()
@@ -388,7 +398,7 @@ pub(super) fn without_duplicates(
             finding.at(documents[*index].origin.name())
         });
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
-        // Where none is meant, one of the files may be.
+        // If no document is in use, keep one file as the possible inventory.
         let others = files
             .split_first()
             .map(|(_, others)| others)
@@ -415,7 +425,8 @@ fn files_of(files: &[Utf8PathBuf]) -> String {
     }
 }
 
-/// Takes out requests in examples, and such that no build reaches, where another one of the same cluster is meant.
+/// Removes requests in examples and in files that no build reaches, if the same cluster has a
+/// better request.
 pub(super) fn without_duplicate_requests(
     documents: &mut Vec<ClusterDocument>,
     builds: &Builds,

@@ -1,4 +1,4 @@
-//! The objects of a repo's files as builds deliver them, where builds do more than to give a namespace.
+//! Objects as builds deliver them, where a build changes more than the namespace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,8 +15,10 @@ use crate::load::Files;
 use crate::request::Spec;
 use crate::settings::Settings;
 
-/// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
-/// alone can do, is in the findings; such documents stay as they stand.
+/// Replaces documents by the result of their builds.
+///
+/// Documents stay as they are if kustomize would refuse the build, or if only kustomize can do it;
+/// the findings report both.
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
@@ -108,7 +110,8 @@ pub(super) fn by_builds(
     (objects, findings)
 }
 
-/// The hosts that refer to what a build gives another name: kustomize does not know of these references.
+/// Reports hosts that name a Secret that a build renames, because kustomize does not update these
+/// references.
 fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
     let by_name = renamed
         .iter()
@@ -155,7 +158,7 @@ fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
 }
 
 impl Object {
-    /// Where it stands, for what builds may change.
+    /// Returns the origin of an object that builds may change.
     fn origin(&self) -> Option<&Origin> {
         match self {
             Object::Cluster(origin, ..)
@@ -175,12 +178,12 @@ impl Object {
         }
     }
 
-    /// Whether what a build makes of it counts, and not what stands in its file.
+    /// Returns whether the result of a build replaces the object.
     fn is_built(&self) -> bool {
         !matches!(self, Object::Template(_)) && self.origin().is_some()
     }
 
-    /// Whether nothing can be planned without knowing what it becomes.
+    /// Returns whether planning requires the object's final content.
     fn is_vital(&self) -> bool {
         matches!(
             self,
@@ -188,8 +191,9 @@ impl Object {
         )
     }
 
-    /// What it is to the builds of some roots, which leave it as it is; nothing, where there are none. Its plain text
-    /// stands in the file in any case.
+    /// Returns the object as the given roots deliver it, unchanged; `None` without roots.
+    ///
+    /// A Secret's plain text is kept in any case, because it is in the file.
     fn of_roots(mut self, roots: Vec<usize>) -> Option<Self> {
         if roots.is_empty() {
             return match self {
@@ -215,7 +219,7 @@ impl Object {
         Some(self)
     }
 
-    /// A request by its name alone: a build that is not known may change whatever it asks for.
+    /// Returns a request with its name only, because an unknown build may change everything else.
     fn without_spec(self) -> Self {
         match self {
             Object::Cluster(origin, kind, metadata, ..) => {
@@ -228,7 +232,8 @@ impl Object {
         }
     }
 
-    /// What is left of a Secret beside its plain text, which was found in its file, as agents' objects were.
+    /// Returns the rest of an object whose plain text or agent configuration was already found in
+    /// its file.
     fn without_plain_text(self) -> Option<Self> {
         match self {
             Object::PlainSecret(_, network_data) => network_data

@@ -1,12 +1,12 @@
 //! The hardware of hosts, read on demand.
 //!
-//! What inspection found is most of a snapshot's bytes, and decides nothing when hosts are assigned to SIPClusters, so
-//! reading a site passes it by. Whoever wants it has the files that matter read once more: a site with Provisionings, for
-//! which it decides.
+//! Inspected hardware is most of a snapshot's bytes and does not affect SIPClusters, so reading a
+//! site skips it. The files are read again only when it is needed, such as for a site with
+//! Provisionings.
 //!
-//! A host's hardware stands in one of several places. The first of these that has it counts: the HardwareData of its
-//! name, where Metal3 keeps it today; `status.hardware`; the copy of the status in an annotation, for hosts that are
-//! kept in git; the annotation by which people hand in what inspection would find.
+//! A host's hardware may be in several places. The first of these counts: the HardwareData of its
+//! name, where Metal3 stores it today; `status.hardware`; the annotation with a copy of the status,
+//! for hosts in git; the annotation by which people provide hardware details.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +30,7 @@ use crate::load::{Document, Files, ParseError, ReadError, mentions};
 use crate::request::{self, ClusterDocument};
 use crate::settings::Settings;
 
-/// The hardware of all hosts of a site that was read from `repo`, and what is wrong with it.
+/// Reads the hardware of all hosts of a site that was read from `repo`, with findings about it.
 ///
 /// # Errors
 ///
@@ -41,9 +41,9 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>
     read(repo, &site.settings, built, &is_host, None)
 }
 
-/// The hardware that decides about Provisionings, of the hosts of a site that is still being read.
+/// Reads the hardware of all hosts if the site has a Provisioning.
 ///
-/// Nothing where no Provisioning asks for hosts: reading hardware takes as long as reading all the rest.
+/// Otherwise returns `None`, because reading hardware takes as long as reading everything else.
 pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
@@ -66,7 +66,7 @@ pub(super) fn if_it_decides(
     Ok((Some(hardware), findings))
 }
 
-/// The hardware of one host, and what is wrong with it.
+/// Reads the hardware of one host, with findings about it.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn of(
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
-/// One document that says something of a host's hardware.
+/// A document with hardware of a host.
 struct Said {
     origin: Origin,
     metadata: Metadata,
@@ -113,7 +113,7 @@ struct Spec {
     hardware: Option<Hardware>,
 }
 
-/// An object whose hardware cannot be read. What is written beside it counts all the same.
+/// An object with unreadable hardware, of which the rest still counts.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Rest {
@@ -143,7 +143,7 @@ fn read(
         mentions(&[hardware::KIND, host::KIND]),
         mentions(&[name.unwrap_or_default()]),
     );
-    // Files that are too large were reported when the site was read.
+    // Reading the site reported files that are too large.
     let (files, _) = listing::files(repo, &settings.output)?;
     let (inputs, _) = Inputs::new(repo, settings, &files, builds);
     let interpret = |document: Document<'_>| {
@@ -205,7 +205,8 @@ fn read(
     Ok((by_host, findings))
 }
 
-/// What a document says of hardware. A host that cannot be read at all was reported when the site was read.
+/// Extracts hardware from a document. Hosts that cannot be parsed at all were reported when the
+/// site was read.
 fn say(document: &Document<'_>) -> Option<Said> {
     let kind = match document.kind()? {
         hardware::KIND => hardware::KIND,
@@ -216,7 +217,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
     let object = match document.parse::<Object>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
-        // The rest of it is as good as without the error.
+        // The boot MAC address is still usable.
         Err(error) => {
             let (outer, route) = if kind == host::KIND {
                 ("status", ["status"])

@@ -1,9 +1,10 @@
-//! Hosts that are read by another way than their manifests in the repo.
+//! Hosts whose inputs are not their manifests in the repo.
 //!
-//! A stream, a build of ours or `paths` may leave a host's manifest out, and the host is declared all the same: an agent
-//! applies the manifest, and an object with labels alone beside it would erase its spec (see `render::hosts`). So every
-//! manifest of the repo is looked at, input or not. A rendered host whose manifest is there, under the name and namespace
-//! that its build gives it, is declared by it. One without is observed only if it is a live object.
+//! Streams, sources and `paths` may omit a host's manifest. The host is declared all the same: an
+//! agent applies the manifest, and a partial object beside it would erase its spec (see
+//! `render::hosts`). So every manifest in the repo is read, input or not. A rendered host is
+//! declared by the manifest with the name and namespace that its build gives it. A host without one
+//! is observed only if it is a live object.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +20,9 @@ use crate::inventory::host_document::HostDocument;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
-/// manifests of hosts that are not among them, too.
+/// Completes input hosts from the repo's other documents, which tell which build renders them.
+///
+/// Also returns the manifests of hosts that are not inputs.
 pub(crate) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
@@ -62,7 +64,7 @@ pub(crate) fn complete(
             None if document.origin.made_for().is_some()
                 || document.origin.is_rendered() && !is_snapshot(&document, None) =>
             {
-                // One without a spec is an object with labels alone, which declares nothing.
+                // Without a spec, it is a partial object, which declares nothing.
                 if document.host.spec.is_some() {
                     document.roots = inputs.roots(&document.origin);
                 }
@@ -80,7 +82,7 @@ pub(crate) fn complete(
         }
         complete.push(document);
     }
-    // What is left of the inputs are snapshots: of hosts that are declared, the manifests belong to them.
+    // The remaining inputs are snapshots. Declared hosts among them need their manifests.
     let seen: HashSet<HostKey> = complete
         .iter()
         .map(|document| document.key.clone())
@@ -108,15 +110,18 @@ pub(crate) fn complete(
     (complete, left_out, findings.collect())
 }
 
-/// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.
+/// Returns whether a document is a live object. A manifest in git may have a status; then its
+/// rendering has one too and proves nothing.
 fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
     let has_status = document.host.status.is_some();
     live_field(&document.host.metadata).is_some()
         || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
 }
 
-/// A build may have sipgen's own patches in it. What those gave to a host the last time is remembered in the output, and
-/// is no claim of the manifest's.
+/// Restores the labels of the manifest.
+///
+/// The build may include sipgen's own patches. Their labels are recorded in the output and are not
+/// claims of the manifest.
 fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     let own = manifest.host.metadata.labels.as_ref();
     for label in assignment::LABELS {
@@ -128,7 +133,8 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     }
 }
 
-/// A kustomization that may give hosts other names than are known here: its file, and the field by which.
+/// A kustomization that may rename hosts in ways that are unknown here, with the field that does
+/// it.
 pub(crate) struct Renamed {
     pub(crate) file: Arc<Utf8Path>,
     pub(crate) field: &'static str,
@@ -143,7 +149,8 @@ fn names_of(hosts: &[(HostKey, Place)]) -> String {
     }
 }
 
-/// Live objects of a stream that no manifest of the repo renders, as far as is known: a build may rename manifests.
+/// Reports live objects in a stream without a manifest in the repo, if a build may rename a
+/// manifest to one of them.
 fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     let Renamed { file, field, place } = renamed;
     let finding = Finding::new(
@@ -164,7 +171,7 @@ fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     finding.see(place, format!("the `{field}`"))
 }
 
-/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
+/// Reports rendered hosts that no manifest in the repo renders and that are not live objects.
 fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
     let names = names_of(&hosts);
     let finding = Finding::new(

@@ -1,7 +1,8 @@
-//! Which documents are inputs: all of a repo's, those of its `sources`, or those of streams that stand in for them.
+//! Selection of input documents: all files of a repo, those of its `sources`, or streams instead of
+//! both.
 //!
-//! Whatever the inputs are, kustomizations and agents' objects are read everywhere in the repo: they decide what may be
-//! done to hosts.
+//! Kustomizations and agents' objects are read everywhere in the repo in any case, because they
+//! decide how hosts may be written.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,11 +17,11 @@ use crate::load::{Document, Files, scan_made, scan_stream};
 use crate::settings::sources::{Glob, Source};
 use crate::settings::{self, Settings};
 
-/// Selection of the documents that are inputs.
+/// Selection of input documents.
 pub(crate) struct Inputs<'a> {
     sources: &'a [Source],
     which: Which,
-    /// The roots whose builds have what each source builds.
+    /// For each source, the roots whose builds include what it builds.
     roots: Vec<Vec<usize>>,
 }
 
@@ -29,12 +30,13 @@ enum Which {
     All,
     /// Documents from streams.
     Streams,
-    /// Those of sources: by file, the source that has it. What is built is an input in any case.
+    /// Documents in files of sources, with the index of the source. Output of builds is always an
+    /// input.
     Listed(HashMap<Utf8PathBuf, usize>),
 }
 
 impl<'a> Inputs<'a> {
-    /// Finds out which of the repo's `files` are inputs, with globs that match nothing as findings.
+    /// Selects the inputs among the repo's `files`. Reports globs that match nothing.
     pub(super) fn new(
         repo: &Files,
         settings: &'a Settings,
@@ -91,7 +93,7 @@ impl<'a> Inputs<'a> {
             {
                 listed.entry(file.clone()).or_insert(index);
             }
-            // What is never read, such as a symbolic link, may be excluded by its name all the same.
+            // A glob may exclude a file that is never read, such as a symbolic link.
             let excludes_unread = |position: usize| {
                 let excluded = paths[position].strip_prefix('!');
                 let here = |path: &str| {
@@ -133,12 +135,12 @@ impl<'a> Inputs<'a> {
             }
     }
 
-    /// Whether everything that a host is may stand in the repo's files: nothing stands in for them.
+    /// Returns whether all documents in the repo's files are inputs, so nothing replaces them.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self.which, Which::All)
     }
 
-    /// The namespace that the settings give to a document that has none.
+    /// Returns the namespace that the settings give to a document without one.
     pub(super) fn namespace(&self, origin: &Origin) -> Option<&'a str> {
         let of_file = || match &self.which {
             Which::Listed(files) if !origin.is_rendered() => files.get(&*origin.file).copied(),
@@ -152,8 +154,8 @@ impl<'a> Inputs<'a> {
             .map(|namespace| namespace.as_str())
     }
 
-    /// The roots whose builds render what came by a build of ours; or else the only one of all that the settings name,
-    /// which somebody else's stream is made of.
+    /// Returns the roots whose builds render a document that a source built. For streams, returns
+    /// the root in the settings if there is only one.
     pub(crate) fn roots(&self, origin: &Origin) -> Vec<usize> {
         if let Some(source) = origin.made_for() {
             return self.roots.get(source).cloned().unwrap_or_default();
@@ -167,7 +169,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The objects that sources build. Each source is built once a run, however often its objects are read.
+/// Objects that sources build. Each source is built once per run, even if its objects are read
+/// twice.
 #[derive(Debug)]
 pub(super) struct Rendered {
     built: Vec<BuiltSource>,
@@ -175,7 +178,7 @@ pub(super) struct Rendered {
 
 #[derive(Debug)]
 struct BuiltSource {
-    /// The index of the source.
+    /// Index of the source.
     source: usize,
     /// The file of its kustomization.
     file: Arc<Utf8Path>,
@@ -183,7 +186,7 @@ struct BuiltSource {
 }
 
 impl Rendered {
-    /// Builds the sources of the settings, unless streams stand in for them.
+    /// Builds the sources of the settings. Streams replace all sources.
     pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
         let (mut built, mut findings) = (Vec::new(), Vec::new());
         if !repo.streams().is_empty() {
@@ -210,7 +213,8 @@ impl Rendered {
         (Self { built }, findings)
     }
 
-    /// Reads the streams, or else what the sources build, and counts the objects of streams.
+    /// Interprets the streams, or else the output of sources. Also returns the number of objects in
+    /// streams.
     pub(super) fn read<T: Send>(
         &self,
         repo: &Files,
@@ -238,14 +242,14 @@ impl Rendered {
     }
 }
 
-/// The file of a directory's kustomization.
+/// Returns the kustomization file of a directory.
 fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
     let files = crate::api::kustomization::FILE_NAMES.map(|name| directory.join(name));
     let found = files.iter().find(|file| repo.kind(file).is_some());
     found.unwrap_or(&files[0]).clone()
 }
 
-/// What was rendered is nothing at all or no manifest, as when the program before the pipe has failed.
+/// Reports streams without any manifest, such as after a failure of the program before the pipe.
 pub(super) fn empty(repo: &Files) -> Finding {
     let names: Vec<&str> = repo
         .streams()

@@ -1,7 +1,8 @@
-//! Documents that the repo has but the inputs leave out.
+//! Documents in the repo that the inputs leave out.
 //!
-//! Whatever is not among the inputs is gone, and is given back. One site of a repo with several, rendered alone, says
-//! nothing of the others: they are not gone, and nobody wants them to be.
+//! Clusters and hosts that are not inputs count as removed, so their hosts are released. If a repo
+//! has several sites and one of them is rendered alone, the others are not removed; these checks
+//! stop such a run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,20 +17,20 @@ use crate::request::Request;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// A host that a kustomization of the repo renders, and that is not among the inputs.
+/// A host that a kustomization in the repo renders but that is not an input.
 #[derive(Debug)]
 pub struct HostLeftOut {
-    /// Its manifest.
+    /// The manifest.
     pub origin: Origin,
-    /// The directory of the outermost kustomization that renders it.
+    /// Directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
-    /// The Secrets that it names.
+    /// Names of the Secrets that it refers to.
     pub secrets: BTreeSet<ObjectName>,
     pub(super) root_index: usize,
 }
 
 impl HostLeftOut {
-    /// The host of a manifest; nothing, if no kustomization renders it.
+    /// Creates the entry of a manifest; `None` if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
@@ -51,7 +52,8 @@ impl HostLeftOut {
     }
 }
 
-/// Returns the hosts that inputs leave out. In the mode `observed` snapshots alone say which hosts there are.
+/// Returns the hosts that the inputs leave out; none in mode `observed`, where only snapshots
+/// define hosts.
 pub(super) fn hosts(
     all: HashMap<HostKey, HostLeftOut>,
     settings: &Settings,
@@ -63,7 +65,8 @@ pub(super) fn hosts(
     }
 }
 
-/// Returns the roots whose overlay an agent applies, and with it the hosts that inputs leave out.
+/// Returns the roots whose generated overlay an agent applies, and thereby hosts that the inputs
+/// leave out.
 pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> BTreeSet<usize> {
     let applied = left_out
         .values()
@@ -80,8 +83,9 @@ pub(super) fn held(
     left_out
 }
 
-/// The clusters of the output directory that no input asks for, and that files of the repo, which are no inputs, do. It
-/// is a mistake of the whole run, and of no cluster: the inputs are not what they should be.
+/// Reports clusters of the output that no input requests but that files in the repo still request.
+///
+/// The finding names no cluster, because the inputs as a whole are wrong.
 pub(super) fn clusters(
     state: &State,
     clusters: &BTreeMap<ClusterKey, Request>,

@@ -1,4 +1,4 @@
-//! The files to read: those with the names of resources, and those that kustomizations list under any name.
+//! Files to read: those with names of resources, and others that kustomizations list.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::kustomize::Builds;
 use crate::load::{Files, Kind, ReadError, may_hold_resources};
 use crate::request::ClusterKind;
 
-/// The files of a repo that may concern us, except below `output`; those that are too large are findings.
+/// Returns the files of a repo that may hold resources, except below `output`. Reports those that
+/// are too large.
 pub(super) fn files(
     repo: &Files,
     output: &Utf8Path,
@@ -18,7 +19,7 @@ pub(super) fn files(
     Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
-/// Splits files into those that are read and findings for those that are too large.
+/// Splits files into readable ones and findings about too large ones.
 pub(super) fn not_too_large(
     repo: &Files,
     mut files: Vec<Utf8PathBuf>,
@@ -39,8 +40,10 @@ pub(super) fn not_too_large(
     (files, findings)
 }
 
-/// The files that kustomizations list and that are not found by their names, and as findings what they list and nothing
-/// can read: kustomize applies whatever it is told to, under any name, and follows links.
+/// Returns files that kustomizations list under names not used for resources, and reports listed
+/// paths that cannot be read.
+///
+/// kustomize applies listed files with any name and follows links.
 pub(super) fn listed_elsewhere(
     repo: &Files,
     builds: &Builds,

@@ -1,8 +1,9 @@
-//! Clusters and hosts that the previous run knew, that this run does not find, and that something unread may hold.
+//! Clusters and hosts of the previous run that this run does not find and that an unread file may
+//! hold.
 //!
-//! The absence of a request releases its hosts and deletes its services, so it counts only where it is proven: the file
-//! that the cluster was generated from is deleted, or was read to its end. A link, a pipe, a file that git ignores or a
-//! document that no parser understands proves nothing.
+//! A missing request releases its hosts and deletes its services, so its absence must be proven:
+//! the file that the cluster was generated from is deleted or was read completely. Links, pipes,
+//! files that git ignores and documents that cannot be parsed prove nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,19 +33,19 @@ pub(super) struct Known<'a> {
     pub(super) state: &'a State,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
-    /// The errors so far: a file that has one is not lost without a word.
+    /// Findings so far: a file with an error needs no second finding.
     pub(super) findings: &'a [Finding],
 }
 
-/// A cluster or a host that is gone.
+/// A missing cluster or host.
 struct Lost<'a> {
-    /// Kind and name, as a message has them.
+    /// Kind and name for messages.
     what: String,
-    /// Its name in a manifest.
+    /// The name in a manifest.
     name: &'a str,
-    /// The cluster that it is or belongs to.
+    /// The cluster itself, or the cluster of the host.
     cluster: &'a ClusterKey,
-    /// Tells the cluster itself from one of its hosts.
+    /// Distinguishes a cluster from one of its hosts.
     is_cluster: bool,
 }
 
@@ -55,7 +56,7 @@ struct Lost<'a> {
 /// Returns an error if a file or directory cannot be read.
 pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     let lost = known.lost();
-    // A stream is read to its end, and stands for all that there is.
+    // A stream is read to its end and replaces all files.
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
@@ -75,11 +76,11 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
 
 /// State of the files that a cluster was generated from.
 enum Source {
-    /// One of them is there and was not read to its end.
+    /// A file exists that was not read completely.
     Unread(Finding),
-    /// Every existing file was read completely.
+    /// All existing files were read completely.
     Read,
-    /// None is there any more, or none is known.
+    /// No file exists any more, or none is known.
     Gone,
 }
 
@@ -119,14 +120,14 @@ impl Known<'_> {
         clusters.chain(hosts).collect()
     }
 
-    /// Returns the paths that may hold resources, that are not read and that the settings do not exclude.
+    /// Returns unread paths that may hold resources and that the settings do not exclude.
     fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = self.repo.unread(&self.settings.output)?;
         unread.retain(|(path, _)| self.settings.may_read(path));
         Ok(unread)
     }
 
-    /// Each document that no parser understands, or that is no host in spite of its kind, with its text and whether it
+    /// Returns documents that cannot be parsed, including hosts, with their text and whether they
     /// may be another tool's template.
     fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
         let broken = |document: Document<'_>| {
@@ -149,7 +150,7 @@ impl Known<'_> {
             .scan(self.files, |file, _| self.settings.may_read(file), broken)
     }
 
-    /// Looks at the files that a cluster was generated from. Of hosts, none are known.
+    /// Checks the files that a cluster was generated from. For hosts, no such files are recorded.
     fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
         let made_from = self
             .state
@@ -158,7 +159,7 @@ impl Known<'_> {
             .filter(|_| lost.is_cluster);
         let mut source = Source::Gone;
         for file in made_from.into_iter().flatten() {
-            // A build of the site had it, and has it no more: it may be of another site.
+            // A build of this site no longer reaches it; the file may belong to another site now.
             if self.repo.is_out_of_reach(file) {
                 continue;
             }
@@ -208,7 +209,7 @@ impl Known<'_> {
             .any(|(place, _)| **place.file() == *file)
     }
 
-    /// A document of a file that cannot be read to its end.
+    /// Reports the first document in a file that cannot be parsed.
     fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
         let unreadable = |document: Document<'_>| {
             document
@@ -230,10 +231,10 @@ impl Known<'_> {
     }
 }
 
-/// A document that no parser understands and that may be what is gone.
+/// Reports a document that cannot be parsed and contains the missing name.
 fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
     let may_be = |text: &str, is_template: bool| {
-        // Templates of requests are looked at by `templates`.
+        // `mistaken_templates` checks templates of requests.
         names(text, lost.name)
             && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
     };
@@ -254,7 +255,7 @@ fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Opt
     )
 }
 
-/// A path that is not read and may hold what is gone.
+/// Reports unread paths that may hold what is missing.
 fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
     let ((first, why), rest) = unread.split_first()?;
     let message = format!(

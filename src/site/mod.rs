@@ -1,21 +1,21 @@
 //! The site: a repo's clusters and hosts, validated and joined.
 //!
-//! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `left_out`:
-//!   what inputs leave out that the repo still has.
-//! * `objects`: from documents to typed objects with the names that their builds give them. `listing` finds the files,
-//!   `interpret` reads one document, and `names` knows what builds call it.
-//! * `host_origin`: which build renders a host; `requests`: what each request asks for.
-//! * `delivered`: those objects as builds deliver them, where builds change them.
+//! * `inputs`: selection of input documents; `left_out`: documents in the repo that the inputs
+//!   leave out.
+//! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
+//!   `interpret` reads one document, and `names` applies builds to names.
+//! * `host_origin`: the build that renders a host; `requests`: the clusters that are requested.
+//! * `delivered`: objects as builds deliver them, where builds change them.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
-//! * `substitution`: values of Flux's variables that the repo has.
-//! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
-//! * `hardware`: what inspection found in the hosts, read on demand.
-//! * `lost`: what the previous run knew and something unread may hold.
-//! * `mistaken_templates`: requests that pass for templates of other tools, and are none.
+//! * `substitution`: values of Flux variables that the repo has.
+//! * `concern`: decides whether a mistake can reach a base cluster.
+//! * `hardware`: hardware of hosts, read on demand.
+//! * `lost`: clusters and hosts that are missing without proof.
+//! * `mistaken_templates`: requests that look like templates.
 //! * `misplaced`: generated hosts outside the output directory.
-//! * `clashes`: what two services cannot both have.
+//! * `clashes`: conflicts between services.
 //!
-//! Host selection is not part of this module.
+//! Hosts are chosen in `plan`.
 
 pub(crate) mod clashes;
 pub(crate) mod concern;
@@ -56,9 +56,9 @@ pub use names::ServiceWithPorts;
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
 pub struct Site {
-    /// The settings that it was read with.
+    /// The settings of this run.
     pub settings: Settings,
-    /// Every cluster that the repo asks for.
+    /// Every requested cluster.
     pub clusters: BTreeMap<ClusterKey, Request>,
     /// Every host.
     pub inventory: Inventory,
@@ -66,23 +66,23 @@ pub struct Site {
     pub wiring: Wiring,
     /// Previous output.
     pub state: State,
-    /// The hosts that the last run gave to clusters, that kustomizations of the repo render, and that are not among the
-    /// inputs. Without them, no plan can be trusted.
+    /// Assigned hosts that kustomizations in the repo render but that are not inputs. Any of them
+    /// makes a plan untrustworthy.
     pub left_out: HashMap<HostKey, HostLeftOut>,
-    /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
+    /// Services with NodePorts in the repo, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
-    /// Whether the hardware of hosts has been read, and what is wrong with it told: it decides for Provisionings only.
+    /// Set if the hardware of hosts was read and checked, which only Provisionings need.
     pub knows_hardware: bool,
-    /// The names of the definitions of requests that the repo has.
+    /// Names of the CustomResourceDefinitions of requests in the repo.
     pub definitions: BTreeSet<&'static str>,
-    /// Files that each kustomization reaches.
+    /// The files that each kustomization reaches.
     builds: Builds,
-    /// The objects that sources build, for those who read hardware.
+    /// Output of sources, kept for reading hardware.
     rendered: Rendered,
 }
 
 impl Site {
-    /// Reads a repo and the previous run's output. Findings say what is wrong with their content.
+    /// Reads a repo and its previous output, with findings about both.
     ///
     /// # Errors
     ///
@@ -148,7 +148,8 @@ impl Site {
         ));
 
         let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
-        // With clusters missing from the inputs, a loss needs no proof.
+        // Requests missing from the inputs explain every loss, so a second finding would only
+        // repeat it.
         if missing.is_none() {
             let known = Known {
                 repo,
@@ -179,7 +180,8 @@ impl Site {
         Ok((site, all))
     }
 
-    /// Returns the kind of request of a cluster; of one that is gone, by what the previous run wrote.
+    /// Returns the kind of a cluster's request. For a removed cluster, the previous output shows
+    /// it.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
         let installer = layout::installer_directory(cluster);
         let is_installed = || {
@@ -192,7 +194,7 @@ impl Site {
         }
     }
 
-    /// Returns the roots of declared hosts whose builds have a document, too.
+    /// Returns the roots of declared hosts whose builds also include a document.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
         let indices: BTreeSet<usize> = self
             .builds

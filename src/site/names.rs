@@ -1,4 +1,4 @@
-//! The names and namespaces that `kustomize build` gives to objects.
+//! Names and namespaces that `kustomize build` gives to objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::inventory::networks::{self, Held};
 use crate::kustomize::Builds;
 use crate::request::provisioning::cluster_of;
 
-/// A Service of the repo that asks for NodePorts.
+/// A Service with NodePorts in the repo.
 #[derive(Debug, Clone)]
 pub struct ServiceWithPorts {
     /// Its place in the inputs.
     pub origin: Origin,
-    /// Its name.
+    /// Name of the Service.
     pub name: String,
     /// The namespaces that builds give it.
     pub namespaces: Vec<String>,
-    /// The NodePorts, each with its place among the Service's ports.
+    /// NodePorts with their index among the Service's ports.
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has
-/// found its name to be wrong.
+/// Returns the key that a build gives to a host or an object named after one. Returns `None` for
+/// invalid names, which reading the site reported.
 pub(super) fn key(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -44,8 +44,8 @@ pub(super) fn key(
     Some(HostKey { namespace, name })
 }
 
-/// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own
-/// without one.
+/// Returns each namespace that builds give to an object, with the kustomization that sets it.
+/// Without a build, this is the object's own namespace.
 pub(super) fn namespaces(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -76,12 +76,12 @@ pub(super) fn namespaces(
     namespaces
 }
 
-/// Gives objects their names, and collects findings about names.
+/// Names objects and collects findings about names.
 pub(super) struct Names<'a> {
     builds: &'a Builds,
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) findings: Vec<Finding>,
-    /// Kustomizations that were already reported for renaming what must keep its name.
+    /// Kustomizations already reported for renaming hosts or requests.
     renamed: BTreeSet<Arc<Utf8Path>>,
 }
 
@@ -95,18 +95,20 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Names of documents that are no inputs: their findings concern nobody.
+    /// Returns a copy that discards findings, for documents that are not inputs.
     pub(super) fn quiet(&self) -> Self {
         Self::new(self.builds, self.inputs, Vec::new())
     }
 
-    /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
+    /// Returns namespace and name of a host or request. Reports invalid names and returns `None`
+    /// for them.
     fn of(
         &mut self,
         kind: &str,
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<(Namespace, ObjectName)> {
+        // A patch has a kind and a name but is no object.
         if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
         }
@@ -154,7 +156,8 @@ impl<'a> Names<'a> {
         Some((namespace?, name?))
     }
 
-    /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
+    /// Returns the cluster that a document belongs to, and the document's own name. Reports invalid
+    /// names and returns `None` for them.
     pub(super) fn cluster(
         &mut self,
         object: &ObjectKind,
@@ -177,7 +180,7 @@ impl<'a> Names<'a> {
         Some((ClusterKey { namespace, name }, own_name))
     }
 
-    /// A host with its key, and what builds do with its document.
+    /// Returns a host with its key and the builds that render it.
     pub(super) fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
         let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
         let own_namespace = host
@@ -236,7 +239,8 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
+    /// Reports prefixes and suffixes, because kustomize does not update references such as the BMC
+    /// credentials of hosts.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
         let renamed_by = self
             .builds
@@ -259,7 +263,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A Service with its NodePorts, if it asks for some; what else may be wrong with it is not ours to judge.
+    /// Returns a Service with its NodePorts, if it has any. Other mistakes in Services are not
+    /// checked.
     pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
         if self.builds.is_patch(&origin.file) {
             return None;
@@ -286,8 +291,8 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are
-    /// not ours to judge.
+    /// Returns the network data of a Secret or ConfigMap under each namespace that builds give it.
+    /// Invalid names are not reported.
     pub(super) fn network_data(
         &self,
         origin: &Origin,

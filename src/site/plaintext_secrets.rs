@@ -1,7 +1,7 @@
-//! Values of Secrets in the inputs that are neither encrypted nor network data.
+//! Plain-text values of Secrets in the inputs, except network data.
 //!
-//! Whoever can read the repo, or a clone of it that is years old, has such a value. What others have rendered is not in
-//! the repo, and says nothing about it.
+//! Everyone with access to the repo, or to an old clone, has such a value. Rendered output is not
+//! in the repo and is not checked.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings, sources};
 use crate::text::counted;
 
-/// The key of network data in the form of nmstate, which some image builders of Metal3 take.
+/// The key of network data in nmstate format, which some image builders of Metal3 read.
 const NMSTATE: &str = "nmstate";
-/// The keys of Secrets of Argo CD that are no secrets: the names and addresses of clusters and repos.
+/// Keys in Argo CD's Secrets that hold names and addresses of clusters and repos, not credentials.
 const OF_ARGOCD: [&str; 7] = [
     "clusterResources",
     "name",
@@ -40,7 +40,8 @@ const SHOWN: usize = 5;
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
 
-/// A Secret with values in plain text. Their keys are not shown: people write a password on the wrong side of the colon.
+/// A Secret with plain-text values. Its keys are not shown, because a password may be on the wrong
+/// side of the colon.
 pub(crate) struct PlainSecret {
     origin: Origin,
     /// Place of its name.
@@ -73,7 +74,7 @@ struct Metadata {
     labels: Option<BTreeMap<String, Value>>,
 }
 
-/// Finds the values of a Secret that stand in plain text in a file of the repo.
+/// Finds plain-text values in a Secret's file.
 pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     let origin = &document.origin;
     if origin.is_rendered() || document.looks_like_template() {
@@ -112,7 +113,7 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     })
 }
 
-/// Finds the texts that generators of Secrets have in kustomizations themselves.
+/// Finds plain-text literals in secretGenerators.
 pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
     let is_plain = |literal: &String| {
         let (key, text) = literal.split_once('=').unwrap_or(("", literal));
@@ -146,7 +147,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     };
     let decoded = is_encoded.then(decoded).flatten();
     let text = decoded.as_deref().unwrap_or(text);
-    // Cluster API has user data with credentials under the second key.
+    // Under the key `value`, Cluster API stores user data with credentials.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
     !(is_network_data
         || is_placeholder(text)
@@ -154,8 +155,8 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         || sops::form(text).is_some())
 }
 
-/// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
-/// plugin, a reference of 1Password, vals or Bank-Vaults, or what people leave of a value that they take out.
+/// Returns whether a text is a placeholder: a Flux variable, a path of Argo CD's Vault plugin, a
+/// reference of 1Password, vals or Bank-Vaults, or a redacted value.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_between = |start: &str, end: &str| {
@@ -172,15 +173,17 @@ fn is_placeholder(text: &str) -> bool {
         || text.eq_ignore_ascii_case("redacted")
 }
 
-/// Reports those in files that are inputs, one finding for each file. It is an error where a Secret of the file is in
-/// use: a build, the settings or a host reach it.
+/// Reports plain-text Secrets in input files, one finding per file.
+///
+/// It is an error if a build, an agent, the settings or a host uses a Secret of the file.
 pub(crate) fn findings(
     all: Vec<PlainSecret>,
     settings: &Settings,
     concern: &Concern<'_>,
     is_input: impl Fn(&Origin) -> bool,
 ) -> Vec<Finding> {
-    // A source builds from files of the repo, so their Secrets count.
+    // Sources build from files in the repo, so those files are checked although their output is the
+    // input.
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
@@ -303,7 +306,7 @@ mod tests {
         assert!(is_plain("password", "no base64", true));
     }
 
-    /// The codes of the findings about Secrets, and in which files.
+    /// Returns the codes and files of the findings about Secrets.
     fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
         let files = files
             .iter()

@@ -1,4 +1,4 @@
-//! Requests of clusters, checked and joined with the inventory.
+//! Requests, checked and joined with the inventory.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,8 @@ use crate::request::{
 };
 use crate::settings::{Settings, sources};
 
-/// Checks each request. Those of older generations that turn out to be templates are added to the templates.
+/// Checks all requests. Those of older generations that prove to be templates are added to
+/// `templates`.
 pub(super) fn check(
     documents: Vec<ClusterDocument>,
     mut templates: Vec<Template>,
@@ -23,7 +24,8 @@ pub(super) fn check(
     settings: &Settings,
 ) -> (BTreeMap<ClusterKey, Request>, Vec<Template>, Vec<Finding>) {
     let mut findings = Vec::new();
-    // Few sites have older SIPClusters or Provisionings, and many have thousands of hosts.
+    // Computed on demand: only older SIPClusters and Provisionings need these tables, which cover
+    // all hosts.
     let labels = LazyCell::new(|| {
         let of_hosts = inventory.hosts.iter().map(|host| &host.labels);
         TopologyLabels::new(&settings.topology, of_hosts)
@@ -91,7 +93,7 @@ pub(super) fn check(
     (clusters, templates, findings)
 }
 
-/// The finding about a second request of a cluster.
+/// Reports a second request of a cluster.
 fn duplicate(document: &ClusterDocument, other: &Request, settings: &Settings) -> Finding {
     let ClusterDocument {
         kind, key, origin, ..
@@ -115,7 +117,7 @@ fn duplicate(document: &ClusterDocument, other: &Request, settings: &Settings) -
         .of(key)
 }
 
-/// Reads an older SIPCluster in the form that it was given, and says that it is older.
+/// Returns a converted older SIPCluster as a current one, and reports its generation.
 fn read_older(
     key: &ClusterKey,
     conversion: &Conversion,

@@ -1,7 +1,8 @@
-//! Values of the variables that Flux replaces in builds (`spec.postBuild`), as far as the repo has them.
+//! Values of the variables that Flux replaces in builds (`spec.postBuild`), if the repo has them.
 //!
-//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides them all. The keys
-//! of a Secret are known even where its values are encrypted; the values of one are never read.
+//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides
+//! all. The keys of a Secret are known even if its values are encrypted; values of Secrets are
+//! never read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,14 +24,14 @@ use crate::layout::VARIABLE;
 use crate::load::{Document, Files, ReadError, mentions};
 use crate::settings::Settings;
 
-/// Each variable with its value and place; none where only the cluster knows the value.
+/// Variables with value and place; `None` if only the cluster knows the value.
 type Values = BTreeMap<String, Option<(String, Place)>>;
 
-/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; none where nobody knows what a
-/// build makes of it.
+/// Variables by kind, namespace and name of their ConfigMap or Secret; `None` if the result of its
+/// build is unknown.
 type Held = HashMap<(&'static str, String, String), Option<Values>>;
 
-/// A ConfigMap or Secret.
+/// A ConfigMap or Secret with variables.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Holder {
@@ -42,7 +43,7 @@ struct Holder {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Where builds and settings say which namespace an object has.
+/// Context for the namespaces that builds and settings give to objects.
 #[derive(Clone, Copy)]
 pub(super) struct Naming<'a> {
     pub(super) repo: &'a Files,
@@ -52,7 +53,7 @@ pub(super) struct Naming<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// Collects the variables of all Flux Kustomizations, by the directory that they build.
+/// Collects the variables of all Flux Kustomizations by the directory that they build.
 ///
 /// # Errors
 ///
@@ -97,7 +98,7 @@ pub(super) fn by_directory(
         }
         let namespaces = naming.namespaces(origin, kustomization.metadata.namespace.as_deref());
         let variables = variables(origin, post_build, &namespaces, &held);
-        // Without any variable, Flux does not even take the defaults.
+        // Without any variable, Flux skips the substitution, including defaults.
         if variables.values.is_empty()
             && !variables.are_partial
             && post_build.substitute_strategy.as_deref() != Some("Always")
@@ -112,7 +113,7 @@ pub(super) fn by_directory(
     Ok(all)
 }
 
-/// Joins the variables of one Kustomization.
+/// Merges the variables of one Kustomization.
 fn variables(
     origin: &Origin,
     post_build: &PostBuild,
@@ -131,7 +132,7 @@ fn variables(
             .filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
         match found.next().and_then(Option::as_ref) {
             Some(values) => variables.values.extend(values.clone()),
-            // It may set any of those before it.
+            // The unknown holder may override any earlier variable.
             None => {
                 variables
                     .values
@@ -150,7 +151,7 @@ fn variables(
     variables
 }
 
-/// Keeps the values in which two agree that build the same directory.
+/// Keeps the values on which two Kustomizations of one directory agree.
 fn agreed(one: Variables, other: Variables) -> Variables {
     let are_partial = one.are_partial || other.are_partial;
     Variables {
@@ -175,7 +176,7 @@ fn agreed_values(mut one: Values, other: Values) -> Values {
     one
 }
 
-/// Returns a value as the API server takes it for text, without line breaks, which Flux removes.
+/// Returns a value as the text that Flux substitutes. Flux removes line breaks.
 fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.replace('\n', ""),
@@ -187,7 +188,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl Naming<'_> {
-    /// Reads the ConfigMaps and Secrets of some names, as builds deliver them.
+    /// Reads ConfigMaps and Secrets by name, as builds deliver them.
     fn held(&self, names: &BTreeSet<&str>) -> Result<Held, ReadError> {
         let words: Vec<&str> = names
             .iter()
@@ -237,7 +238,8 @@ impl Naming<'_> {
         Ok(held)
     }
 
-    /// Adds a ConfigMap or Secret under each of its namespaces; of several, only what they agree on is known.
+    /// Adds a ConfigMap or Secret under each of its namespaces. Of duplicates, only equal values
+    /// are known.
     fn hold(
         &self,
         held: &mut Held,
