@@ -8,52 +8,53 @@ use crate::finding::Place;
 /// A directory that an agent applies.
 pub(crate) struct Applied {
     pub(crate) agent: Agent,
-    /// The object that says so: `Flux Kustomization flux-system/infra`.
+    /// The object that applies it, such as `Flux Kustomization flux-system/infra`.
     pub(crate) by: String,
-    /// Where it says so.
+    /// The place of its path.
     pub(crate) place: Place,
-    /// Why it is not taken to apply this repo's files to the base cluster.
+    /// The reason why it does not apply this repo's files to the base cluster.
     pub(crate) aside: Option<Aside>,
-    /// Where it gives a namespace to all that it applies, and which.
+    /// The namespace that it sets on all objects, with the place of the field.
     pub(crate) namespace: Option<(String, Place)>,
-    /// Where it changes the names of all that it applies, and the field that does.
+    /// The field that renames all objects, with its place.
     pub(crate) renamed: Option<(&'static str, Place)>,
     /// The directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
-    /// The way to the repo from the directory that it names, when this is above the repo.
+    /// For a directory above the repo, the path from there to the repo.
     pub(crate) above: Utf8PathBuf,
-    /// How the directory is read when it is no kustomization; none when it is not read then.
+    /// How the directory is read if it is not a kustomization; `None` if it is not read then.
     pub(crate) plain: Option<Plain>,
-    /// Where it says `directory`, for which Argo CD reads plain files even where there is a kustomization.
+    /// The place of `directory`, which makes Argo CD read plain files even if there is a
+    /// kustomization.
     pub(crate) explicit: Option<Place>,
-    /// The namespace of the object itself, where it says one.
+    /// Namespace of the object itself, if set.
     pub(crate) own_namespace: Option<String>,
-    /// The directories of components that it adds to the kustomization, with the places that say so.
+    /// Directories of components that it adds to the kustomization, with their places.
     pub(crate) components: Vec<(Utf8PathBuf, Place)>,
-    /// Flux's decryption settings for it.
+    /// Flux's decryption settings.
     pub(crate) decryption: Option<yaml_serde::Value>,
 }
 
 /// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
 pub(crate) enum Plain {
-    /// Flux: every kustomization below it, and every YAML file beside those.
+    /// Flux: every kustomization in the directory tree, and every YAML file outside of those.
     Autodetect,
-    /// Argo CD: the files in it, or all below it, that match.
+    /// Argo CD: matching files in the directory, or in its tree.
     Files(DirectorySource),
 }
 
-/// Why an object is not taken to apply this repo's files to the base cluster.
+/// The reason why an object does not apply this repo's files to the base cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aside {
-    /// Its source is another than the one that the setting names.
+    /// Its source is not the one in this setting.
     OtherSource(&'static str),
-    /// It applies to another cluster than the field or setting says ours is.
+    /// It applies to another cluster, because of this field or setting.
     OtherCluster(&'static str),
-    /// Its path is in the copy of another repo.
+    /// Its path is in a copy of another repo.
     Included,
-    /// Its path has a parameter that no file of the repo decides.
+    /// Its path has a parameter that no file in the repo sets.
     Undecided,
-    /// It is suspended: it may apply them again, but does not now.
+    /// It is suspended and may resume later.
     Suspended,
 }

@@ -1,4 +1,4 @@
-//! The clusters that Argo CD knows by Secrets of the repo.
+//! Clusters that Secrets in the repo define for Argo CD.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::settings::gitops::IN_CLUSTER;
 /// Values for the parameters of an ApplicationSet's template.
 pub(super) type Parameters = BTreeMap<String, String>;
 
-/// A cluster of Argo CD. Its name and address are not known where the Secret is encrypted.
+/// A cluster of Argo CD. Name and address are unknown if the Secret is encrypted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cluster {
     pub(super) name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the cluster that a Secret describes, if it is one of that type.
+    /// Returns the cluster that a Secret defines, if it is a cluster Secret.
     pub(super) fn of(secret: ClusterSecret) -> Option<Self> {
         let ClusterSecret {
             metadata,
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// The cluster that Argo CD runs in.
+    /// Returns the cluster in which Argo CD runs.
     pub(super) fn own() -> Self {
         let [server, name] = [IN_CLUSTER.0, IN_CLUSTER.1].map(|text| Some(text.to_owned()));
         Self {
@@ -73,7 +73,7 @@ impl Cluster {
         }
     }
 
-    /// Returns whether a selector of an ApplicationSet takes it.
+    /// Returns whether the cluster matches a selector of an ApplicationSet.
     pub(super) fn is_selected(&self, selector: &Value) -> bool {
         let labels = selector.get("matchLabels").and_then(Value::as_mapping);
         let equal = labels.into_iter().flatten().all(|(key, value)| {
@@ -113,7 +113,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the parameters that it has for a template.
+    /// Returns the cluster's parameters for a template.
     pub(super) fn parameters(&self) -> Parameters {
         let mut found = Parameters::new();
         let normalized = self.name.as_deref().map(normalized);
@@ -135,7 +135,8 @@ impl Cluster {
         found
     }
 
-    /// Returns the other way in which a destination may name this cluster, if it names it.
+    /// Returns an equivalent destination if it refers to this cluster: by name instead of address,
+    /// or the reverse.
     pub(super) fn renamed(
         &self,
         destination: &ApplicationDestination,
@@ -161,7 +162,7 @@ impl Cluster {
     }
 }
 
-/// Returns a name as Argo CD's `SanitizeName` writes it.
+/// Normalizes a name like Argo CD's `SanitizeName`.
 fn normalized(name: &str) -> String {
     let usual = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.') {

@@ -1,7 +1,8 @@
-//! The kustomizations that include the components of hosts.
+//! Kustomizations that include the components with host patches.
 //!
-//! kustomize runs a kustomization's components on what its resources gave, before its own `namespace:`. So a patch in a
-//! component names its host with the namespace that everything below the including kustomization gives.
+//! kustomize runs the components of a kustomization after its resources and before its own
+//! `namespace:`. A patch in a component therefore has to use the namespace that lower
+//! kustomizations set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,14 +25,14 @@ const SHOWN: usize = 5;
 pub struct Component {
     /// The directory of the kustomization that includes the component, or that should.
     pub directory: Utf8PathBuf,
-    /// Whether it does.
+    /// Set if that kustomization includes it.
     pub included: bool,
-    /// The namespace that the hosts of a file have there, where a kustomization below gives one.
+    /// Namespaces that lower kustomizations set, by the hosts' file.
     namespaces: HashMap<Utf8PathBuf, Option<String>>,
 }
 
 impl Component {
-    /// The namespace that a host has where the component finds it; maybe none.
+    /// Returns the namespace that a host has where the component runs, if any.
     pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
         if let Some(level) = host.origin.level(&self.directory) {
             return level.namespace.as_deref();
@@ -43,7 +44,7 @@ impl Component {
         given.or(host.own_namespace.as_deref())
     }
 
-    /// The name that a host has there.
+    /// Returns the name that a host has where the component runs.
     pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
         host.origin
             .level(&self.directory)
@@ -51,7 +52,7 @@ impl Component {
     }
 }
 
-/// Returns the component of each root and findings about misplaced ones.
+/// Returns the component of each root and reports misplaced ones.
 pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
@@ -118,7 +119,7 @@ fn of_root(
     let reached = repo.builds.before_component(&directory, before);
     match included.first() {
         Some((listing, _)) => {
-            // Where one comes from that no file has, only kustomize knows.
+            // The reach of a host without a file is known only to kustomize.
             let is_missing = |host: &&&Host| {
                 host.file
                     .as_deref()
@@ -155,7 +156,7 @@ fn of_root(
     )
 }
 
-/// Reports listings in which the component cannot work.
+/// Reports listings where the component cannot work.
 fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
@@ -241,7 +242,7 @@ fn not_included(
     )
 }
 
-/// Returns the line to add and its file.
+/// Returns the line to add and the file to add it to.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo
         .builds

@@ -1,18 +1,20 @@
-//! How agents deliver the output: which kustomizations and agents' objects of the repo reach the hosts.
+//! Delivery of the output: the kustomizations and agents' objects in the repo that reach hosts.
 //!
 //! * `repo`: the facts that decide it.
-//! * `listings`: kustomizations of the repo that list a directory of the output.
-//! * `components`: the kustomizations that include the components of hosts.
-//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an `applied`.
-//! * `generators`: the parameters of ApplicationSets; `clusters`: the clusters that Argo CD knows by Secrets.
-//! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
-//! * `followed`: what agents apply, before the inputs of a site are known.
-//! * `aside`: objects that only seem to apply this repo to the base cluster.
-//! * `conditions`: conditions on which the agent can apply the output; `render` knows what a project allows.
-//! * `delivered`: directories of the output that the repo's own objects apply.
-//! * `rendered_twice`: hosts that those and sipgen's own objects both apply.
+//! * `listings`: kustomizations that list a directory of the output.
+//! * `components`: kustomizations that include components with host patches.
+//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds the directories that they
+//!   apply, each an `applied`.
+//! * `generators`: parameters of ApplicationSets; `clusters`: Argo CD's cluster Secrets.
+//! * `includes`: Flux sources that include others; `paths`: paths and globs of sources.
+//! * `followed`: directories that agents apply, before the inputs of a site are known.
+//! * `aside`: objects for another repo or cluster.
+//! * `conditions`: conditions under which the agent can apply the output; `render` checks Argo CD's
+//!   projects.
+//! * `delivered`: output directories that the repo's own objects apply.
+//! * `rendered_twice`: hosts that both these and sipgen's own objects apply.
 //!
-//! One object must have one renderer: two that differ in labels take them from each other for ever.
+//! Every object needs exactly one renderer: two with different labels revert each other forever.
 
 mod agent_objects;
 mod applied;
@@ -57,19 +59,20 @@ use repo::Repo;
 /// Delivery of the output by the repo's kustomizations and agents.
 #[derive(Debug, Default)]
 pub struct Wiring {
-    /// The roots that objects of the repo's own make the chosen agent apply, with labels or still without: no object
-    /// of ours is to apply them, too.
+    /// Roots that the repo's own objects make the agent apply, labeled or not. sipgen writes no
+    /// object for them.
     pub applied: BTreeSet<usize>,
     /// The other directories of the output that they make it apply.
     pub delivered: Delivered,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
-    /// The projects of Argo CD that decide what our Applications may apply.
+    /// The Argo CD project that limits what sipgen's Applications may apply, as defined in the
+    /// repo.
     pub(crate) projects: Vec<(Origin, AppProject)>,
 }
 
-/// Works out how the output is wired into the repo, and what is wrong with that. `closed` are the directories that
-/// cannot be read.
+/// Determines the delivery of the output and reports conflicts. `closed` are unreadable directories
+/// with the reason.
 pub(crate) fn wire(
     files: &Files,
     settings: &Settings,
@@ -133,8 +136,10 @@ pub(crate) fn wire(
     (wiring, findings)
 }
 
-/// The output is still that for the other agent: this one's objects would take its place at once, and hosts lose the
-/// guards against the other while that still applies them.
+/// Reports output for the other agent.
+///
+/// Switching in one run would replace that agent's objects at once, and hosts would lose their
+/// guards against it while it still applies them.
 fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     let (other, name) = match repo.settings.gitops? {
         Agent::Flux => (Agent::Argocd, "Argo CD"),

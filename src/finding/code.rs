@@ -1,7 +1,8 @@
-//! The catalogue of findings, each with a code that never changes.
+//! The catalogue of findings, each with a permanent code.
 //!
-//! A code belongs to a kind of finding, not to a sentence: messages may be reworded, but people search for codes, mute
-//! them and write about them. A retired code is never reused. `explained/` has the long text of each code.
+//! A code identifies a kind of finding, not its wording: messages may change, but users search for
+//! codes and suppress them. A retired code is never reused. `explained/` has the long text of each
+//! code.
 //!
 //! | codes | area |
 //! | --- | --- |
@@ -36,27 +37,27 @@ struct Entry {
 /// The part of a run that an error stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole run: the finding names no cluster.
+    /// The whole run. The finding names no cluster.
     Run,
-    /// The clusters that the finding names, one at least: `--keep-going` generates the others.
+    /// The clusters that the finding names, at least one. `--keep-going` generates the others.
     Cluster,
-    /// The clusters that the finding names, or the whole run where none is known.
+    /// The clusters that the finding names, or the whole run if it names none.
     Either,
 }
 
 /// Treatment of the value that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
-    /// The line is quoted.
+    /// The whole line is quoted.
     Shown,
     /// Only the line's key is quoted, because the value may be a secret.
     Hidden,
 }
 
-/// Declares the codes: number, name, severity, scope, treatment of the value, and title.
+/// Declares the codes: number, name, severity, scope, quoting of the value, and title.
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $scope:ident $value:ident $title:literal)*) => {
-        /// A kind of finding.
+        /// The code of a finding, such as `SIP0101`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
         #[serde(try_from = "String")]
         #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]
@@ -65,7 +66,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes by their numbers.
+            /// All codes in ascending order.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
             fn entry(self) -> Entry {
@@ -317,7 +318,7 @@ codes! {
     "0853" MixedFamilies Warning Cluster Shown "machines of one cluster have addresses of different IP families"
 }
 
-/// Areas by the first two digits of codes.
+/// Areas by the first two digits of a code.
 const AREAS: [(&str, &str); 9] = [
     ("00", "the repo, its settings, generated files"),
     ("01", "documents: syntax, names, kustomizations"),
@@ -331,32 +332,32 @@ const AREAS: [(&str, &str); 9] = [
 ];
 
 impl Code {
-    /// The code, such as `SIP0101`.
+    /// Returns the code, such as `SIP0101`.
     pub fn id(self) -> &'static str {
         self.entry().id
     }
 
-    /// Severity of a finding with this code.
+    /// Returns the severity of a finding with this code.
     pub fn severity(self) -> Severity {
         self.entry().severity
     }
 
-    /// The part of a run that an error with this code stops.
+    /// Returns the part of a run that an error with this code stops.
     pub fn scope(self) -> Scope {
         self.entry().scope
     }
 
-    /// Returns whether the value that a finding is about may be a secret.
+    /// Returns whether messages must not quote the value, because it may be a secret.
     pub(crate) fn hides_value(self) -> bool {
         self.entry().value == Value::Hidden
     }
 
-    /// Returns the finding in a few words.
+    /// Returns the title of the finding.
     pub fn title(self) -> &'static str {
         self.entry().title
     }
 
-    /// Returns the area of the code, by its hundred.
+    /// Returns the area of the code.
     pub fn area(self) -> &'static str {
         let known = AREAS
             .iter()
@@ -376,7 +377,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Maximum number of characters of an unknown code in a message.
+/// Maximum length of an unknown code in a message, in characters.
 const LONGEST_SHOWN: usize = 20;
 
 /// Error for a text that is not a code.
@@ -390,13 +391,13 @@ pub struct UnknownCode {
 impl FromStr for Code {
     type Err = UnknownCode;
 
-    /// Reads `SIP0101`, in any case.
+    /// Parses a code such as `SIP0101`, ignoring case.
     fn from_str(text: &str) -> Result<Self, UnknownCode> {
         let wanted = text.trim().to_ascii_uppercase();
         if let Some(known) = Code::ALL.iter().find(|code| code.id() == wanted) {
             return Ok(*known);
         }
-        // The nearest by how they are written, and of those the nearest by number.
+        // The most similar spellings, and among equals the nearest numbers.
         let number = |text: &str| {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(i64::MAX / 2)
@@ -409,7 +410,7 @@ impl FromStr for Code {
             )
         });
         let near = [near[0], near[1], near[2]];
-        // A part of a longer text might be one of a credential, which nothing knows as such.
+        // A longer text may be a credential; even a part of it must not be shown.
         let text = if text.chars().nth(LONGEST_SHOWN).is_some() {
             "…"
         } else {

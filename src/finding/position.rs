@@ -1,7 +1,7 @@
-//! Positions are symbolic until somebody reads them.
+//! Symbolic positions.
 //!
-//! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in it; only
-//! when it is printed, that one document is read again and the route is looked up.
+//! Parsing records no spans, which keeps it fast. A finding names a document and a route of keys.
+//! Line and column are looked up only when the finding is printed.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,28 +10,30 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
-/// it is read, each with the route of what was written instead. What lies below a route moves with it.
+/// Maps routes in a converted document to routes in its original text.
+///
+/// A route below a mapped one moves with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
 
 impl Moved {
-    /// Says that what is read at one route is written at another. What is said last of a route, counts.
+    /// Maps a converted route to an original one. The last mapping of a route wins.
     pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
         self.0.push((read, written));
     }
 
-    /// The route at which is read what is written at a route.
+    /// Returns the converted route of an original one.
     pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
         let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
-        // A service that was alone is read as a list of one, too: the list is what stands there.
+        // A single service is converted to a list with one item. The shorter route, the list, is
+        // the one meant.
         match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
             Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
             None => written.to_vec(),
         }
     }
 
-    /// The route of what was written for what is read at a route.
+    /// Returns the original route of a converted one.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
@@ -45,98 +47,98 @@ impl Moved {
     }
 }
 
-/// Where a document stands.
+/// The position of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file, relative to the repo's root.
     pub file: Arc<Utf8Path>,
-    /// The document's first line in the file, from 1.
+    /// First line of the document in the file, from 1.
     pub first_line: usize,
     pub(crate) range: Range<usize>,
     pub(crate) shape: Shape,
-    /// Nothing of a document that stands in a file of the repo and is read as it is written, as most are.
+    /// `None` for the usual case: a document in a file of the repo, read as it is written.
     pub(crate) apart: Option<Arc<Apart>>,
 }
 
-/// How a document differs from one that stands in a file of the repo and is read as it is written.
+/// Differences from a document that is in a file of the repo and read as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Apart {
     way: Way,
-    /// What stands elsewhere than where it is read.
+    /// Mapping of routes if the document was converted.
     moved: Moved,
-    /// What builds have made of it, where that is known.
+    /// The result of builds, if it was computed.
     delivered: Option<Arc<Delivered>>,
-    /// The place that would count if this one did not.
+    /// The overridden place, if a finding points to the overriding one.
     instead_of: Option<Box<Place>>,
 }
 
-/// What builds make of a document.
+/// A document as builds deliver it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Delivered {
-    /// The outermost kustomizations whose builds these are, by index.
+    /// Indices of the outermost kustomizations.
     pub(crate) roots: Vec<usize>,
-    /// Whether the document is read as they make it, and not as it stands in its file.
+    /// Set if the result of the build was read instead of the file.
     pub(crate) is_evaluated: bool,
-    /// The values that stand elsewhere.
+    /// Values that another file sets.
     pub(crate) given: Vec<Given>,
-    /// The names and namespaces that it has on the way.
+    /// Names and namespaces at each level of the build.
     pub(crate) levels: Vec<Level>,
 }
 
-/// A value of a document that something else gives.
+/// A value of a document that another file sets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Given {
-    /// The route at which it is read.
+    /// Route in the document.
     pub(crate) route: Vec<Step>,
-    /// Where it stands.
+    /// Place of the value.
     pub(crate) place: Place,
     /// Whether the routes below go on there.
     pub(crate) goes_on: bool,
-    /// Whether the document has another value, which does not count.
+    /// Set if it overrides a value in the document.
     pub(crate) replaces: bool,
 }
 
-/// The name and namespace of an object where the components of a kustomization run.
+/// Name and namespace of an object at the point where a kustomization runs its components.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Level {
-    /// The directory of the kustomization.
+    /// Directory of the kustomization.
     pub(crate) directory: Utf8PathBuf,
     /// The name there.
     pub(crate) name: String,
-    /// The namespace there; none where the object has none yet.
+    /// Namespace; `None` if it is not set yet.
     pub(crate) namespace: Option<String>,
 }
 
-/// How a document has come to us.
+/// The way in which a document was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Way {
-    /// It stands in a file of the repo.
+    /// From a file of the repo.
     #[default]
     File,
-    /// It stands in a stream that somebody else has rendered. The input of the repo that it was made from, where that
-    /// is known.
+    /// From a stream that another program rendered, with the input in the repo that it was made
+    /// from, if known.
     Stream(Option<Arc<Utf8PathBuf>>),
-    /// A program that we ran has made it of files of the repo, for the source of this index: the text with its lines
-    /// is gone.
+    /// From a program that sipgen ran for the source with this index. The lines of its output are
+    /// gone.
     Made(usize),
 }
 
-/// What the headers of files name that were made from a stream, whatever its name is on this machine.
+/// The name of any stream in headers of generated files; its real name differs between machines.
 const STREAM: &str = "a rendered stream";
 
-/// How a document lies in its range of bytes.
+/// The position of a document in its byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shape {
-    /// It is all of it.
+    /// The document is the whole range.
     Document,
-    /// It is the only item of a block sequence.
+    /// The document is the only item of a block sequence.
     ListItem,
-    /// It is the item with this index of the list that the range holds.
+    /// The document is the item with this index in the range's list.
     Nested(u32),
 }
 
 impl Shape {
-    /// The steps from what stands in the range to the document.
+    /// Returns the steps from the root of the range to the document.
     pub(crate) fn steps_into(self) -> Vec<Step> {
         match self {
             Shape::Document => vec![],
@@ -151,7 +153,7 @@ impl Shape {
 pub enum Step {
     /// The value under a key of a mapping.
     Key(String),
-    /// The item of a sequence.
+    /// The item at an index of a sequence.
     Index(usize),
 }
 
@@ -173,20 +175,20 @@ impl From<usize> for Step {
     }
 }
 
-/// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
+/// A place in the input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The node at the end of a route in a document: the whole document at the end of an empty one.
+    /// The node at a route in a document; the whole document for an empty route.
     Node(Origin, Vec<Step>),
-    /// The key at the end of a route, and not what stands under it.
+    /// The key at the end of a route, without its value.
     Key(Origin, Vec<Step>),
-    /// A line and, if known, a column of a file.
+    /// A line of a file with its column, if known.
     Spot(Arc<Utf8Path>, usize, Option<usize>),
     /// A file or directory.
     File(Arc<Utf8Path>),
 }
 
-/// A place as people read it: `file:line:column`.
+/// A resolved place, displayed as `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The file, relative to the repo's root.
@@ -195,7 +197,7 @@ pub struct Position {
     pub line: Option<usize>,
     /// Column, from 1, in characters.
     pub column: Option<usize>,
-    /// The column behind the last character of what stands there, on the same line.
+    /// The column after the last character, on the same line.
     pub end_column: Option<usize>,
 }
 
@@ -210,7 +212,7 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
-    /// A document of a file of the repo, read as it is written.
+    /// Creates the origin of a document in a file of the repo.
     pub(crate) fn in_file(
         file: Arc<Utf8Path>,
         first_line: usize,
@@ -226,12 +228,12 @@ impl Origin {
         }
     }
 
-    /// The only document of a file with this text.
+    /// Creates the origin of the only document in a file with this text.
     pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
         Self::in_file(file, 1, 0..text.len(), Shape::Document)
     }
 
-    /// The same document, if it has come by this way.
+    /// Returns the origin with the way in which the document was read.
     pub(crate) fn by(self, way: Way) -> Self {
         self.with(|apart| apart.way = way)
     }
@@ -241,17 +243,18 @@ impl Origin {
         self
     }
 
-    /// The same document as builds make it.
+    /// Returns the origin with the result of builds.
     pub(crate) fn delivered_as(self, delivered: Delivered) -> Self {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 
-    /// What builds make of the document, if that is not for its file to say.
+    /// Returns the result of builds, if it was computed.
     pub(crate) fn delivered(&self) -> Option<&Delivered> {
         self.apart.as_ref()?.delivered.as_deref()
     }
 
-    /// Name and namespace of the object where a kustomization's components run, if builds have been asked.
+    /// Returns the name and namespace at the point where a kustomization runs its components, if
+    /// computed.
     pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
         self.delivered()?
             .levels
@@ -263,12 +266,12 @@ impl Origin {
         self.apart.as_ref().map_or(&Way::File, |apart| &apart.way)
     }
 
-    /// Whether the document is what a build has made, so that no build of the repo makes any more of it.
+    /// Returns whether the document was rendered, so no build in the repo changes it any more.
     pub fn is_rendered(&self) -> bool {
         *self.way() != Way::File
     }
 
-    /// The source that a program has made the document for, if one has.
+    /// Returns the index of the source whose build made the document.
     pub(crate) fn made_for(&self) -> Option<usize> {
         match *self.way() {
             Way::Made(source) => Some(source),
@@ -276,7 +279,7 @@ impl Origin {
         }
     }
 
-    /// The input that the headers of generated files name.
+    /// Returns the input that headers of generated files name.
     pub fn made_from(&self) -> &Utf8Path {
         match self.way() {
             Way::Stream(None) => Utf8Path::new(STREAM),
@@ -285,7 +288,7 @@ impl Origin {
         }
     }
 
-    /// Notes the input of the repo that a rendered document was made from.
+    /// Records the input in the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let Some(apart) = &mut self.apart
             && let Way::Stream(made_from) = &mut Arc::make_mut(apart).way
@@ -294,7 +297,7 @@ impl Origin {
         }
     }
 
-    /// A spot that a parser names in the document.
+    /// Returns the place of a line and column that a parser reported.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
         match self.way() {
             Way::Made(_) => Place::File(self.file.clone()),
@@ -302,7 +305,7 @@ impl Origin {
         }
     }
 
-    /// File and line, as far as there are any.
+    /// Returns `file:line`, or the file alone if lines are unknown.
     pub fn shown(&self) -> String {
         match self.way() {
             Way::Made(_) => self.file.to_string(),
@@ -310,14 +313,14 @@ impl Origin {
         }
     }
 
-    /// The place of the document's node at a route of keys and indices.
+    /// Returns the place of a node.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         let route: Vec<Step> = route.into_iter().map(Into::into).collect();
         let given = self.given(&route);
         given.unwrap_or_else(|| Place::Node(self.clone(), self.written(route)))
     }
 
-    /// The place of a value that a kustomization gives.
+    /// Returns the place of a value that another file sets.
     fn given(&self, route: &[Step]) -> Option<Place> {
         let given = self
             .delivered()?
@@ -341,32 +344,33 @@ impl Origin {
         ))
     }
 
-    /// The same document, which is read in another form than that in which it is written.
+    /// Returns the origin with the mapping of a converted document.
     pub fn read_as(self, moved: Moved) -> Self {
         self.with(|apart| apart.moved = moved)
     }
 
-    /// The same document, whose routes are those of what is written.
+    /// Returns the origin without such a mapping, for routes in the original text.
     pub fn as_written(&self) -> Self {
         self.clone().read_as(Moved::default())
     }
 
-    /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
+    /// Returns the byte range of the document in its file, without byte order mark. Several
+    /// documents may share one.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The steps from what stands in [`Self::range`] to the document.
+    /// Returns the steps from the root of [`Self::range`] to the document.
     pub fn steps_into(&self) -> Vec<Step> {
         self.shape.steps_into()
     }
 
-    /// The place of the key at the end of a route, for a key that should not be there.
+    /// Returns the place of the key at the end of a route, for a key that should not exist.
     pub fn key(&self, route: Vec<Step>) -> Place {
         Place::Key(self.clone(), self.written(route))
     }
 
-    /// The route of what was written for what is read at a route.
+    /// Returns the original route of a route that was read.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         match &self.apart {
             Some(apart) => apart.moved.written(route),
@@ -374,19 +378,19 @@ impl Origin {
         }
     }
 
-    /// The place of the object's name.
+    /// Returns the place of the object's name.
     pub fn name(&self) -> Place {
         self.at(["metadata", "name"])
     }
 
-    /// The place of the document itself.
+    /// Returns the place of the whole document.
     pub fn start(&self) -> Place {
         Place::Node(self.clone(), Vec::new())
     }
 }
 
 impl Place {
-    /// The place that would count if this one did not.
+    /// Returns the overridden place.
     pub(crate) fn instead_of(&self) -> Option<&Place> {
         let (Place::Node(origin, _) | Place::Key(origin, _)) = self else {
             return None;
@@ -394,7 +398,7 @@ impl Place {
         origin.apart.as_ref()?.instead_of.as_deref()
     }
 
-    /// The file that the place is in.
+    /// Returns the file.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {
             Place::Node(Origin { file, .. }, _)

@@ -44,7 +44,7 @@ const HELP: &str = "change these passwords and remove them from the file and fro
 /// side of the colon.
 pub(crate) struct PlainSecret {
     origin: Origin,
-    /// Place of its name.
+    /// Place of the name.
     place: Place,
     name: Option<ObjectName>,
 }
