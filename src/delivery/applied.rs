@@ -18,7 +18,7 @@ pub(crate) struct Applied {
     pub(crate) namespace: Option<(String, Place)>,
     /// The field that renames all objects, with its place.
     pub(crate) renamed: Option<(&'static str, Place)>,
-    /// The directory, relative to the repo's root.
+    /// The directory, relative to the repo's root; for a directory above the repo, the root itself.
     pub(crate) directory: Utf8PathBuf,
     /// For a directory above the repo, the path from there to the repo.
     pub(crate) above: Utf8PathBuf,

@@ -199,7 +199,7 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
-            // As `ExplicitType` of Argo CD has it, `directory` counts before any file that is there.
+            // Argo CD's `ExplicitType`: `directory` takes precedence over the files that are there.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
             // A Helm chart is rendered by Helm, not read as files.
             let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();

@@ -92,7 +92,7 @@ pub(crate) struct Given {
     pub(crate) route: Vec<Step>,
     /// Place of the value.
     pub(crate) place: Place,
-    /// Whether the routes below go on there.
+    /// Set if routes below continue there.
     pub(crate) goes_on: bool,
     /// Set if it overrides a value in the document.
     pub(crate) replaces: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Given {
 pub(crate) struct Level {
     /// Directory of the kustomization.
     pub(crate) directory: Utf8PathBuf,
-    /// The name there.
+    /// Name.
     pub(crate) name: String,
     /// Namespace; `None` if it is not set yet.
     pub(crate) namespace: Option<String>,
@@ -151,7 +151,7 @@ impl Shape {
 /// One step of a route into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// The value under a key of a mapping.
+    /// The value of a key in a mapping.
     Key(String),
     /// The item at an index of a sequence.
     Index(usize),

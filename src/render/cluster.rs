@@ -1,4 +1,4 @@
-//! Files of one cluster: its services, its installer, and what the tenant's manifests need.
+//! Files of one cluster: services, installer, and manifests for the tenant.
 
 use super::renderer::Renderer;
 use super::{Templates, Tree, cluster_kustomization, installation, services, tenant};
@@ -22,7 +22,7 @@ pub(super) fn render(
     let mut listed: Vec<String> = cluster.services.iter().map(Service::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
-        // Without a host for each machine there is nothing to install.
+        // The installer renders nothing if a machine has no host.
         let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
         listed.extend(
             renderer
@@ -36,7 +36,7 @@ pub(super) fn render(
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file(cluster_kustomization::TEMPLATE, file, &context);
     }
-    // Cluster API does not manage machines on which an installer runs.
+    // Cluster API does not manage machines with an installer.
     if cluster.installation.is_none() {
         tenant::render(&mut renderer);
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::api::names::ClusterKey;
 use crate::request::Cluster;
 
-/// Template of the kustomization.
+/// Name of the template.
 pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 
 /// Values of the template.
@@ -16,7 +16,7 @@ pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The directories of its services, and that of its installer.
+    /// Directories of the services and of the installer.
     services: Vec<String>,
 }
 

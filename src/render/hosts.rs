@@ -1,21 +1,21 @@
-//! Renders the labels of the hosts.
+//! Renders the labels of hosts.
 //!
 //! A wrong file can power machines off, hence these rules:
 //!
 //! * A declared host is patched in the one build that renders it, so that its object has one
 //!   renderer.
-//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without
-//!   a host.
-//! * An observed host is a partial object that tells agents to merge it, not to apply it as a
-//!   whole.
-//! * It has the UID of the object that the snapshot showed. The API server then refuses it where
-//!   that object is gone, and does not make a host without a spec of it.
-//! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched
-//!   off.
-//! * So are the Secrets that a declared host names, in its own build: one that left the repo
+//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch that
+//!   matches no host.
+//! * An observed host is a partial object that tells agents to merge it, not to replace the whole
+//!   object.
+//! * It has the UID of the object in the snapshot. If that object is gone, the API server refuses
+//!   the partial object instead of creating a host without a spec.
+//! * Every host is guarded against pruning, because a machine is powered off when its BareMetalHost
+//!   is deleted.
+//! * So are the Secrets that a declared host names, in its own build: a Secret that leaves the repo
 //!   together with its host would be deleted while Metal3 still needs it. That patch has a
 //!   `target`, because many Secrets are in no build.
-//! * The guards are those of the agent that the settings name. Without one they are those of both.
+//! * The guards are those of the agent in the settings, or of both agents without one.
 //! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their
 //!   references.
 
@@ -40,21 +40,21 @@ use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::visible::yaml_text;
 
-/// Keeps agents from deleting a host that leaves their build.
+/// Keeps Argo CD from deleting a host that leaves its build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and
-/// without a migration of its own of what `kubectl apply` once set. It applies by kubectl's code,
-/// which has one more: see [`host::LAST_APPLIED`].
+/// Makes Argo CD merge a partial object: server-side, without validation of missing fields, and
+/// without taking over fields that `kubectl apply` once set. kubectl's own code, which Argo CD
+/// uses, needs one annotation more: see [`host::LAST_APPLIED`].
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
     "ClientSideApplyMigration=false",
 ];
 
-/// Source in the header of the files for released hosts.
+/// Source named in the header of files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
-/// The files below `hosts/`.
+/// Renders the files below `hosts/`.
 pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     let mut tree = Tree::new();
     for (cluster, placement) in &plan.clusters {
@@ -71,7 +71,7 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     tree
 }
 
-/// Returns the hosts of a placement, part by part.
+/// Returns the hosts of a placement with their parts.
 fn assigned<'a>(
     site: &'a Site,
     placement: &'a Placement,
@@ -101,7 +101,7 @@ fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str,
     labels
 }
 
-/// Renders a cluster's patches, in a file beside each root's kustomization.
+/// Renders a cluster's patches, one file per root.
 fn render_declared(
     site: &Site,
     cluster: &ClusterKey,
@@ -114,7 +114,7 @@ fn render_declared(
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
             let mut labels = labels(cluster, part);
-            // Those of an older generation, which a patch can take off and a partial object cannot.
+            // A patch can remove older labels from a manifest; a partial object cannot.
             let older = host
                 .manifest_labels
                 .iter()
@@ -156,7 +156,7 @@ fn render_observed(
     }
 }
 
-/// Returns the declared hosts whose manifests' labels are patched away, root by root.
+/// Renders patches that remove the labels of released declared hosts, one file per root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for host in plan
@@ -180,7 +180,7 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// Renders the observed hosts to release: the same objects without the labels.
+/// Renders released observed hosts as partial objects without labels.
 fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut text = header(GIVEN_BACK);
     let mut any = false;
@@ -206,7 +206,7 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// Renders the kustomization of every root, even without a patch: an agent applies the hosts
+/// Renders the kustomization of every root, even without patches, because agents apply the hosts
 /// through it.
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
     for (index, root) in &site.inventory.roots {
@@ -254,8 +254,8 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
-            // kustomize refuses a file without any field, and the line that includes this one is
-            // not ours to remove.
+            // kustomize refuses a file without any field, and the repo's kustomization may still
+            // include this one.
             text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
@@ -264,7 +264,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
 
 /// Returns the Secrets that the assigned hosts of a build name, by namespace.
 ///
-/// The files of frozen clusters count: a host whose manifest is lost keeps its guards.
+/// Files of frozen clusters count as well: a host keeps its guards even if its manifest is missing.
 fn secrets_in_use<'a>(
     site: &'a Site,
     plan: &'a Plan,
@@ -312,7 +312,7 @@ fn secrets_in_use<'a>(
     secrets
 }
 
-/// Appends a patch that guards the Secrets of a namespace, as far as they are in the build.
+/// Appends a patch that guards the Secrets of a namespace that are in the build.
 fn write_guard(
     text: &mut String,
     site: &Site,
@@ -323,8 +323,8 @@ fn write_guard(
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
-    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets
-    // it be none.
+    // One regular expression with one name per line: YAML folds each line break to a blank, and `?`
+    // makes the blank optional.
     let names: Vec<String> = names
         .iter()
         .map(|name| name.as_str().replace('.', "[.]"))
@@ -352,19 +352,19 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree:
     tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
 }
 
-/// Returns whether hosts have an agent's annotations: that of the settings, or both if they name
-/// none.
+/// Returns whether hosts get an agent's annotations: those of the agent in the settings, or of both
+/// agents without one.
 fn guards_for(site: &Site, agent: Agent) -> bool {
     site.settings.gitops.is_none_or(|chosen| chosen == agent)
 }
 
-/// Returns the guards of a declared host, including its manifest's options for Argo CD.
+/// Returns the guards of a declared host, merged with its manifest's options for Argo CD.
 fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
     guards(site, host.sync_options.as_deref())
 }
 
-/// Returns the annotations that keep agents from deleting an object, including its options for Argo
-/// CD.
+/// Returns the annotations that keep agents from deleting an object, merged with its options for
+/// Argo CD.
 pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, Agent::Argocd) {
@@ -393,9 +393,9 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     if guards_for(site, Agent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
-        // The manager that owns this annotation is taken for one of `kubectl apply`: kubectl hands
-        // all its fields over to the agent, and then removes those that a partial object lacks, the
-        // spec first. So the agent owns it.
+        // kubectl takes the manager that owns this annotation for its own former client-side apply.
+        // It moves all fields of that manager to the agent, and then removes those that the partial
+        // object lacks, including the spec. So the agent itself must own the annotation.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, Agent::Flux) {
@@ -413,13 +413,12 @@ fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     }
 }
 
-/// Returns whether a host has no namespace where it is patched. Only the settings know such a
-/// namespace.
+/// Returns whether a host has no namespace where it is patched, because only the settings set one.
 fn is_found_without_namespace(host: &Host) -> bool {
     host.standing != Standing::Observed && host.namespace_by_settings
 }
 
-/// Returns the namespace by which a patch finds its host, or of a generated object.
+/// Returns the namespace in a host's patch or partial object.
 fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     match component_of(site, host) {
         Some(component) => component.namespace_of(host),
@@ -428,9 +427,9 @@ fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     }
 }
 
-/// Reports frozen clusters whose patches no longer find their hosts.
+/// Reports frozen clusters whose patches no longer match their hosts.
 ///
-/// The build would fail, and with it everything that the repo builds around the hosts.
+/// kustomize would fail, and with it every build in the repo that includes the hosts.
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in &plan.frozen {
@@ -460,11 +459,10 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a document that gives a host labels and annotations; a label without value is taken
-/// away.
+/// Appends a host with labels and annotations. A label without value is removed.
 ///
-/// In a component the host has the namespace that it has in the kustomization that includes it,
-/// maybe none, and none where only the settings know it; a comment says then which host it is.
+/// In a component, the host has the namespace that it has in the including kustomization, which may
+/// be none. A comment then identifies the host.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -512,12 +510,12 @@ fn write_map<'a>(
     }
 }
 
-/// Appends an item that is a path.
+/// Appends a list item that is a path.
 pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
     let _ = writeln!(text, "  - {key}{}", listed(path));
 }
 
-/// Quotes a value: without quotes, YAML reads `1e3` and `on` as other types.
+/// Quotes a value. Unquoted, YAML reads `1e3` and `on` as other types.
 fn quoted(value: &str) -> String {
     yaml_text(value)
 }

@@ -1,7 +1,7 @@
-//! Checks that rendered kustomizations list existing files, and that their ConfigMaps are not too
+//! Checks that rendered kustomizations list existing files and that their ConfigMaps are not too
 //! large.
 //!
-//! A template that renders to nothing makes no file.
+//! A template that renders nothing creates no file.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
@@ -13,10 +13,10 @@ use crate::layout;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
-/// Largest size of a ConfigMap in bytes: 1 MiB.
+/// Maximum size of a ConfigMap in bytes: 1 MiB.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The files that a kustomization of a service lists.
+/// The files that a service's kustomization lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kustomization {
@@ -34,8 +34,8 @@ struct ConfigMapGenerator {
     files: Vec<String>,
 }
 
-/// Checks the kustomizations that templates render. Unchanged directories were checked when they
-/// were written.
+/// Checks kustomizations that templates render. Unchanged directories were checked when they were
+/// written.
 pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
     let from_template = |path: &Utf8Path| {
         path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
@@ -141,7 +141,7 @@ fn below<'a>(
         .take_while(move |(file, _)| file.starts_with(&path))
 }
 
-/// Reports a ConfigMap that would be too large.
+/// Reports a ConfigMap that is too large.
 fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) -> Finding {
     let finding = Finding::new(
         Code::TooLarge,
@@ -156,7 +156,7 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
     finding.at(cluster.origin.at(place)).help(help)
 }
 
-/// Returns the service of a file of the output.
+/// Returns the service of an output file.
 fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a Service)> {
     let key = layout::cluster_of(path)?;
     let cluster = site.clusters.get(&key)?.cluster.as_ref()?;

@@ -1,18 +1,19 @@
 //! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
 //! reads the disk.
 //!
-//! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
-//! * `cluster`: the files of one cluster, by `services`, `installation`, `tenant` and
+//! * `hosts`: labels, as patches of manifests or as guarded partial objects.
+//! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
 //!   `cluster_kustomization`.
-//! * `services`: load balancers, jump hosts and Dex; a module per kind.
-//! * `installation`: the installer of a Provisioning: templates and the inventory for ansible.
+//! * `services`: load balancers, jump hosts and Dex, one module per kind.
+//! * `installation`: the installer of a Provisioning, from templates, with the inventory for
+//!   ansible.
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `renderer`: renders templates into the files of one cluster.
-//! * `templates`: the templates, built-in or from the repo; `bounds` limits what they may compute.
-//! * `yaml_block`: values as YAML, for templates.
+//! * `templates`: built-in templates and those of the repo; `bounds` limits their computations.
+//! * `yaml_block`: formats values as YAML, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
-//! * `kustomization_check`: finds entries of kustomizations that nothing renders.
+//! * `kustomization_check`: finds entries of kustomizations that no template renders.
 //! * `project`: finds objects that an Argo CD project does not allow.
 //! * `verify`: parses rendered files before they are written.
 
@@ -86,7 +87,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     }
     let agents = agents::render(site, plan, &tree);
     tree.extend(agents);
-    // Files already on disk were checked when they were written.
+    // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
     let unfit = tree
         .par_iter()
@@ -106,8 +107,8 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
                 .chain(unreadable_character(site, templates, path, text))
         });
     findings.par_extend(unfit);
-    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses
-    // is told elsewhere.
+    // After an error, files are missing anyway. Hosts whose addresses sops refuses are reported by
+    // `inventory::decryption`.
     let is_refused = site
         .inventory
         .hosts
@@ -120,7 +121,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     (tree, findings)
 }
 
-/// A variable in a file, which Flux would replace.
+/// Reports a variable in a file, which Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let line = text
         .lines()
@@ -143,7 +144,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
-        // The same for all clusters, so that it is said once.
+        // The message names no cluster's file, so that the findings of all clusters merge.
         let of_template = |place: &Place| {
             format!(
                 "the template {} renders `${{`, which Flux reads as a variable",
@@ -162,7 +163,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     })
 }
 
-/// A credential in a file, which would go to git. It is not shown.
+/// Reports a credential in a file, which would be committed to git. The message does not show it.
 fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
     let (line, credential) = text.lines().enumerate().find_map(found)?;
@@ -179,7 +180,7 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
     ))
 }
 
-/// A character in a file that makes other programs refuse it or read something else.
+/// Reports a character that other programs refuse or read as the end of the line.
 fn unreadable_character(
     site: &Site,
     templates: &Templates,
@@ -209,7 +210,7 @@ fn would_be(site: &Site, path: &Utf8Path) -> String {
     format!("what would be {}", site.settings.output.join(path))
 }
 
-/// A finding at the repo's own template that makes a file, if there is one.
+/// Adds the repo's own template as the place of a finding, if one renders the file.
 fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
     let finding = match templates.own_of(path) {
         Some(template) => finding.at(Place::File(template.clone())).help(help),

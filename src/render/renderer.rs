@@ -19,11 +19,11 @@ use crate::plan::Placement;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
-/// Templates that are rendered together: all below one directory.
+/// Templates that are rendered together: all in one directory tree.
 pub(super) struct TemplateSet {
     /// Directory below `templates/`.
     pub(super) directory: &'static str,
-    /// Files, relative to the directory, that programs read and Kubernetes does not.
+    /// Files, relative to the directory, that programs other than Kubernetes read.
     pub(super) configuration: &'static [&'static str],
 }
 
@@ -37,7 +37,7 @@ impl TemplateSet {
     }
 }
 
-/// Reader of a rendered YAML file.
+/// The reader of a rendered YAML file.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// Kubernetes.
@@ -46,7 +46,7 @@ pub(super) enum Content {
     Configuration,
 }
 
-/// Renderer of one cluster's files. Collects the files and findings.
+/// Renders one cluster's files, and collects files and findings.
 pub(super) struct Renderer<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) placement: &'a Placement,
@@ -57,7 +57,7 @@ pub(super) struct Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Returns a renderer that has rendered nothing.
+    /// Creates a renderer without files.
     pub(super) fn new(
         cluster: &'a Cluster,
         placement: &'a Placement,
@@ -74,7 +74,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns the hosts of the cluster whose role is served.
+    /// Returns the hosts of the cluster with the roles that `serves` accepts.
     pub(super) fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
         let site = self.site;
         let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
         directory: &Utf8Path,
         context: &impl Serialize,
     ) {
-        // One conversion for all of the files.
+        // Convert the context once for all files.
         let context = Value::from(Serde(context));
         for template in self.templates.names_below(set.directory) {
             let Ok(below) = Utf8Path::new(template).strip_prefix(set.directory) else {
@@ -125,8 +125,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns the hosts that a service uses, with their addresses; `None`, and a finding, if one
-    /// has no address.
+    /// Returns the hosts that a service uses, with addresses. Reports hosts without address and
+    /// returns `None` for them.
     pub(super) fn addressed(&mut self, service: &Service) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
         let interface = service.interface.as_deref()?;
         let mut addressed = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> Renderer<'a> {
         for (host, role) in self.hosts(|role| service.uses(role)) {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
-                // An error says so already, and what to do.
+                // `inventory::decryption` reports the refusal with its fix.
                 Err(Unaddressed::Refused(_)) => complete = false,
                 Err(reason) => {
                     complete = false;
@@ -173,8 +173,8 @@ impl<'a> Renderer<'a> {
         complete.then_some(addressed)
     }
 
-    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a
-    /// mistake. Each host comes with the place that its address is from.
+    /// Reports hosts with the same address, a mistake that even the SIP operator's own sample has.
+    /// Each host comes with the place of its address.
     pub(super) fn warn_of_shared_addresses<'h>(
         &mut self,
         name: &str,
@@ -203,8 +203,8 @@ impl<'a> Renderer<'a> {
 
 /// Returns the name by which a service knows a host.
 ///
-/// A host of another namespace has its namespace before the name: two hosts of different namespaces
-/// may have one name.
+/// A host in another namespace gets its namespace as a prefix, because hosts in different
+/// namespaces may have the same name.
 pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
     if host.key.namespace == cluster.key.namespace {
         host.key.name.to_string()
@@ -213,9 +213,10 @@ pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String
     }
 }
 
-/// Renders one template and adds the ownership header; `None` if the template renders to nothing.
+/// Renders one template and adds the ownership header. Returns `None` if the template renders
+/// nothing.
 ///
-/// The result is parsed to prove that it is valid, unless the disk has the same text already.
+/// The result is parsed to prove that it is valid, unless the same text is already on disk.
 pub(super) fn rendered(
     site: &Site,
     templates: &Templates,
@@ -230,7 +231,7 @@ pub(super) fn rendered(
         return Ok(None);
     }
     let mut text = with_header(&text, &made_from.to_string());
-    // HAProxy refuses a file without.
+    // HAProxy refuses a file without a final line break.
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -247,7 +248,7 @@ pub(super) fn rendered(
     Ok(Some(text))
 }
 
-/// Adds the ownership header; in a script, below the line that names its interpreter.
+/// Adds the ownership header; in a script, after the `#!` line.
 fn with_header(text: &str, made_from: &str) -> String {
     let interpreter = if text.starts_with("#!") {
         text.find('\n').map_or(text.len(), |end| end + 1)

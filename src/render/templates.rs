@@ -1,4 +1,4 @@
-//! Templates: the built-in ones, and those by which a repo replaces them.
+//! Built-in templates, and the repo's templates that replace them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 use super::bounds::{self, Edited, Unfit};
 use crate::finding::{Code, Finding, Place};
 
-/// Embeds templates, by their paths below `templates/`.
+/// Embeds templates by their paths below `templates/`.
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../templates/", $name)))),*]
@@ -62,7 +62,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "tenant/endpoints/kustomization.yaml",
 ];
 
-/// Returns the names of the built-in templates: their paths below `templates/`, in order.
+/// Returns the names of the built-in templates, which are paths below `templates/`, in order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
@@ -75,30 +75,30 @@ pub fn embedded(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Directory for a repo's own templates that only other templates include.
+/// Directory for templates of the repo that only other templates include.
 pub(super) const PARTIALS: &str = "partials/";
 
-/// All templates, by name.
+/// All templates by name.
 pub struct Templates {
     environment: Environment<'static>,
     syntax: SyntaxConfig,
-    /// Original texts, and the rewritten texts that are compiled.
+    /// Original texts, with the rewritten texts that are compiled.
     sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
-    /// The repo's directory of templates.
+    /// The repo's template directory.
     directory: Utf8PathBuf,
-    /// The repo's own templates, by name.
+    /// Files of the repo's own templates, by name.
     replaced: BTreeMap<String, Arc<Utf8Path>>,
 }
 
 impl Templates {
-    /// Returns the built-in templates, some replaced by `own`: texts by file, all files below
-    /// `directory`.
+    /// Creates the built-in templates, of which those in `own` replace some: texts by file, all
+    /// files below `directory`.
     ///
-    /// A file that cannot be a template, or that replaces none, is a finding.
+    /// Reports files that are invalid or that replace no template.
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // Without it an error does not know its column.
+        // Without it, errors have no column.
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax
@@ -107,7 +107,7 @@ impl Templates {
             .lstrip_blocks(true);
         let syntax = syntax.build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
-        // What is JSON is YAML too, and quoted: no value can be taken for anything but itself.
+        // JSON is also YAML, and quoted, so no value can be read as anything else.
         environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
@@ -145,7 +145,7 @@ impl Templates {
             templates
                 .replaced
                 .insert(name.clone(), Arc::from(file.as_path()));
-            // Compiling takes the stack, and what drops the old one too.
+            // Both compiling a template and dropping its predecessor recurse.
             match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
@@ -158,7 +158,7 @@ impl Templates {
         let edited = match bounds::edited(&text, &self.syntax) {
             Ok(edited) => edited,
             Err(Unfit { message, at }) => {
-                // The built-in one does not stand in for it.
+                // The built-in template must not replace the invalid one.
                 self.environment.remove_template(name);
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
@@ -194,8 +194,7 @@ impl Templates {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
-    /// Renders a template. The finding says which template failed at which line; its cluster is not
-    /// known here.
+    /// Renders a template. A finding names the failed template and line, but no cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
         let render = || {
             self.environment
@@ -213,18 +212,18 @@ impl Templates {
         }
     }
 
-    /// Returns the file of the repo's own template, if it has one.
+    /// Returns the file of the repo's own template with this name.
     pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
     }
 
-    /// Returns the repo's own template of a file, which is relative to the output directory.
+    /// Returns the repo's own template of an output file, given relative to the output directory.
     pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
-            // In `clusters/NAMESPACE/NAME` and its like there is what is made once a cluster, below
-            // that a directory for each service, which bears the name of its kind.
+            // `clusters/NAMESPACE/NAME` and similar directories have files that are rendered once
+            // per cluster, and a directory per service, which begins with the name of its kind.
             Some(match made_in.iter().count() {
                 3 => made_in.iter().next()?.strip_suffix('s')? == directory,
                 _ => made_in.file_name()?.starts_with(directory),
@@ -236,7 +235,7 @@ impl Templates {
             .map(|(_, file)| file)
     }
 
-    /// Finds a text in the repo's own template of a file, or else in those that templates include.
+    /// Finds a text in the repo's own template of a file, or else in its partial templates.
     pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
         let maker = self.own_of(path);
         let spot = |name: &str, file: &Arc<Utf8Path>| {
@@ -288,7 +287,7 @@ impl Templates {
             format!("the template {name} cannot be rendered: {reason}"),
         );
         let Some(file) = self.replaced.get(name) else {
-            // A template of ours fails on what a replaced one hands to it, or by our mistake.
+            // A built-in template fails on what a replaced one passes to it, or because of a bug.
             return finding.help(format!("the repo's templates are in {}", self.directory));
         };
         let place = match error.line() {
@@ -304,14 +303,14 @@ impl Templates {
     }
 }
 
-/// Returns line and column of a byte of a text, from 1, the column in characters.
+/// Returns line and column of a byte offset, from 1, the column in characters.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// Returns the cause in the included template: the outer error is about the include.
+/// Returns the innermost cause, because the outer error is about the include.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
     error
         .source()
@@ -319,7 +318,7 @@ fn innermost(error: &minijinja::Error) -> &minijinja::Error {
         .map_or(error, innermost)
 }
 
-/// Lists the values of a template: a line each, long ones shortened.
+/// Lists the values of a template, one shortened line each.
 fn at_hand(context: &Value) -> String {
     const LONGEST: usize = 80;
     let line = |key: Value| {
@@ -337,7 +336,7 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
-/// Returns the built-in template with the longest common suffix and prefix with a name.
+/// Returns the built-in template with the longest common prefix and suffix.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name
@@ -362,7 +361,7 @@ pub fn alike(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Those of a repo that has replaced all templates.
+    /// Returns the templates of a repo that replaces all of them.
     fn all_replaced() -> Templates {
         let own = names()
             .map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new()))

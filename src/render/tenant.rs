@@ -1,4 +1,4 @@
-//! Manifests for the tenant to include: a cluster's endpoints, and the labels of its hosts.
+//! Manifests for the tenant to include: endpoints of the cluster and labels of its hosts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,23 +23,23 @@ const TEMPLATES: TemplateSet = TemplateSet {
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// Texts for others to take, by name.
+    /// Values for other manifests, by name.
     endpoints: BTreeMap<String, String>,
-    /// Where the tenant's API is reached, if the SIPCluster says so.
+    /// Address of the tenant's API, if the SIPCluster sets it.
     control_plane_endpoint: Option<Endpoint>,
-    /// The labels that all hosts of the cluster have.
+    /// Labels that all hosts of the cluster have.
     host_labels: BTreeMap<&'static str, &'a str>,
-    /// The label by which the hosts of one role are told from the others.
+    /// The label with the role of a host.
     role_label: &'static str,
-    /// The roles that hosts may have.
+    /// Roles of hosts.
     roles: [Role; 2],
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Endpoint {
-    /// IPv6 without brackets.
+    /// Address; IPv6 without brackets.
     host: IpAddr,
-    /// The NodePort.
+    /// NodePort.
     port: NodePort,
 }
 
@@ -86,7 +86,7 @@ fn values(cluster: &Cluster) -> Values<'_> {
     }
 }
 
-/// Returns the address of the tenant's API, if the service has it.
+/// Returns the address of the tenant's API, if this service provides it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {

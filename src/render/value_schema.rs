@@ -1,4 +1,4 @@
-//! JSON Schema of the values of templates.
+//! JSON Schema of template values.
 
 use schemars::{JsonSchema, Schema};
 

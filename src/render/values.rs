@@ -1,6 +1,6 @@
-//! Documents the values that templates are given, for authors of own templates.
+//! Documents the values of templates, for authors of templates.
 //!
-//! Names and descriptions are generated from the values' types, so they cannot be out of date.
+//! Names and descriptions are generated from the types, so they cannot be out of date.
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -13,10 +13,9 @@ use crate::layout;
 /// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Expression in a template: `cluster.name`, or `servers[].name` for what each item of a list
-    /// has.
+    /// Expression in a template: `cluster.name`, or `servers[].name` for a field of each list item.
     pub name: String,
-    /// Type: `text`, `number`, `list`, …; ending in `or none` where it may be missing.
+    /// Type: `text`, `number`, `list`, …; with `or none` if it may be missing.
     pub kind: String,
     /// Description.
     pub meaning: String,
@@ -25,7 +24,7 @@ pub struct Given {
 /// Returns the values of a template in alphabetical order; `None` for an unknown template.
 ///
 /// Templates of one directory have the same values. A file below `partials/` has those of the
-/// template that includes it; the list has those common to all services.
+/// template that includes it; listed are those common to all services.
 pub fn given(template: &str) -> Option<Vec<Given>> {
     let (directory, _) = template.split_once('/')?;
     if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {
@@ -36,7 +35,7 @@ pub fn given(template: &str) -> Option<Vec<Given>> {
     Some(given)
 }
 
-/// Returns the schema of the values that the templates of a directory are given.
+/// Returns the schema of the values for templates of a directory.
 fn schema(directory: &str) -> Option<Schema> {
     Some(match directory {
         "cluster" => schema_of::<cluster_kustomization::Values<'_>>(),
@@ -52,7 +51,7 @@ fn schema(directory: &str) -> Option<Schema> {
 #[derive(Serialize, JsonSchema)]
 struct Nothing {}
 
-/// Collects the fields of an object, each followed by those inside it.
+/// Collects the fields of an object, each followed by its nested fields.
 fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
     for (field, schema) in schema
         .get("properties")

@@ -1,5 +1,5 @@
-//! Reads rendered manifests back as the types that they claim to be, so that a broken template
-//! cannot produce a broken manifest.
+//! Parses rendered manifests as the types that they claim to be, so that a broken template cannot
+//! produce a broken manifest.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use yaml_serde::Value;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 
-/// Reason why a rendered text is invalid.
+/// The reason why a rendered text is invalid.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     what: String,
@@ -31,7 +31,8 @@ impl Unreadable {
             .help("no template of the repo makes this file: if none that it includes is the repo's, sipgen is wrong")
     }
 
-    /// Returns the finding about a template of the repo. Clusters with one reason get one finding.
+    /// Returns the finding about a template of the repo. It names no cluster's file, so findings
+    /// with one reason merge.
     pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
@@ -92,8 +93,7 @@ struct Named {
     name: String,
 }
 
-/// A Kustomization or Component, with the fields that a generated one may have: no others are ever
-/// written.
+/// A Kustomization or Component with the fields that generated ones may have; others are refused.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -120,7 +120,7 @@ struct Kustomization {
     components: Vec<String>,
 }
 
-/// A rendered host: its identity, labels and annotations, and nothing else.
+/// A rendered host: identity, labels and annotations, and nothing else.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -135,10 +135,11 @@ struct LabelledHost {
 #[expect(dead_code, reason = "read to see that they are there")]
 struct LabelledMetadata {
     name: String,
-    /// Patches in a component have that of the kustomization that includes it, maybe none.
+    /// Namespace. A patch in a component has the one that the including kustomization gives, which
+    /// may be none.
     #[serde(default)]
     namespace: Option<String>,
-    /// Patches have none.
+    /// UID; patches have none.
     #[serde(default)]
     uid: Option<String>,
     #[serde(default)]
@@ -156,7 +157,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
     };
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if !matches!(kind.as_str(), "Kustomization" | "Component") {
-        // The types are more lenient than the API server.
+        // The types accept more than the API server does.
         let what = if kind.is_empty() {
             "an object".to_owned()
         } else {
@@ -165,7 +166,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         read_as::<AnyObject>(value.clone(), &what)?;
     }
     match (api_version.as_str(), kind.as_str()) {
-        // An agent that prunes takes a build of nothing for the wish to delete everything.
+        // An agent that prunes would delete everything if a build is empty.
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(&value) => {
             Err(Unreadable {
                 what: "a kustomization".to_owned(),
@@ -195,7 +196,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
             read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
         }
-        // More is not known of kinds that a repo's own templates add.
+        // The repo's own templates may add any kind.
         _ => Ok(()),
     }
 }

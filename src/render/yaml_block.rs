@@ -1,4 +1,4 @@
-//! Formats values as block YAML, one key a line, so that a diff shows what has changed.
+//! Formats values as block YAML, one key per line, so that diffs are small.
 
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
@@ -7,8 +7,8 @@ use crate::text::visible::json_as_yaml;
 
 /// Formats the value of a key: the filter `block`.
 ///
-/// Entries of mappings and lists are on indented lines of their own. Scalars are JSON, as
-/// everywhere in our YAML.
+/// Entries of mappings and lists are on indented lines of their own. Scalars are JSON, as in all
+/// generated YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     if value.is_undefined() {
         return Err(Error::new(
@@ -21,7 +21,7 @@ pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     Ok(Value::from_safe_string(text))
 }
 
-/// The same for a value of our own making, from the beginning of a line on.
+/// Formats a value that sipgen created, from the start of a line.
 pub(super) fn block_of(value: serde_json::Value) -> String {
     let mut text = String::new();
     // No JSON value can fail here.
@@ -29,7 +29,7 @@ pub(super) fn block_of(value: serde_json::Value) -> String {
     text
 }
 
-/// Writes an object of our own making as a YAML document.
+/// Formats an object that sipgen created as a YAML document.
 pub(crate) fn document_of(object: &serde_json::Value) -> String {
     format!("---{}\n", block_of(object.clone()))
 }

@@ -1,4 +1,4 @@
-//! Kustomizations of Flux.
+//! Flux Kustomizations.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,11 +20,11 @@ struct Spec<'a> {
     timeout: Option<&'a Duration>,
     source_ref: &'a SourceRef,
     path: String,
-    /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For
-    /// hosts that would be machines switched off, for definitions everything that they define.
+    /// Flux prunes objects that leave the build, and all of them with the Kustomization. Deleted
+    /// hosts are powered off, and deleted definitions take all their objects along.
     prune: bool,
-    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after
-    /// it. Nor until an installer has finished, which takes longer than Flux waits.
+    /// Nothing waits for hosts, because one with an error would block all later objects. Nothing
+    /// waits for installers, because they take longer than Flux's timeout.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,
@@ -32,7 +32,7 @@ struct Spec<'a> {
     service_account_name: Option<String>,
 }
 
-/// The Kustomization that applies a directory.
+/// Returns the Kustomization that applies a directory.
 pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
     let flux = &settings.flux;
     let spec = Spec {

@@ -1,13 +1,14 @@
 //! Renders the objects by which Flux or Argo CD applies the directories of the output in order.
 //!
 //! They are derived from the future content of the output directory, so a frozen cluster keeps its
-//! own.
+//! objects.
 //!
 //! A wrong object can power machines off, hence these rules for both agents:
 //!
 //! * Only services and installers are ever deleted with the object that applied them; hosts and
 //!   definitions never.
-//! * What an object of the repo's own applies gets none of ours: two would fight over it.
+//! * A directory that the repo's own object applies gets no object of sipgen's, because the two
+//!   would fight over it.
 
 mod argocd;
 mod flux;
@@ -32,43 +33,44 @@ use names::Names;
 
 /// A directory of the output that an agent applies.
 struct Delivery {
-    /// The name of its object.
+    /// Name of the object that applies it.
     name: String,
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     directory: Utf8PathBuf,
     holds: Holds,
-    /// The names of those that come before it.
+    /// Names of the objects that must be applied before.
     after: Vec<String>,
-    /// The file of its object, beside the agent's kustomization.
+    /// File of the object, beside the agent's kustomization.
     file: String,
 }
 
 /// Content of a directory, which decides what an agent may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
-    /// CustomResourceDefinitions. Deleted, they take every object of their kind along.
+    /// CustomResourceDefinitions. Deleting one deletes every object of its kind.
     Definitions,
     /// A cluster's services.
     Services,
-    /// Nothing but an object that says so: what depends on it comes after all services.
+    /// An anchor object only: what depends on it is applied after all services.
     AfterServices,
-    /// Hosts as the repo declares them, with their labels.
+    /// Hosts that the repo declares, with their labels.
     Declared,
-    /// Labels of hosts that somebody else makes.
+    /// Labels of observed hosts.
     Observed,
-    /// Installer of a cluster. It runs for long, and nothing waits for it.
+    /// Installer of a cluster. It runs for long, so nothing waits for it.
     Installer,
-    /// Hosts given back, without labels.
+    /// Released hosts, without labels.
     Released,
 }
 
-/// The file of the object that is always there.
+/// File of the anchor object.
 const ANCHOR: &str = "about.yaml";
 
-/// The file of the Kustomization that comes after all services, and the directory that it applies.
+/// The Kustomization that is applied after all services: its file, and the directory that it
+/// applies.
 const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 
-/// The files of the agent that the settings name; `tree` is what is rendered already.
+/// Renders the files of the agent in the settings. `tree` has all other files.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     let mut files = Tree::new();
     let Some(agent) = site.settings.gitops else {
@@ -123,7 +125,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     files
 }
 
-/// A kustomization of some files, of which it has the one with the object that is always there.
+/// Adds a kustomization that lists some files, and writes the anchor among them.
 fn write_kustomization(
     files: &mut Tree,
     made_from: &str,
@@ -139,9 +141,10 @@ fn write_kustomization(
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }
 
-/// An object that is always there. Without it the directory would vanish with the last cluster, and
-/// the agent that applies it would find nothing to compare with and leave that cluster's services
-/// running.
+/// Returns an object that always exists.
+///
+/// Without it, the directory would vanish with the last cluster. The agent would then find nothing
+/// to compare with and leave that cluster's services running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });
@@ -157,13 +160,12 @@ fn document(api_version: &str, kind: &str, metadata: Value, spec: Value) -> Stri
     format!("---\napiVersion: {api_version}\nkind: {kind}{body}\n")
 }
 
-/// Returns the path of a directory of the output in an agent's source, where the repo is at
-/// `prefix`.
+/// Returns the path of an output directory in an agent's source, where the repo is at `prefix`.
 fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8PathBuf {
     prefix.join(output).join(&delivery.directory)
 }
 
-/// Returns everything to apply, in order.
+/// Returns all directories to apply, in order.
 fn deliveries(
     site: &Site,
     plan: &Plan,
@@ -202,7 +204,7 @@ fn deliveries(
                 .as_path(),
         )
     };
-    // A host is marked as its cluster's before anything is installed on it.
+    // Hosts are labeled before anything is installed on them.
     let mut marked: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
     for cluster in &clusters {
         let file = layout::patch_file(cluster);
@@ -263,8 +265,8 @@ fn deliveries(
             name: names.declared(&root.directory),
             directory,
             holds: Holds::Declared,
-            // This build may take the labels off the hosts of any tenant, and give them to any: a
-            // service that cannot be applied would hold up all others.
+            // No dependency: this build moves hosts between all tenants, and one service that fails
+            // would block it for all.
             after: Vec::new(),
             file: "hosts.yaml".to_owned(),
         });
@@ -299,8 +301,8 @@ fn deliveries(
             name: names.released(),
             directory: released,
             holds: Holds::Released,
-            // Not the clusters' own hosts: those of one that cannot be applied would hold up the
-            // release of all others.
+            // No dependency on the clusters' hosts: one cluster that fails would block the release
+            // of all others.
             after: Vec::new(),
             file: "released.yaml".to_owned(),
         });

@@ -1,11 +1,10 @@
 //! Counts the bytes that a rendering allocates.
 //!
-//! * The functions whose names begin with `__` stand in rewritten templates where operators and
-//!   literals stood.
-//! * Every filter counts what it is given before it runs, and what it makes; what may be many times
-//!   what it is given, before it is made.
-//! * Lists are made at once, and not when they are looked at: a list of a list of a list would take
-//!   the stack then.
+//! * Functions with names that begin with `__` replace operators and literals in rewritten
+//!   templates.
+//! * Every filter counts its arguments before it runs, and its result. A result that may be many
+//!   times larger than the arguments is counted before it is created.
+//! * Lists are created eagerly, because lazy lists of lists would recurse when they are read.
 
 use std::fmt::Write as _;
 
@@ -17,24 +16,24 @@ use minijinja::{
 use super::{BYTES, DEEPEST, too_much};
 use crate::render::yaml_block::block;
 
-/// Bytes of a value beside its text: the size of an item of a list.
+/// Bytes of a value in addition to its text: the size of a list item.
 const ITEM: usize = 32;
 /// Bytes read that count as one byte allocated.
 const SEEN: usize = 16;
-/// Widest indentation and padding.
+/// Maximum indentation and padding, in characters.
 const WIDEST: usize = 1000;
 
 /// Bytes that the rendering may still allocate.
 struct Left(usize);
 
-/// Counts some bytes.
+/// Counts bytes as allocated.
 fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let left = state.get_or_insert_extension_with(|| Left(BYTES));
     left.0 = left.0.checked_sub(bytes).ok_or_else(too_much)?;
     Ok(())
 }
 
-/// Returns the size of a value with all that is in it.
+/// Returns the size of a value including everything in it.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
     let left = state.get_or_insert_extension_with(|| Left(BYTES)).0;
@@ -42,20 +41,20 @@ fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usi
     Ok(weight)
 }
 
-/// Counts a value that is written.
+/// Counts a value that is written to the output.
 fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let weight = weight(state, value, false)?;
     count(state, weight)
 }
 
-/// Counts a value that is looked at from end to end.
+/// Counts a value that is read completely.
 fn count_seen(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
     let weight = weight(state, value, false)?;
     count(state, weight / SEEN)?;
     Ok(weight)
 }
 
-/// Counts a value that is made: a text, or a list of values that are there.
+/// Counts a new value: a text in full, but only the items of a list, which exist already.
 fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.as_bytes().is_some() {
         count_written(state, value)
@@ -64,8 +63,10 @@ fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Adds what a value and all in it take. With `is_kept`, there may be nothing in it that has values
-/// of its own that change: namespaces and macros could be put into each other without end.
+/// Adds the size of a value and everything in it.
+///
+/// With `is_kept`, mutable values are refused: namespaces and macros could contain each other and
+/// grow without end.
 fn add_weight(
     value: &Value,
     left: usize,
@@ -111,7 +112,7 @@ fn not_kept() -> Error {
     )
 }
 
-/// Returns whether a value has others that may change after it is kept, or that only it knows.
+/// Returns whether a value has mutable or private content.
 fn is_state(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
@@ -121,7 +122,7 @@ fn is_state(value: &Value) -> bool {
     })
 }
 
-/// A list in the place of what would make its items when it is looked at.
+/// Turns a lazy iterable into a list.
 fn made(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Iterable || value.is_tuple() {
         return Ok(value);
@@ -133,7 +134,7 @@ fn made(value: Value) -> Result<Value, Error> {
     Ok(Value::from(items))
 }
 
-/// Counts what a text takes if its characters become values.
+/// Counts a text whose characters may become values.
 fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     count(
         state,
@@ -141,14 +142,14 @@ fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Erro
     )
 }
 
-/// The error of an operator that is given nothing.
+/// Returns the error of an operator with an undefined operand.
 fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
     filters::string(state, value)
         .err()
         .unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
-/// `a ~ b`.
+/// Implements `a ~ b`.
 fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut text = String::new();
     for value in &*values {
@@ -163,7 +164,7 @@ fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> 
     Ok(Value::from(text))
 }
 
-/// `a + b`: of numbers, texts or lists.
+/// Implements `a + b` for numbers, texts and lists.
 fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut sum: Option<Value> = None;
     for value in &*values {
@@ -214,7 +215,7 @@ fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Val
     }
 }
 
-/// `a * b`: of numbers, or of a text or a list and a number.
+/// Implements `a * b` for numbers, and for a text or list and a number.
 fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let failed = || {
         let message = format!(
@@ -266,7 +267,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     })
 }
 
-/// The filters of the language, but for `pprint`: nobody reads what it makes.
+/// The filters of minijinja, except `pprint`, whose output is only for debugging.
 fn builtin() -> Vec<(&'static str, Value)> {
     macro_rules! of {
         ($($name:literal $function:ident),* $(,)?) => {
@@ -285,7 +286,7 @@ fn builtin() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The filters that take a text as it is. To all others it may be a list of its characters.
+/// Filters that take a text as a whole. Other filters may treat it as a list of characters.
 const OF_TEXTS: [&str; 21] = [
     "safe",
     "escape",
@@ -310,13 +311,13 @@ const OF_TEXTS: [&str; 21] = [
     "block",
 ];
 
-/// The filters that make nothing, and look at no more than one item.
+/// Filters that create nothing and read at most one item.
 const OF_ONE: [&str; 12] = [
     "safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float",
     "bool",
 ];
 
-/// Counts what a filter makes that may be many times what it is given.
+/// Counts the result of a filter that may be many times larger than its arguments.
 fn count_growth(
     state: &mut State<'_, '_>,
     name: &str,
@@ -378,7 +379,7 @@ fn count_growth(
         "tojson" | "block" => (weight / ITEM)
             .saturating_mul(widest.max(2))
             .saturating_mul(DEEPEST / 4),
-        // Each item may be looked for in the whole of another list.
+        // Each item may be searched in all of another list.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
@@ -392,7 +393,7 @@ fn count_growth(
     count(state, bytes)
 }
 
-/// Applies a filter within the bounds.
+/// Applies a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
     name: &str,
@@ -428,7 +429,7 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
     escape_formatter(output, state, value)
 }
 
-/// Puts all that into an environment.
+/// Registers the functions and filters in an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
     for (name, filter) in builtin()
@@ -441,7 +442,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         environment.add_filter(name, bounded);
     }
     environment.remove_filter("pprint");
-    // It would show values that are no template's to write, and all of them.
+    // `debug` would print all values, including those not meant for templates.
     environment.remove_global("debug");
     environment.add_function(
         "dict",
@@ -482,7 +483,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.add_function(
         "__text",
         |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
-            // The length of a text that stands in the template.
+            // The rewritten template passes the length of a text in it.
             Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
             None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
         },

@@ -1,4 +1,4 @@
-//! The inventory of a Provisioning's machines, in the two forms that ansible reads.
+//! The inventory of a Provisioning's machines, in the two formats that ansible reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use crate::api::names::NodeName;
 use crate::request::cluster::Installation;
 use crate::settings::provisioning::InventoryFormat;
 
-/// Reserved names, which a node must not have.
+/// Names that a node must not have.
 ///
 /// Ansible prefers a host to a group of the same name: a node `all` would be the only host of every
-/// playbook, and `ungrouped` has no address. Playbooks run local tasks on `localhost`. Kubespray
-/// reaches all hosts through `bastion`.
+/// playbook, and `ungrouped` would lose its address. Playbooks run local tasks on `localhost`.
+/// Kubespray connects to all hosts through `bastion`.
 const TAKEN: [&str; 16] = [
     "all",
     "bastion",
@@ -39,21 +39,23 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
     TAKEN.contains(&node.as_str())
 }
 
-/// The machines of a cluster with their addresses and groups. Never a password, never a user.
+/// The machines of a cluster with addresses and groups, without users or passwords.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inventory<'a> {
-    /// Every node once: the first master, all workers, and the other masters, which is the
-    /// historical order.
+    /// Every node once, in the historical order: the first master, all workers, the other masters.
     nodes: Vec<(&'a NodeName, IpAddr)>,
     masters: Vec<&'a NodeName>,
-    /// Nodes that run workloads: the masters if there are no workers.
+    /// Nodes that run workloads; the masters if there are no workers.
     workers: Vec<&'a NodeName>,
     is_virtlet_vm: bool,
 }
 
 impl<'a> Inventory<'a> {
-    /// Returns the inventory of an installation by its nodes' addresses; an error names the nodes
-    /// without address.
+    /// Creates the inventory of an installation from its nodes' addresses.
+    ///
+    /// # Errors
+    ///
+    /// Returns the nodes without address.
     pub fn new(
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
@@ -93,7 +95,7 @@ impl<'a> Inventory<'a> {
         })
     }
 
-    /// Returns the inventory as a file, without the ownership header.
+    /// Formats the inventory, without the ownership header.
     pub fn text(&self, format: InventoryFormat) -> String {
         match format {
             InventoryFormat::Ini => self.ini(),
@@ -101,8 +103,8 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// The addresses by the keys that the ConfigMap of a cluster's addresses has; a node with both
-    /// roles has both keys.
+    /// Returns the addresses by the keys of the addresses ConfigMap. A node with both roles has two
+    /// keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &NodeName| {
             self.nodes
@@ -122,8 +124,8 @@ impl<'a> Inventory<'a> {
             .collect()
     }
 
-    /// As the last version of the Binary Provisioning Agent wrote it, byte by byte: two blanks
-    /// behind a name, a blank line between two sections, none at the end.
+    /// Formats as INI, byte for byte like the last version of the Binary Provisioning Agent: two
+    /// blanks after a name, a blank line between sections, none at the end.
     fn ini(&self) -> String {
         let host = |(node, address): &(&NodeName, IpAddr)| {
             format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
@@ -154,8 +156,10 @@ impl<'a> Inventory<'a> {
             .join("\n")
     }
 
-    /// With the groups and variables of kubespray. Where all addresses are of IPv6, kubespray has
-    /// to be told that there is no IPv4; group variables of the platform's own come before that.
+    /// Formats as YAML with the groups and variables of kubespray.
+    ///
+    /// Kubespray enables IPv4 by default, so an inventory with IPv6 addresses only disables it.
+    /// Group variables of the platform override that.
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {
@@ -189,13 +193,13 @@ impl<'a> Inventory<'a> {
     }
 }
 
-/// A name that no YAML parser takes for anything but a text.
+/// Quotes a name that a YAML parser could read as another type.
 fn quoted(node: &NodeName) -> Value {
     Value::from(node.as_str())
 }
 
 fn line(text: &mut String, indentation: usize, content: &str) {
-    // Nothing that is written into a text can fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(text, "{:indentation$}{content}", "");
 }
 
@@ -215,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Each node of an installation with an address that ends in its number.
+    /// Returns an address for each node of an installation, which ends in the node's number.
     fn addresses(installation: &Installation, network: &str) -> BTreeMap<NodeName, IpAddr> {
         let nodes = installation.masters.iter().chain(&installation.workers);
         let mut addresses = BTreeMap::new();
@@ -234,7 +238,7 @@ mod tests {
             .text(format)
     }
 
-    /// The names in a section of an INI file.
+    /// Returns the names in a section of an INI file.
     fn section(text: &str, name: &str) -> Vec<String> {
         let lines = text
             .lines()

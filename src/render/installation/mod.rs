@@ -1,7 +1,7 @@
-//! Renders the installer of a Provisioning: the directory `installer/` with the inventory, the Job
-//! and the addresses.
+//! Renders the installer of a Provisioning: the directory `installer/` with inventory, Job and
+//! addresses.
 //!
-//! * `inventory`: the machines as ansible reads them.
+//! * `inventory`: the machines for ansible.
 //! * `variables`: their packages.
 
 mod inventory;
@@ -38,21 +38,21 @@ const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The name of the installer's objects, and the first part of its Job's.
+    /// Name of the installer's objects, and prefix of its Job's name.
     name: String,
-    /// The Job's name, which ends in a hash of all that the Job does.
+    /// Name of the Job. It ends in a hash of everything that the Job does.
     job: String,
     /// The container image.
     image: &'a str,
-    /// What the container runs: a program and its arguments, for no shell.
+    /// The container's command with arguments, run without a shell.
     command: Vec<String>,
     /// The directory in which the installer looks for its inventory.
     directory: String,
-    /// The inventory's file.
+    /// File name of the inventory.
     inventory: &'static str,
-    /// The files in `group_vars`.
+    /// Files in `group_vars`.
     variables: Vec<&'static str>,
-    /// The addresses of the machines: by `MASTER_` and by `WORKER_` with the machine's name.
+    /// Addresses of the machines, by `MASTER_` or `WORKER_` with the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
 
@@ -66,7 +66,8 @@ pub fn file_name(format: InventoryFormat) -> &'static str {
 
 /// Returns the ownership header of files that the installer reads.
 ///
-/// It does not name the Provisioning's file: moving that file must not run the installer again.
+/// It does not name the Provisioning's file, because moving that file must not run the installer
+/// again.
 pub fn mark(cluster: &ClusterKey) -> String {
     header(&format!("the Provisioning of {cluster}"))
 }
@@ -80,15 +81,15 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     let Some(addresses) = addresses(renderer) else {
         return;
     };
-    // A machine without host is a shortage, of which planning tells.
+    // A machine without host is a shortage, which planning reports.
     let Ok(inventory) = Inventory::new(installation, &addresses) else {
         return;
     };
     files(renderer, installation, &inventory);
 }
 
-/// Returns the inventory of a planned cluster; `None` for a SIPCluster, and if a machine has no
-/// host or no address.
+/// Returns the inventory of a planned cluster; `None` for a SIPCluster, or if a machine has no host
+/// or no address.
 pub fn inventory<'a>(
     cluster: &'a Cluster,
     placement: &Placement,
@@ -131,8 +132,8 @@ fn machines<'a>(
     })
 }
 
-/// Returns the addresses of the machines that have a host; `None`, and a finding, if a host has no
-/// address.
+/// Returns the addresses of the machines with hosts. Reports hosts without address and returns
+/// `None` for them.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
@@ -173,7 +174,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     complete.then_some(addresses)
 }
 
-/// Reports machines of different address families, which cannot reach each other.
+/// Reports machines with addresses of different IP families, which cannot reach each other.
 fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
     let addressed =
         machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
@@ -227,7 +228,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         })
 }
 
-/// Renders the files, the Job last: its name is a hash of the others.
+/// Renders the files. The Job's name is a hash of all others, so they are rendered first.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
@@ -259,7 +260,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
             Err(finding) => return renderer.findings.push(*finding),
         }
     }
-    // The kustomization above may change the Job, too.
+    // The cluster's kustomization may change the Job as well.
     match renderer.templates.render(
         cluster_kustomization::TEMPLATE,
         cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
@@ -267,7 +268,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),
     }
-    // Another host may have the address of the one before, and nothing on it.
+    // Another host may have the address of the previous one, but nothing is installed on it.
     let hosts = machines(cluster, renderer.placement, renderer.site);
     parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
     parts.push(inventory_text.clone());
@@ -293,10 +294,10 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         .extend(variables.into_iter().map(in_directory));
 }
 
-/// Reports a template of the repo that names its Job without the hash.
+/// Reports a template of the repo that gives its Job a name without the hash.
 ///
-/// An agent would have to change an existing Job, which the API server refuses. `nameless` has no
-/// name for the Job, `named` has one.
+/// An agent would have to change an existing Job, which the API server refuses. `nameless` lacks
+/// the Job's name, `named` has it.
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
@@ -317,7 +318,7 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     )
 }
 
-/// Returns the command of the container. A dollar is doubled, because Kubernetes expands `$(NAME)`.
+/// Returns the container's command. `$` is doubled, because Kubernetes expands `$(NAME)`.
 fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
@@ -339,9 +340,8 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// Returns the documents of a manifest without comments.
-///
-/// A comment that a later sipgen rewords must not run every installer again.
+/// Returns the documents of a manifest without comments, so that a reworded comment runs no
+/// installer again.
 fn meaning(text: &str) -> String {
     let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
     let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
@@ -355,9 +355,10 @@ fn meaning(text: &str) -> String {
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
-/// Returns a hash of some texts, valid in a name.
+/// Returns a hash of texts that is valid in an object's name.
 fn hash(parts: &[String]) -> String {
     let mut hash = Sha256::new();
+    // With its length, so that text cannot move from one part to the next unnoticed.
     for part in parts {
         hash.update(part.len().to_le_bytes());
         hash.update(part);

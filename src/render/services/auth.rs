@@ -1,4 +1,4 @@
-//! Values of the templates of Dex.
+//! Values of Dex's templates.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,33 +26,33 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The port of Dex on the base cluster's nodes.
+    /// The NodePort of Dex.
     node_port: NodePort,
-    /// The URL by which tokens name it.
+    /// The issuer URL of tokens.
     issuer: String,
-    /// The issuer's host, if that is a name: what the certificate is for.
+    /// Host name in the issuer URL, for the certificate.
     dns_name: Option<&'a str>,
-    /// The issuer's host, if that is an address; IPv6 without brackets.
+    /// IP address in the issuer URL, for the certificate; IPv6 without brackets.
     address: Option<String>,
-    /// How many pods there are.
+    /// Number of pods.
     replicas: u16,
     /// The Secret with Dex's certificate.
     tls_secret: String,
-    /// The Secret of the authority that an issuer is made from.
+    /// The Secret of the authority from which an issuer is created.
     ca_secret: Option<&'a ObjectName>,
-    /// Who issues the certificate; nobody where somebody else puts it into its Secret.
+    /// The issuer of the certificate; none if the Secret is provided by other means.
     issuer_ref: Option<IssuerRef<'a>>,
-    /// Whether every machine trusts the certificate's authority anyway.
+    /// Set if every machine trusts the certificate's authority.
     publicly_trusted: bool,
-    /// The identity providers.
+    /// Identity providers.
     connectors: &'a [Connector],
-    /// Who may ask for tokens.
+    /// Clients that may request tokens.
     clients: &'a [Client],
-    /// The client for which API servers take tokens.
+    /// The client whose tokens API servers accept.
     client_id: &'static str,
-    /// The Secrets whose entries are Dex's environment.
+    /// Secrets with Dex's environment variables.
     environment: &'a [ObjectName],
-    /// For how long tokens and requests are valid, where the SIPCluster says so.
+    /// Validity of tokens and requests, if the SIPCluster sets it.
     expiry: Option<&'a Expiry>,
 }
 
@@ -62,11 +62,11 @@ struct IssuerRef<'a> {
     group: &'a str,
     /// Its kind.
     kind: &'a str,
-    /// Its name.
+    /// Name of the issuer.
     name: &'a str,
 }
 
-/// Returns the values of the service whose objects are called `name`.
+/// Returns the values of an auth service whose objects have this name.
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {

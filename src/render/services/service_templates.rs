@@ -1,4 +1,4 @@
-//! Templates of a kind of service, and their common values.
+//! Templates of a service kind, and their common values.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::api::names::ClusterKey;
 use crate::render::renderer::TemplateSet;
 
-/// Templates of a kind of service.
+/// Templates of a service kind.
 pub(super) struct ServiceTemplates {
     /// The templates.
     pub(super) set: TemplateSet,
-    /// Returns the schema of their values.
+    /// Returns the schema of the templates' values.
     pub(super) schema: fn() -> Schema,
     /// Help for a ConfigMap that is too large.
     pub(super) too_large: &'static str,
@@ -25,15 +25,15 @@ pub(super) struct ServiceTemplates {
 pub(in crate::render) struct Context<'a, T> {
     /// The cluster.
     pub(super) cluster: &'a ClusterKey,
-    /// The name of the service's objects.
+    /// Name of the service's objects.
     pub(super) name: String,
-    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
+    /// Service kind in names and labels, such as `loadbalancer-worker` or `jumphost`.
     pub(super) component: &'static str,
     /// The container image.
     pub(super) image: &'a str,
-    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
+    /// Labels of the nodes that run the pods; empty for the base cluster's control-plane nodes.
     pub(super) node_labels: &'a BTreeMap<String, String>,
-    /// Values for the templates of its kind only.
+    /// Values of this kind of service only.
     #[serde(flatten)]
     pub(super) own: T,
 }

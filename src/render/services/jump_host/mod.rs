@@ -33,39 +33,40 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The port of the SSH server on the base cluster's nodes.
+    /// The NodePort of the SSH server.
     node_port: NodePort,
-    /// Whether BMCs are reached through the environment's proxy.
+    /// Set to reach BMCs through the proxy in the environment.
     bmc_proxy: bool,
-    /// The lines of `authorized_keys`.
+    /// Lines of `authorized_keys`.
     authorized_keys: &'a [String],
-    /// The Secret with the keys that the nodes admit.
+    /// The Secret with private keys for logging in to nodes.
     node_private_keys: Option<&'a ObjectName>,
-    /// Where the SSH server's host keys are kept: one of both; in neither, every pod makes its own.
+    /// Storage of the SSH host keys: a Secret, a volume, or neither; then every pod generates its
+    /// own.
     host_keys: KeptHostKeys<'a>,
-    /// The volume of the operators' homes; without one they are lost with the pod.
+    /// The volume of home directories; without one, they are lost with the pod.
     homes: Option<Homes<'a>>,
-    /// Whether the jump host gets the BMCs' credentials.
+    /// Set if the jump host gets the credentials of BMCs.
     power_control: bool,
-    /// The cluster's hosts.
+    /// Hosts of the cluster.
     hosts: Vec<ReachableHost<'a>>,
-    /// The BMC Secrets of other namespaces that have to be copied.
+    /// BMC Secrets in other namespaces that must be copied.
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
-    /// The Secret that has them.
+    /// The Secret with the keys.
     secret_name: Option<&'a ObjectName>,
-    /// The volume in which they are made once.
+    /// The volume in which the keys are generated once.
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
-    /// Absent for the base cluster's default one.
+    /// StorageClass; none for the base cluster's default.
     storage_class_name: Option<&'a ObjectName>,
-    /// How large it is to be.
+    /// Size of the volume.
     storage: Option<&'a StorageSize>,
 }
 
@@ -73,43 +74,43 @@ struct VolumeClaim<'a> {
 struct Homes<'a> {
     #[serde(flatten)]
     volume_claim: VolumeClaim<'a>,
-    /// Annotations that keep agents from deleting it.
+    /// Annotations that keep agents from deleting the volume.
     guards: BTreeMap<&'static str, String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
-    /// What operators call it: the host's name, with its namespace before it if that is not the
+    /// Name for operators: the host's name, with its namespace as a prefix if that is not the
     /// cluster's.
     name: String,
-    /// The host's namespace.
+    /// Namespace of the host.
     namespace: &'a str,
-    /// The host's own name.
+    /// Name of the host.
     host: &'a str,
     /// `ControlPlane` or `Worker`.
     role: &'static str,
-    /// IPv6 without brackets.
+    /// Address; IPv6 without brackets.
     address: IpAddr,
-    /// How its BMC is reached, if its address can be understood.
+    /// Access to its BMC, if the BMC address is valid.
     bmc: Option<Bmc>,
     /// The Secret with the BMC's credentials.
     credentials: Option<String>,
-    /// Whether the host must never be powered off.
+    /// Set if the host must never be powered off.
     disable_power_off: bool,
 }
 
-/// A Secret of another namespace that the External Secrets Operator copies.
+/// A Secret in another namespace that the External Secrets Operator copies.
 #[derive(Serialize, JsonSchema)]
 struct SecretCopy<'a> {
-    /// The copy's name, in the cluster's namespace.
+    /// Name of the copy in the cluster's namespace.
     name: String,
-    /// The store that reads the namespace of the Secret.
+    /// The store that reads the Secret's namespace.
     store: &'a SecretStore,
-    /// The Secret's own name.
+    /// Name of the Secret.
     secret: ObjectName,
 }
 
-/// Returns the values; `None`, and a finding, if a host cannot be reached.
+/// Returns the values. Reports unreachable hosts and returns `None` for them.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a Service,
@@ -156,8 +157,7 @@ impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
     }
 }
 
-/// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a
-/// copy.
+/// Returns the Secret with BMC credentials that the jump host reads: the host's own or a copy.
 fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
     let secret = bmc_secret(host)?;
     let cluster = &renderer.cluster.key;
@@ -170,7 +170,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 
 /// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
-    // The API server takes no other name.
+    // The API server allows no other Secret names.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
     Some(SecretKey {
         namespace: host.key.namespace.clone(),
@@ -178,11 +178,11 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     })
 }
 
-/// Returns the copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own
-/// namespace only.
+/// Returns the copies of BMC Secrets in other namespaces, because a jump host can read only its own
+/// namespace.
 ///
-/// A Secret that cannot be copied is an error: every such Secret with `reference`, one without a
-/// store with `external-secrets`.
+/// Secrets that cannot be copied are errors: all of them with `reference`, those without a store
+/// with `external-secrets`.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
@@ -274,9 +274,8 @@ fn reachable_hosts<'a>(
     named.then_some(hosts)
 }
 
-/// Checks that a host's name on the jump host is unique and a DNS name.
-///
-/// It is used by ssh, `/etc/hosts` and the files of credentials.
+/// Checks that a host's name on the jump host is unique and a DNS name, because ssh, `/etc/hosts`
+/// and credential files use it.
 fn check_name(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -306,8 +305,8 @@ fn check_name(
     false
 }
 
-/// Returns the address of a host's BMC. An invalid one is omitted with a warning: the host itself
-/// works.
+/// Returns the access to a host's BMC. An invalid address is only a warning, because the host
+/// itself works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
