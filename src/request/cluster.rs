@@ -1,4 +1,4 @@
-//! A validated request for a cluster, whatever its kind.
+//! A validated request for a cluster, of any kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,53 +21,52 @@ pub struct Cluster {
     pub origin: Origin,
     /// Clusters with a higher priority choose their hosts first.
     pub priority: i64,
-    /// Hosts wanted for each role or machine. A missing part gets no hosts.
+    /// Required hosts per role or machine. A missing part gets no hosts.
     pub node_sets: BTreeMap<Part, NodeSet>,
-    /// Its services, in the order in which they are applied and named.
+    /// Services in the order in which they are rendered and numbered.
     pub services: Vec<Service>,
     /// Installation on its hosts, if a Provisioning requests it.
     pub installation: Option<Installation>,
 }
 
-/// Installation on the machines of a Provisioning.
+/// Installation of Kubernetes on the machines of a Provisioning.
 #[derive(Debug, Clone, Default)]
 pub struct Installation {
-    /// Name of the Provisioning, which is not the cluster's.
+    /// Name of the Provisioning, which differs from the cluster's.
     pub provisioning: String,
-    /// The hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
+    /// Set if the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
     pub is_virtlet_vm: bool,
-    /// The machines of the control plane, in the order of the request; at least one.
+    /// Control-plane machines in the order of the request, at least one.
     pub masters: Vec<NodeName>,
-    /// The machines that run workloads, in the order of the request; some may also be masters.
+    /// Machines that run workloads, in the order of the request. They may include masters.
     pub workers: Vec<NodeName>,
-    /// Network of the pods' addresses.
+    /// Network of the pods.
     pub pod_subnet: Option<String>,
-    /// The plugins of the installer, in the order of the request.
+    /// Plugins of the installer, in the order of the request.
     pub plugins: Vec<String>,
-    /// The packages of the control plane's machines.
+    /// Packages of control-plane machines.
     pub master_packages: Vec<InstalledPackage>,
-    /// The packages of the machines that run workloads.
+    /// Packages of machines that run workloads.
     pub worker_packages: Vec<InstalledPackage>,
 }
 
-/// A package that is installed.
+/// A package to install.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InstalledPackage {
-    /// Its name.
+    /// Name of the package.
     pub name: String,
-    /// Its version; any if absent.
+    /// Version; any if absent.
     pub version: Option<String>,
 }
 
-/// The hosts wanted for one part.
+/// The hosts required for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
     /// Selects eligible hosts.
     pub selector: Selector,
-    /// The labels whose values are a host's topology domains: no two hosts share a value of any of
-    /// them.
+    /// Labels whose values are topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
-    /// Route of each of those labels from the node set.
+    /// Route of each of those labels, relative to the node set.
     pub topology_routes: Vec<Vec<Step>>,
     /// Hosts wanted to run on.
     pub active: usize,
@@ -75,7 +74,7 @@ pub struct NodeSet {
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,
-    /// Its route in the request.
+    /// Route of the node set in the request.
     pub route: Vec<Step>,
 }
 
@@ -95,18 +94,18 @@ impl Cluster {
 }
 
 impl Installation {
-    /// Number of digits of the hash at the end of the Job's name.
+    /// Number of hexadecimal digits of the hash in the Job's name.
     pub const HASH_LENGTH: usize = 10;
 
-    /// Returns whether a control-plane machine also runs workloads: it is listed as a worker, or
-    /// there are no workers.
+    /// Returns whether a control-plane machine also runs workloads: it is also listed as a worker,
+    /// or there are no workers.
     pub fn has_both_roles(&self, node: &NodeName) -> bool {
         self.masters.contains(node) && (self.workers.is_empty() || self.workers.contains(node))
     }
 
     /// Returns the name of the installer's objects in the cluster's namespace.
     ///
-    /// With the hash it fits the label in which a Job's pods have its name: 63 characters.
+    /// With the hash, it fits into the label by which a Job's pods are found: 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
         object_name("kud", cluster, LONGEST)

@@ -1,4 +1,5 @@
-//! Decodes the specs of requests and Softwares: whole, or refused with findings about their fields.
+//! Decodes specs of requests and Softwares completely, or refuses them with findings about their
+//! fields.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,15 +17,15 @@ struct WithSpec<T> {
     spec: Option<Box<T>>,
 }
 
-/// Parses a document, unless its spec has text that must not reach a file.
+/// Parses a document and refuses text in its spec that must not reach a file.
 pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
     let origin = &document.origin;
-    // Such as a key that stands twice where any key may stand, of which one would be ignored.
+    // An example is a duplicate key where any key is allowed: one value would be ignored.
     let value = document.parse::<Value>().map_err(|error| {
         let finding = unknown_fields::too_large_number(&error, origin);
         vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
     })?;
-    // First, and alone: other findings might show what must not be seen.
+    // First, and without other findings, which might quote the forbidden text.
     let forbidden = forbidden_texts(&value["spec"], kind, origin);
     if forbidden.is_empty() {
         Ok(value)
@@ -33,7 +34,7 @@ pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Fi
     }
 }
 
-/// Decodes the spec of a document; `None`, with findings, if a field does not fit.
+/// Decodes the spec of a document. Reports invalid fields and returns `None` for them.
 pub(super) fn read_spec<T: DeserializeOwned + Default>(
     document: &Document<'_>,
     value: &Value,
@@ -51,7 +52,7 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
     })
 }
 
-/// Parses a spec whose fields fit; returns findings for those that do not.
+/// Parses a spec if its fields are valid, or else reports those that are not.
 pub(super) fn fitting<T>(
     misfit: Misfit,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
@@ -68,7 +69,7 @@ pub(super) fn fitting<T>(
     match parse() {
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
-            // The parser reports them without their place.
+            // The parser would report the same values without their places.
             unknown.extend(if unquoted.is_empty() {
                 vec![error]
             } else {

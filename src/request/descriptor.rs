@@ -1,24 +1,24 @@
-//! Properties of kinds of requests.
+//! Properties of request kinds.
 
 use super::spec::Spec;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::Finding;
 use crate::load::Document;
 
-/// Properties of a kind of request.
+/// Properties of a request kind.
 #[derive(Debug)]
 pub struct RequestDescriptor {
-    /// Group, version and kind; misspellings; the label that names the cluster.
+    /// API group, version, kind, misspellings, and the label with the cluster's name.
     pub object: &'static ObjectKind,
-    /// Name of its CustomResourceDefinition.
+    /// Name of the CustomResourceDefinition.
     pub definition: &'static str,
     /// Argument of `sipgen schema crd`; `None` for the default kind.
     pub schema_argument: Option<&'static str>,
-    /// Cluster API claims the hosts; otherwise an installer runs on them.
+    /// Set if Cluster API claims the hosts; otherwise an installer runs on them.
     pub uses_cluster_api: bool,
-    /// Source of the cluster's name, in messages.
+    /// Where the cluster's name comes from, for messages.
     pub name_source: &'static str,
-    /// Lists name the kind behind the cluster. The most common kind is not named.
+    /// Set if lists show the kind after the cluster. The most common kind is omitted.
     pub is_named_in_lists: bool,
     /// Decodes the spec of a document.
     pub(crate) decode: fn(&Document<'_>) -> (Spec, Vec<Finding>),

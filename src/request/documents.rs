@@ -10,14 +10,14 @@ use crate::finding::Origin;
 pub(crate) struct ClusterDocument {
     pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
-    /// The object's own name. A Provisioning's cluster has another.
+    /// Name of the object. A Provisioning's cluster has another name.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
-    /// Label of a Provisioning: the kind of its hosts.
+    /// Label `cluster-type` of a Provisioning.
     pub(crate) cluster_type: Option<String>,
-    /// Annotation: the priority.
+    /// Annotation with the priority.
     pub(crate) priority: Option<String>,
-    /// Annotation: the name of the cluster in labels of older generations.
+    /// Annotation with the cluster's name in labels of older generations.
     pub(crate) former_name: Option<String>,
     /// Its spec.
     pub(crate) spec: Spec,
@@ -27,9 +27,9 @@ pub(crate) struct ClusterDocument {
 pub(crate) struct SoftwareDocument {
     /// The cluster that it is for.
     pub(crate) key: ClusterKey,
-    /// Its own name.
+    /// Name of the object.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
-    /// Its spec; `None`, with a finding, if it is invalid.
+    /// Decoded spec; `None`, with a finding, if it is invalid.
     pub(crate) spec: Option<Box<SoftwareSpec>>,
 }

@@ -1,13 +1,13 @@
-//! Requests for clusters: a folder per kind, which validates a typed object and makes a [`Cluster`]
-//! of it.
+//! Requests for clusters: one folder per kind, which validates a typed object and returns a
+//! [`Cluster`].
 //!
-//! * `cluster`: the cluster that a request asks for, whatever its kind.
-//! * `service`: its services, a module per kind.
-//! * `object_name`: names of its objects.
-//! * `registry`: maps each kind of request to its `descriptor`.
-//! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
-//! * `documents`: decoded requests, before validation; `spec` is their specs.
-//! * `decode_spec`: decodes specs whole.
+//! * `cluster`: a valid request, of any kind.
+//! * `service`: services of a cluster, one module per kind.
+//! * `object_name`: names of a cluster's objects.
+//! * `registry`: maps each request kind to its `descriptor`.
+//! * `sipcluster` and `provisioning`: the request kinds, each with its descriptor.
+//! * `documents`: decoded requests, before validation; `spec`: their specs.
+//! * `decode_spec`: decodes specs.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
@@ -35,7 +35,7 @@ use std::collections::BTreeSet;
 
 use crate::finding::{Origin, Place};
 
-/// A request of the repo.
+/// A request in the repo.
 #[derive(Debug)]
 pub struct Request {
     /// Its kind.
@@ -44,12 +44,12 @@ pub struct Request {
     pub origin: Origin,
     /// The requested cluster; `None`, with a finding, if the request is invalid.
     pub cluster: Option<Cluster>,
-    /// Indices of hosts that a Provisioning names by MAC addresses, even if it is otherwise
+    /// Indices of hosts that a Provisioning selects by MAC addresses, even if it is otherwise
     /// invalid.
     pub named: BTreeSet<usize>,
-    /// Name of the cluster in labels of older generations, if it differs.
+    /// The cluster's name in labels of older generations, if it differs.
     pub former_name: Option<String>,
-    /// Conversion, if it is of an older generation.
+    /// The conversion of a request of an older generation.
     pub older: Option<Box<Conversion>>,
 }
 

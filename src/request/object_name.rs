@@ -4,10 +4,10 @@ use sha2::{Digest, Sha256};
 
 use crate::api::names::ClusterKey;
 
-/// Returns a name without dots for an object of a cluster.
+/// Returns the name of a cluster's object, without dots.
 ///
-/// A cluster's name that does not fit is shortened and gets a hash of the whole, so that two long
-/// names stay distinct.
+/// A name that is too long or has dots is shortened and gets a hash of the original name, which
+/// keeps it unique.
 pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
     let name = cluster.name.as_str();
     let plain = format!("{prefix}-{name}");

@@ -1,4 +1,4 @@
-//! Registry of the kinds of requests: maps each kind to its properties.
+//! Registry of request kinds: maps each kind to its properties.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::{Origin, Place};
 
-/// Identity of all kinds of objects that requests consist of.
+/// Identities of the kinds of objects that form requests.
 pub(crate) static OBJECTS: [&ObjectKind; 3] = [
     &api::sipcluster::OBJECT,
     &api::provisioning::OBJECT,
@@ -28,18 +28,18 @@ impl ClusterKind {
         }
     }
 
-    /// Returns the kind as objects have it.
+    /// Returns the kind as manifests spell it.
     pub fn as_str(self) -> &'static str {
         self.descriptor().object.kind
     }
 
-    /// Returns the kind with a name.
+    /// Returns the kind with this name.
     pub fn named(kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }
 
-    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so this
-    /// also serves clusters whose request is gone.
+    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so it
+    /// also works for removed requests.
     pub fn with_installer(has_installer: bool) -> Self {
         if has_installer {
             ClusterKind::Provisioning
@@ -48,7 +48,7 @@ impl ClusterKind {
         }
     }
 
-    /// Returns words of which each file with a request has one.
+    /// Returns words of which every file with a request contains one.
     pub(crate) fn marks() -> [&'static str; 2] {
         Self::ALL.map(|kind| kind.descriptor().object.mark())
     }

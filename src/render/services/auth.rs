@@ -58,9 +58,9 @@ pub(super) struct Values<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct IssuerRef<'a> {
-    /// Its API group.
+    /// API group of the issuer.
     group: &'a str,
-    /// Its kind.
+    /// Kind of the issuer.
     kind: &'a str,
     /// Name of the issuer.
     name: &'a str,

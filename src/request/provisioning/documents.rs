@@ -1,5 +1,5 @@
-//! Checks a Provisioning or a Software before its spec is decoded: the label `cluster`, and the
-//! lists of machines.
+//! Checks a Provisioning or Software before its spec is decoded: the label `cluster` and the lists
+//! of machines.
 
 use yaml_serde::{Mapping, Value};
 
@@ -9,7 +9,7 @@ use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
 use crate::finding::{Code, Finding, Origin, Step};
 use crate::text::counted;
 
-/// Fields of a machine. Without their indentation they are siblings of the machine's name.
+/// Fields of a machine. With too little indentation, they become siblings of the machine's name.
 const FIELDS: [&str; 6] = [
     "mac-address",
     "cpu",
@@ -63,7 +63,7 @@ pub(crate) fn cluster_of(
 
 /// Reports list entries that are not a machine with a name.
 ///
-/// Decoding would report a wrong indentation as a wrong type.
+/// Decoding would report wrong indentation as a wrong type.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let of_list = |list: &'static str| {
         let entries = spec
@@ -92,7 +92,7 @@ pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
 fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
     let is_field = |key: &&&str| FIELDS.contains(*key);
-    // Others read a number, or a truth, and kubectl refuses to make a key of it.
+    // Other parsers read an unquoted number or boolean, and kubectl refuses those as keys.
     if keys.len() < entry.len() {
         return Some((
             format!("an entry of `{list}` has a name that other programs do not read as text"),

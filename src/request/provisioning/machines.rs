@@ -1,4 +1,4 @@
-//! The machines that a Provisioning asks for.
+//! The machines of a Provisioning.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
-/// Hosts by MAC address.
+/// Index of hosts by MAC address.
 pub(crate) struct Macs<'a> {
     hosts: &'a [Host],
     by_mac: BTreeMap<MacAddress, Vec<usize>>,
@@ -33,7 +33,7 @@ impl<'a> Macs<'a> {
         Self { hosts, by_mac }
     }
 
-    /// The host of an index.
+    /// Returns the host with an index.
     pub(crate) fn host(&self, index: usize) -> &'a Host {
         &self.hosts[index]
     }
@@ -42,7 +42,7 @@ impl<'a> Macs<'a> {
         self.by_mac.get(&mac).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The MAC addresses that differ in one digit, each with a host that has it.
+    /// Returns known MAC addresses that differ in one digit, each with a host that has it.
     fn near(&self, mac: MacAddress) -> Vec<(MacAddress, &'a Host)> {
         let known = mac
             .near()
@@ -93,27 +93,27 @@ impl<'a> Macs<'a> {
     }
 }
 
-/// Most similar MAC addresses that a finding names.
+/// Maximum number of similar MAC addresses in a message.
 const MOST_NEAR: usize = 3;
 
-/// A machine as it stands in one of the lists.
+/// A machine in one of the lists.
 struct Entry<'a> {
     name: NodeName,
     role: Role,
-    /// What is asked of it; nothing where the list has its name alone.
+    /// Requirements; `None` if the list has only the name.
     asked: Option<&'a provisioning::Machine>,
     route: Route,
 }
 
-/// A machine of one name, of whichever lists.
+/// A machine by name, merged from both lists.
 struct Wanted {
     role: Role,
     route: Route,
-    /// The MAC address, with the route to it.
+    /// The MAC address with its route.
     mac: Option<(MacAddress, Route)>,
     machine: AskedMachine,
     selector: Selector,
-    /// Has any requirement.
+    /// Set if it has any requirement.
     is_asked: bool,
 }
 
@@ -125,7 +125,8 @@ impl Check<'_> {
         is_virtlet_vm: bool,
     ) -> Machines {
         if spec.masters.iter().flatten().next().is_none() {
-            // None by default would give every host of the cluster back after a typing mistake.
+            // Treating a missing list as empty would release every host of the cluster after a
+            // typo.
             self.report(
                 Code::NoMasters,
                 self.origin.at(["spec", "masters"]),
@@ -141,7 +142,7 @@ impl Check<'_> {
             ..Machines::default()
         };
         let mut wanted: BTreeMap<NodeName, Wanted> = BTreeMap::new();
-        // In the order in which they are written, as what is said of them.
+        // In the order of the request, so that findings have this order.
         let mut names: Vec<NodeName> = Vec::new();
         for entry in masters.into_iter().chain(workers) {
             let name = entry.name.clone();
@@ -197,7 +198,7 @@ impl Check<'_> {
         machines
     }
 
-    /// The machines of a list whose names are some, each name once.
+    /// Returns the machines in a list with valid names, each name once.
     fn entries<'a>(
         &mut self,
         list: Option<&'a [BTreeMap<String, Option<provisioning::Machine>>]>,
@@ -255,7 +256,7 @@ impl Check<'_> {
         entries
     }
 
-    /// Reads the requirements of one machine.
+    /// Parses the requirements of a machine.
     fn wanted(&mut self, entry: Entry<'_>) -> Wanted {
         let Entry {
             name,
@@ -368,7 +369,7 @@ impl Check<'_> {
         }
     }
 
-    /// Makes one machine of two in both lists: what either asks for, it must have.
+    /// Merges a machine that is in both lists. It must meet the requirements of both.
     fn join(&mut self, name: &NodeName, known: &mut Wanted, also: Wanted) {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
@@ -392,7 +393,8 @@ impl Check<'_> {
         known.is_asked |= also.is_asked;
     }
 
-    /// Two machines cannot be one, by one MAC address or by two of one host.
+    /// Reports two machines that are one host, because they have the same MAC address or two of one
+    /// host.
     fn refuse_shared_macs(
         &mut self,
         names: &[NodeName],
@@ -433,7 +435,7 @@ impl Check<'_> {
         }
     }
 
-    /// The index of the one host that has a MAC address.
+    /// Returns the index of the only host with a MAC address.
     fn host_with(
         &mut self,
         name: &NodeName,
@@ -472,7 +474,7 @@ impl Check<'_> {
         }
     }
 
-    /// Says what a host lacks that is named by its MAC address.
+    /// Reports requirements that the host with a machine's MAC address does not meet.
     fn judge(
         &mut self,
         name: &NodeName,

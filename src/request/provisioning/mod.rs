@@ -1,12 +1,12 @@
-//! Validates a Provisioning and its Softwares and makes a [`Cluster`] of them.
+//! Validates a Provisioning with its Softwares, and returns a [`Cluster`].
 //!
-//! * `decode`: their specs.
-//! * `documents`: which cluster they are for, and how machines are listed.
-//! * `machines`: the machines that are asked for, and which host has a MAC address.
-//! * `pod_subnet`: the pods' network.
+//! * `decode`: decodes specs.
+//! * `documents`: the cluster of a document, and the form of machine lists.
+//! * `machines`: the requested machines, and the hosts with their MAC addresses.
+//! * `pod_subnet`: the network of pods.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
-//! * `unquoted_names`: names that are others to other programs.
+//! * `unquoted_names`: names that other programs read differently.
 
 mod decode;
 mod documents;
@@ -44,23 +44,25 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     decode: decode::decode,
 };
 
-/// A Provisioning with what else says what its cluster is.
+/// A Provisioning with everything else that defines its cluster.
 pub(crate) struct Asked<'a> {
     pub(crate) key: ClusterKey,
     pub(crate) origin: Origin,
-    /// The Provisioning's own name.
+    /// Name of the Provisioning object.
     pub(crate) name: ObjectName,
-    /// The annotation that says how it comes before others.
+    /// Annotation with the priority.
     pub(crate) priority: Option<&'a str>,
-    /// The label that says what the hosts are.
+    /// Label `cluster-type`.
     pub(crate) cluster_type: Option<&'a str>,
     pub(crate) spec: &'a ProvisioningSpec,
-    /// The Softwares of the cluster, in order.
+    /// Softwares of the cluster in order.
     pub(crate) software: Vec<&'a SoftwareDocument>,
 }
 
-/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not
-/// returned, but the hosts that it names by MAC addresses are, by their indices.
+/// Checks a Provisioning and reports all mistakes.
+///
+/// Returns no cluster if there are errors, but always the indices of hosts with requested MAC
+/// addresses.
 pub(crate) fn check(
     asked: Asked<'_>,
     macs: &Macs<'_>,
@@ -121,14 +123,14 @@ pub(crate) fn check(
 
 type Route = Vec<Step>;
 
-/// Checks one Provisioning and collects what is wrong with it.
+/// Checks one Provisioning and collects findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     findings: Vec<Finding>,
 }
 
-/// The machines that a Provisioning asks for.
+/// The machines of a Provisioning.
 #[derive(Default)]
 struct Machines {
     node_sets: BTreeMap<Part, NodeSet>,
@@ -171,7 +173,7 @@ impl Check<'_> {
         );
     }
 
-    /// Fields of 2019 were files on the agent's own machine.
+    /// Reports fields of 2019, which named files on the agent's own machine.
     fn former_fields(&mut self, spec: &ProvisioningSpec) {
         let former = [
             ("hostfile", &spec.hostfile),
@@ -210,7 +212,7 @@ impl Check<'_> {
         );
     }
 
-    /// The plugins, each once.
+    /// Returns the valid plugins, each once.
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
@@ -266,7 +268,7 @@ impl Check<'_> {
     }
 }
 
-/// The part that the machine of a name has.
+/// Returns the part of a machine.
 fn part(role: Role, name: &NodeName) -> Part {
     Part {
         role,

@@ -1,6 +1,6 @@
 //! Parses Kubernetes quantities of memory.
 
-/// Suffixes of quantities with their factors: a power of the base.
+/// Suffixes of quantities with their factors, as base and exponent.
 const SUFFIXES: [(&str, u32, i32); 15] = [
     ("Ki", 2, 10),
     ("Mi", 2, 20),
@@ -19,12 +19,13 @@ const SUFFIXES: [(&str, u32, i32); 15] = [
     ("E", 10, 18),
 ];
 
-/// Most digits of a number: more would overflow.
+/// Maximum number of digits: more would overflow.
 const MOST_DIGITS: usize = 18;
 
-/// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`,
-/// `128974848000m`), rounded up. `None` for an invalid or negative quantity. The grammar is that of
-/// `resource.Quantity`.
+/// Returns a quantity of bytes (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`) in MiB,
+/// rounded up.
+///
+/// Returns `None` for an invalid or negative quantity. The grammar is that of `resource.Quantity`.
 pub(super) fn mebibytes(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
@@ -62,7 +63,7 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
             numerator.checked_mul(factor?)?
         };
     } else {
-        // What is divided by more than there are numbers for, is next to nothing.
+        // If the divisor overflows, the quotient is below 1 MiB and rounds up to 1.
         denominator = factor
             .and_then(|factor| denominator.checked_mul(factor))
             .unwrap_or(u128::MAX);

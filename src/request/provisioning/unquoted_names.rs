@@ -1,5 +1,4 @@
-//! Names in a Provisioning or a Software that other YAML parsers read as another value, because
-//! they are not quoted.
+//! Unquoted names in a Provisioning or Software that other YAML parsers read as another type.
 
 use yaml_serde::Value;
 
@@ -8,7 +7,7 @@ use crate::api::provisioning::CLUSTER;
 use crate::finding::{Code, Finding, Step};
 use crate::load::{Document, Plain, Reading, read_by_others};
 
-/// Checks the label that names the cluster. Null becomes the empty text, as in the API server.
+/// Checks the label with the cluster's name. Null becomes an empty text, as in the API server.
 pub(crate) fn of_label(
     document: &Document<'_>,
     kind: &str,
@@ -41,7 +40,7 @@ pub(crate) fn of_label(
     )
 }
 
-/// Checks the names of a Provisioning's machines.
+/// Checks the names of machines.
 pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
     let plain = Plain::of(document);
     let plain = &plain;

@@ -1,4 +1,4 @@
-//! OpenID Connect login: Dex.
+//! OpenID Connect login by Dex.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,90 +22,89 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
     definitions: Some("dex"),
 };
 
-/// Settings that only Dex has.
+/// Settings of Dex.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// The port of Dex on the base cluster's nodes.
+    /// NodePort of Dex.
     pub node_port: NodePort,
-    /// URL by which users and API servers know it.
+    /// Issuer URL, by which users and API servers know Dex.
     pub issuer_url: IssuerUrl,
     /// Number of pods.
     pub replicas: u16,
-    /// Issuer of its certificate.
+    /// The issuer of its certificate.
     pub certificate: Certificate,
-    /// Every machine trusts that certificate already.
+    /// Set if every machine already trusts that certificate.
     pub publicly_trusted: bool,
-    /// The identity providers.
+    /// Identity providers.
     pub connectors: Vec<Connector>,
     /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
-    /// The Secrets whose entries are Dex's environment.
+    /// Secrets with Dex's environment variables.
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests; Dex's defaults if absent.
     pub expiry: Option<Expiry>,
 }
 
 impl Auth {
-    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers
-    /// take.
+    /// Id of the client that kubectl uses, which is the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
-    /// Returns the URL by which users and API servers know Dex.
+    /// Returns the issuer URL.
     pub fn issuer(&self) -> String {
         self.issuer_url.to_string()
     }
 }
 
-/// Issuer of Dex's certificate.
+/// The issuer of Dex's certificate.
 #[derive(Debug, Clone)]
 pub enum Certificate {
-    /// cert-manager, by a generated issuer with the certificate authority of a Secret.
+    /// A generated cert-manager issuer with the certificate authority in this Secret.
     OfAuthority(ObjectName),
-    /// cert-manager, by an existing issuer.
+    /// An existing cert-manager issuer.
     OfIssuer {
-        /// The issuer's name.
+        /// Name of the issuer.
         name: ObjectName,
         /// `Issuer` or `ClusterIssuer`, or a kind of another group.
         kind: String,
-        /// The issuer's API group.
+        /// API group of the issuer.
         group: String,
     },
-    /// Another party, which stores it in this Secret.
+    /// None: the certificate is provided in this Secret by other means.
     InSecret(ObjectName),
 }
 
 /// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connector {
-    /// The type of provider.
+    /// Type of the provider.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its name in URLs.
+    /// Id in URLs.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Its settings, free of secrets.
+    /// Settings without secrets.
     pub config: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A program that may ask for tokens.
+/// A program that may request tokens.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
-    /// Its id.
+    /// Client id.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Whether it cannot keep a secret.
+    /// Set if it cannot keep a secret.
     pub public: bool,
     /// The environment variable with its secret.
     pub secret_env: Option<String>,
-    /// Where users may be sent back to.
+    /// URLs to which users may be redirected.
     #[serde(rename = "redirectURIs")]
     pub redirect_uris: Vec<String>,
-    /// The clients that may ask for tokens for this one.
+    /// Clients that may request tokens for this one.
     pub trusted_peers: Vec<String>,
-    /// The URL of a picture.
+    /// URL of a logo.
     #[serde(rename = "logoURL")]
     pub logo_url: Option<String>,
 }

@@ -1,48 +1,48 @@
-//! Properties of kinds of services.
+//! Properties of service kinds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::names::Role;
 
-/// Properties of a kind of service.
+/// Properties of a service kind.
 #[derive(Debug)]
 pub struct ServiceDescriptor {
-    /// Label value and first part of the names of its objects and directory. Part of the interface.
+    /// Label value, and prefix of the names of its objects and directory. Users depend on it.
     pub component: &'static str,
     /// Key under `spec.services`.
     pub field: &'static str,
-    /// Roles of the hosts whose addresses it uses.
+    /// Roles of hosts whose addresses it uses.
     pub roles: &'static [Role],
-    /// Role of its backends, if it is a load balancer.
+    /// Role of its backends; `None` unless it is a load balancer.
     pub balances: Option<Role>,
-    /// Endpoint that clients of the cluster know.
+    /// The endpoint for clients of the cluster.
     pub endpoint: Option<Endpoint>,
-    /// Directory below `crds` with the CustomResourceDefinitions that it requires.
+    /// Directory below `crds/` with the CustomResourceDefinitions that it requires.
     pub definitions: Option<&'static str>,
 }
 
-/// Entry of a service in the ConfigMap of endpoints: `PREFIX[NUMBER]SUFFIX`.
+/// Entry of a service in the endpoints ConfigMap: `PREFIX[NUMBER]SUFFIX`.
 #[derive(Debug)]
 pub struct Endpoint {
     /// Meaning of the entry.
     pub kind: EndpointKind,
-    /// First part of its key.
+    /// Prefix of the key.
     pub prefix: &'static str,
-    /// Last part of its key.
+    /// Suffix of the key.
     pub suffix: &'static str,
 }
 
-/// The kinds of endpoints.
+/// The kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointKind {
     /// Address and port of the tenant's API.
     ControlPlane,
-    /// The issuer's URL that the tenant's API servers and users know.
+    /// Issuer URL for the tenant's API servers and users.
     Issuer,
     /// Address and port of the jump host.
     JumpHost,
-    /// The ports that a service has on every node of the base cluster, such as `30080-30082`.
+    /// Ports of a service on every node of the base cluster, such as `30080-30082`.
     NodePorts,
 }

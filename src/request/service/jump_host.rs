@@ -1,4 +1,4 @@
-//! Jump host: an SSH server with access to the cluster's hosts.
+//! Jump hosts: SSH servers with access to the cluster's hosts.
 
 use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
 use crate::api::names::{NodePort, ObjectName, Role, StorageSize};
@@ -16,38 +16,38 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
     definitions: None,
 };
 
-/// Settings that only jump hosts have.
+/// Settings of a jump host.
 #[derive(Debug, Clone)]
 pub struct JumpHost {
-    /// The port of the SSH server on the base cluster's nodes.
+    /// NodePort of the SSH server.
     pub node_port: NodePort,
-    /// BMCs are reached through the environment's proxy.
+    /// Set to reach BMCs through the proxy in the environment.
     pub bmc_proxy: bool,
     /// OpenSSH public keys.
     pub authorized_keys: Vec<String>,
-    /// The Secret with the nodes' private keys, in the cluster's namespace.
+    /// The Secret with private keys for logging in to nodes, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
     /// Source of the SSH server's host keys.
     pub host_keys: HostKeys,
-    /// Volume of the operators' home directories.
+    /// The volume of operators' home directories.
     pub homes: Option<VolumeClaim>,
 }
 
 /// A PersistentVolumeClaim.
 #[derive(Debug, Clone, Default)]
 pub struct VolumeClaim {
-    /// Storage class; the default class if absent.
+    /// StorageClass; the default class if absent.
     pub storage_class: Option<ObjectName>,
     /// Size; the template's default if absent.
     pub storage: Option<StorageSize>,
 }
 
-/// Source of host keys.
+/// Source of SSH host keys.
 #[derive(Debug, Clone)]
 pub enum HostKeys {
     /// A Secret in the cluster's namespace.
     Secret(ObjectName),
-    /// A volume in which they are generated once.
+    /// A volume in which the keys are generated once.
     Volume(VolumeClaim),
     /// Every pod generates its own.
     Ephemeral,

@@ -1,8 +1,8 @@
-//! Services beside a cluster's hosts, checked.
+//! Validated services of clusters.
 //!
-//! A kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
-//! [`ServiceKind`] and one of [`Detail`]. Everything that differs between kinds, but for their
-//! templates, is read from the descriptor.
+//! Each kind has a module with its settings and its [`ServiceDescriptor`], a variant of
+//! [`ServiceKind`] and one of [`Detail`]. All differences between kinds, except templates, are in
+//! the descriptor.
 
 pub mod auth;
 mod descriptor;
@@ -25,7 +25,7 @@ use crate::api::names::{ClusterKey, NodePort, Role, SecretKey};
 use crate::finding::Step;
 use crate::layout;
 
-/// The kinds of services. The order is that of rendering.
+/// Service kinds in the order of rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ServiceKind {
     /// `loadBalancerControlPlane`
@@ -57,36 +57,36 @@ impl ServiceKind {
         }
     }
 
-    /// Returns the route to a service of the kind in its SIPCluster, by its index.
+    /// Returns the route to a service in its SIPCluster. `index` counts services of this kind.
     pub fn route(self, index: usize) -> Vec<Step> {
         let field = self.descriptor().field;
         vec!["spec".into(), "services".into(), field.into(), index.into()]
     }
 }
 
-/// One service beside a cluster's hosts.
+/// A service of a cluster.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Number among the services of its kind, from 1. The first has a name without number.
+    /// Number among the services of its kind, from 1. The first one has no number in its name.
     pub ordinal: usize,
     /// The container image.
     pub image: String,
-    /// Labels of the nodes that its pods run on; empty for the base cluster's control-plane nodes.
+    /// Labels of the nodes that run its pods; empty for the base cluster's control-plane nodes.
     pub node_labels: BTreeMap<String, String>,
-    /// The network whose addresses it uses, unless its kind uses none.
+    /// The network whose host addresses it uses, if its kind uses any.
     pub interface: Option<String>,
-    /// The address under which the base cluster's NodePorts are reached.
+    /// The address at which the base cluster's NodePorts are reached.
     pub cluster_ip: Option<IpAddr>,
-    /// Settings that only its kind has.
+    /// Settings of its kind.
     pub detail: Detail,
 }
 
-/// Settings that only one kind of service has.
+/// Settings of a service kind.
 #[derive(Debug, Clone)]
 pub enum Detail {
-    /// HAProxy before the tenant's API servers.
+    /// HAProxy for the tenant's API servers.
     ControlPlaneLoadBalancer(ControlPlaneLoadBalancer),
-    /// HAProxy before the tenant's workers.
+    /// HAProxy for the tenant's workers.
     WorkerLoadBalancer(WorkerLoadBalancer),
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHost),
@@ -118,10 +118,10 @@ impl Service {
         self.kind().descriptor()
     }
 
-    /// Returns the name of its directory: `jumphost`, and `jumphost2` for a second one.
+    /// Returns the name of its directory, such as `jumphost`, or `jumphost2` for the second one.
     ///
-    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster
-    /// called `2`.
+    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster named
+    /// `2`.
     pub fn directory(&self) -> String {
         let component = self.descriptor().component;
         if self.ordinal == 1 {
@@ -138,15 +138,15 @@ impl Service {
 
     /// Returns the name of its objects in the cluster's namespace.
     ///
-    /// A Service's name is a DNS label: no dots, 63 characters at most.
+    /// The name of a Service is a DNS label: no dots, at most 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63;
         object_name(&self.directory(), cluster, LONGEST)
     }
 
-    /// Returns the name of a jump host's copy of a Secret of another namespace.
+    /// Returns the name of a jump host's copy of a Secret in another namespace.
     ///
-    /// The separator is a dot, because only the last part may have dots: with dashes, `a-b` and `c`
+    /// The separator is a dot, because only the last part may have dots. With dashes, `a-b` and `c`
     /// would equal `a` and `b-c`.
     pub fn copy_name(&self, cluster: &ClusterKey, secret: &SecretKey) -> String {
         const LONGEST: usize = 253;
@@ -159,7 +159,7 @@ impl Service {
         }
     }
 
-    /// Returns whether it uses the addresses of the hosts of a role.
+    /// Returns whether it uses the addresses of hosts with a role.
     pub fn uses(&self, role: Role) -> bool {
         self.descriptor().roles.contains(&role)
     }
@@ -174,7 +174,7 @@ impl Service {
         }
     }
 
-    /// Returns the route to the field in its SIPCluster that asks for some of its NodePorts.
+    /// Returns the route to the SIPCluster's field with some of its NodePorts.
     pub fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
         let below = match &self.detail {
             Detail::WorkerLoadBalancer(balancer) => balancer.port_route(ports),
@@ -185,7 +185,7 @@ impl Service {
         self.route().into_iter().chain(below).collect()
     }
 
-    /// Returns its entries in the ConfigMap of endpoints.
+    /// Returns its entries in the endpoints ConfigMap.
     pub fn endpoints(&self) -> Vec<(String, String)> {
         let Some(endpoint) = &self.descriptor().endpoint else {
             return Vec::new();
@@ -204,7 +204,7 @@ impl Service {
         }
     }
 
-    /// Returns the key of an entry. That of a second service of a kind has its number.
+    /// Returns the key of an entry, with a number from the second service of a kind on.
     fn endpoint_key(&self, prefix: &str, suffix: &str) -> String {
         match self.ordinal {
             1 => format!("{prefix}{suffix}"),
@@ -212,7 +212,7 @@ impl Service {
         }
     }
 
-    /// Returns the entries of a NodePort: its port, and its address if the SIPCluster has one.
+    /// Returns the entries of a NodePort: the port, and the address if the SIPCluster has one.
     fn address_entries(&self, key: &str, port: NodePort) -> Vec<(String, String)> {
         let address = self.cluster_ip.into_iter().flat_map(|address| {
             [

@@ -13,12 +13,12 @@ use crate::request::service::auth::Connector;
 use crate::request::sipcluster::{Check, Route, below};
 use crate::text::suggest::alike;
 
-/// The id of Dex's own password database.
+/// Connector id of Dex's own password database.
 const LOCAL: &str = "local";
 
-/// A setting that, if enabled, admits unknown users or logs passwords.
+/// A setting that, if enabled, admits unknown users or exposes passwords.
 struct Unsafe {
-    /// The type of connector that has it.
+    /// The connector type that has it.
     of: &'static str,
     name: &'static str,
     message: &'static str,
@@ -53,8 +53,7 @@ const UNSAFE: [Unsafe; 4] = [
 ];
 
 impl Check<'_> {
-    /// Checks the connectors, and gives those without a redirectURI the one that leads back to this
-    /// Dex.
+    /// Checks the connectors. An empty redirectURI is set to this Dex's callback.
     pub(super) fn connectors(
         &mut self,
         entry: &auth::Auth,
@@ -274,7 +273,8 @@ impl Settings<'_, '_> {
             .iter()
             .filter(|field| field.needed && is_empty(config.get(field.name)))
         {
-            // A callback is missing only if the issuer is invalid, which is reported by itself.
+            // `connectors` sets an empty redirectURI, unless the issuer is invalid, which is an
+            // error of its own.
             if !matches!(field.shape, Shape::Callback) {
                 let help = match field.shape {
                     Shape::Secret => format!(
@@ -353,7 +353,7 @@ impl Settings<'_, '_> {
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
         self.free_of_secrets(text, route);
-        // Values of variables are unknown here.
+        // The value of an environment variable is unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
@@ -406,7 +406,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// Reports a setting that must not be in git, without quoting any part of it.
+    /// Reports a secret in git without quoting it.
     fn secret(&mut self, value: &Value, route: &Route) {
         match value.as_str() {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
@@ -419,7 +419,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// Checks a text: no password in a URL, and no `$` that Dex would expand by accident.
+    /// Checks that a text has no password in a URL, and no `$` that Dex would expand by accident.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
             let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
@@ -432,7 +432,7 @@ impl Settings<'_, '_> {
         }
         for dollar in values::dollars(text) {
             match dollar {
-                // Its name is not shown: it may be a secret that begins with a dollar.
+                // The name is not shown, because it may be a secret that begins with a dollar.
                 Dollar::Variable(_) if !self.has_environment => self.check.report(
                     Code::UnsetVariable,
                     route.clone(),
@@ -450,7 +450,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// A connector's settings, or one of them, of which only Dex knows what they mean.
+    /// Checks settings of a type that is not listed here: by their names, for secrets.
     fn unknown(&mut self, value: &Value, route: &Route) {
         match value {
             Value::Object(config) => {

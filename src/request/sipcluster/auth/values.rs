@@ -1,15 +1,15 @@
-//! Texts in Dex's configuration, as Dex reads them.
+//! Texts in Dex's configuration, parsed like Dex does.
 
-/// Meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
+/// The meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dollar<'a> {
     /// `$NAME`: the value of an environment variable.
     Variable(&'a str),
-    /// `$1`, `$$` and the like: expands to nothing.
+    /// `$1`, `$$` and similar: expands to nothing.
     Vanishing(char),
 }
 
-/// Returns the variables that Dex expands in a text. A `$` before other characters stays.
+/// Returns the variables that Dex expands in a text. `$` before other characters stays.
 pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -36,7 +36,7 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     found
 }
 
-/// Returns whether a text is one environment variable and nothing else.
+/// Returns whether a text is exactly one environment variable.
 pub(super) fn is_variable(text: &str) -> bool {
     text.strip_prefix('$').is_some_and(is_variable_name)
 }
@@ -57,7 +57,7 @@ pub(super) fn has_password(text: &str) -> bool {
         .is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// Returns whether a setting of this name is likely to be a secret.
+/// Returns whether the name of a setting suggests a secret.
 pub(super) fn sounds_secret(name: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "secret",
@@ -77,7 +77,7 @@ pub(super) fn sounds_secret(name: &str) -> bool {
     ENDINGS.iter().any(|ending| one.ends_with(ending))
 }
 
-/// Returns the seconds of a duration in Go's syntax: numbers with units, such as `1h30m`.
+/// Parses a duration in Go's syntax, such as `1h30m`, and returns seconds.
 pub(super) fn duration(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1e-9),
@@ -89,7 +89,7 @@ pub(super) fn duration(text: &str) -> Option<f64> {
         ("m", 60.0),
         ("h", 3600.0),
     ];
-    /// Go counts nanoseconds in 63 bits.
+    /// Maximum in seconds, because Go counts nanoseconds in 63 bits.
     const LONGEST: f64 = 9.2e9;
     let mut seconds = 0.0;
     let mut rest = text;
