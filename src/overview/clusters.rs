@@ -20,7 +20,7 @@ pub struct ClusterOverview {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: ClusterKey,
-    /// Kind of the cluster's request, possibly deleted.
+    /// Kind of the cluster's request, which may be deleted.
     pub kind: ClusterKind,
     /// Name of its Provisioning; `None` for other kinds, and if it is invalid or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,17 +55,17 @@ pub struct NodeSetOverview {
     pub have: usize,
     /// Number of hosts that this run assigns.
     pub added: usize,
-    /// Requirements of the machine, if it is one.
+    /// Requirements of the machine, if the part is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// labelSelector.
     pub selector: Option<String>,
     /// Topology keys that keep its hosts apart.
     pub topology_keys: Vec<String>,
-    /// Number of hosts that cannot be found. It may be 0 although hosts are missing, if a shortage
-    /// of another node set blocks the cluster.
+    /// Number of hosts that cannot be found. It is 0 if another node set's shortage blocks the
+    /// cluster, although hosts are missing.
     pub short_of: usize,
-    /// Reasons of the shortage: a proof by counting.
+    /// Proof of the shortage: counts of hosts.
     pub shortage: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl ClusterOverview {
     }
 }
 
-/// Lists the clusters. Removed ones come last.
+/// Returns the clusters. Removed ones come last.
 pub(super) fn overviews(
     site: &Site,
     plan: &Plan,

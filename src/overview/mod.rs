@@ -23,10 +23,10 @@ pub use hosts::HostOverview;
 pub use racks::{NoSuchLabel, Rack};
 pub use spare::Spare;
 
-/// Version of the JSON format. It grows when a field is removed or changes its meaning.
+/// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// A site as planned.
+/// A planned site.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
@@ -36,7 +36,7 @@ pub struct Overview {
     pub rack_by: Option<String>,
     /// Clusters of the site, including removed ones that release their hosts.
     pub clusters: Vec<ClusterOverview>,
-    /// Numbers of hosts that match each labelSelector, and the requests of machines.
+    /// Numbers of hosts that match each labelSelector, or the requirements of machines.
     pub spare: Vec<Spare>,
     /// Racks in natural order. Hosts without a rack come last.
     pub racks: Vec<Rack>,
@@ -45,12 +45,12 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// Creates the overview of a run. `rack_by` is the rack label; default: the most used topology
-    /// key.
+    /// Creates the overview of a run. `rack_by` is the rack label; by default, it is the most used
+    /// topology key.
     ///
     /// # Errors
     ///
-    /// No host has the label.
+    /// Fails if no host has the label.
     pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
         let Generated {
             site,

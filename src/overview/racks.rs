@@ -13,7 +13,7 @@ use crate::site::Site;
 /// Maximum number of labels that an error message names.
 const LABELS_SHOWN: usize = 12;
 
-/// Hosts of a rack.
+/// A rack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rack {
@@ -23,7 +23,7 @@ pub struct Rack {
     pub hosts: Vec<usize>,
 }
 
-/// Requested rack label that no host has.
+/// The requested rack label is missing from all hosts.
 #[derive(Debug, thiserror::Error)]
 #[error("no host has the label `{label}`; hosts have {known}")]
 pub struct NoSuchLabel {
@@ -31,7 +31,7 @@ pub struct NoSuchLabel {
     known: String,
 }
 
-/// Returns the label if a host has it.
+/// Returns the label if any host has it.
 pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     let hosts = &site.inventory.hosts;
     if hosts.iter().any(|host| value(host, label).is_some()) {
@@ -57,8 +57,8 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
 
 /// Returns the most used topology key.
 ///
-/// A key with a distinct value for every host is no rack label if there is another one. Ties are
-/// resolved by the smallest number of domains, because racks hold more hosts than chassis.
+/// A key with a distinct value for every host is used only if there is no other. Ties are resolved
+/// by the smallest number of domains, because racks hold more hosts than chassis.
 pub(super) fn label(site: &Site) -> Option<String> {
     let clusters = site
         .clusters

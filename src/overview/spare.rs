@@ -38,7 +38,7 @@ pub struct Spare {
     pub free: usize,
 }
 
-/// Counts the hosts of each request, in the order of the clusters.
+/// Returns the counts for each selector and machine, in the order of clusters.
 pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
     let clusters = site
         .clusters

@@ -68,9 +68,9 @@ pub struct NodeSet {
     pub topology_keys: Vec<String>,
     /// Route of each of those labels, relative to the node set.
     pub topology_routes: Vec<Vec<Step>>,
-    /// Hosts wanted to run on.
+    /// Number of hosts that run nodes.
     pub active: usize,
-    /// Hosts wanted as slack for upgrades.
+    /// Number of spare hosts for upgrades.
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,

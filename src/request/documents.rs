@@ -25,7 +25,7 @@ pub(crate) struct ClusterDocument {
 
 /// A decoded Software.
 pub(crate) struct SoftwareDocument {
-    /// The cluster that it is for.
+    /// The cluster whose machines get the packages.
     pub(crate) key: ClusterKey,
     /// Name of the object.
     pub(crate) name: ObjectName,

@@ -5,14 +5,14 @@ use yaml_serde::Value;
 use crate::api::provisioning::ProvisioningSpec;
 use crate::api::sipcluster::SIPClusterSpec;
 
-/// The spec of a request.
+/// The decoded spec of a request.
 pub(crate) enum Spec {
-    /// Of a SIPCluster of the current generation.
+    /// SIPCluster of the current generation.
     Current(Box<SIPClusterSpec>),
-    /// Of a SIPCluster of an older generation: the document, and whether it may be another tool's
+    /// SIPCluster of an older generation: the document, and whether it may be another tool's
     /// template.
     Older(Box<Value>, bool),
-    /// Of a Provisioning.
+    /// Provisioning.
     Provisioning(Box<ProvisioningSpec>),
     /// Invalid, with a finding.
     Unreadable,

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions, for the clusters that these objects are applied to.
+//! CustomResourceDefinitions for the clusters to which requests are applied.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -16,7 +16,7 @@ pub fn sipcluster_crd() -> CustomResourceDefinition {
     let mut definition = SIPCluster::crd();
     for schema in schemas(&mut definition) {
         legacy::add_to(schema);
-        // Hosts bear the name as a label.
+        // Hosts have the name as a label value.
         schema.x_kubernetes_validations = Some(vec![ValidationRule {
             rule: "size(self.metadata.name) <= 63".to_owned(),
             message: Some(
@@ -38,23 +38,22 @@ pub fn software_crd() -> CustomResourceDefinition {
     finished(Software::crd())
 }
 
-/// Formats a definition as YAML.
+/// Formats a CustomResourceDefinition as YAML.
 ///
 /// # Errors
 ///
-/// Never for the definitions from here.
+/// Never fails for the definitions in this module.
 pub fn yaml(definition: &CustomResourceDefinition) -> Result<String, yaml_serde::Error> {
     let mut value = yaml_serde::to_value(definition)?;
     whole_numbers(&mut value);
     yaml_serde::to_string(&value)
 }
 
-/// Replaces floats by integers: limits are floats in the types, and whole numbers in our
-/// definitions.
+/// Replaces floats by integers: the types have limits as floats, but all limits are integers.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            // Whole, and far below what a float can count.
+            // The bound keeps the conversion to `i64` exact.
             if let Some(whole) = number
                 .as_f64()
                 .filter(|number| number.fract() == 0.0 && number.abs() < 1e9)
@@ -80,20 +79,21 @@ fn schemas(
 
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     for schema in schemas(&mut definition) {
-        // The SIP operator has taken a SIPCluster without one for a cluster that wants nothing.
+        // The SIP operator accepted SIPClusters without a spec, which request nothing.
         schema.required = None;
         plain(schema);
     }
     definition
 }
 
-/// Removes what means nothing to an API server, here and below.
+/// Removes fields without effect in an API server, recursively.
 fn plain(schema: &mut JSONSchemaProps) {
-    // It drops a null where none may be, which is what sipgen takes it for, too.
+    // The API server drops a null that is not allowed, and sipgen reads null as missing too.
     schema.nullable = None;
-    // What it would add to an object is not in git, and would be missed there.
+    // Defaults that the API server adds would differ from the object in git.
     schema.default = None;
-    // Beside it, this would mean that all below is known, and have it dropped.
+    // Beside `x-kubernetes-preserve-unknown-fields`, it would make the API server drop unknown
+    // nested fields.
     if schema.x_kubernetes_preserve_unknown_fields == Some(true) {
         schema.additional_properties = None;
     }

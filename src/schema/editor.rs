@@ -1,4 +1,4 @@
-//! JSON Schemas for editors, yaml-language-server first.
+//! JSON Schemas for editors, mainly yaml-language-server.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
@@ -15,7 +15,7 @@ use crate::api::provisioning::{self, Provisioning, Software};
 use crate::api::sipcluster::{self, SIPCluster};
 use crate::settings::Settings;
 
-/// Key of schema fragments for editors only.
+/// Key of schema fragments that only editors get.
 const EDITOR: &str = "x-editor";
 
 /// Returns the schema of SIPCluster.
@@ -24,7 +24,7 @@ pub fn sipcluster() -> Value {
     merge(
         &mut metadata,
         json!({"properties": {
-            // Hosts bear it as a label.
+            // Hosts have the name as a label value.
             "name": {"maxLength": 63},
             "annotations": {"properties": {(PRIORITY): {
                 "description": "A whole number in quotes; clusters with a higher one choose their hosts first.",
@@ -181,8 +181,8 @@ fn for_editors(schema: &mut Schema) {
     if let Some(Value::Object(told)) = object.remove(EDITOR) {
         merge_into(object, told);
     }
-    // A mapping of everything stays open, and any other is closed, so that a misspelt key is
-    // underlined.
+    // Objects with known properties are closed, so that an editor underlines misspelled keys. Open
+    // mappings stay open.
     let is_open = object
         .remove("x-kubernetes-preserve-unknown-fields")
         .is_some();
@@ -197,11 +197,11 @@ fn for_editors(schema: &mut Schema) {
     object.retain(|key, _| !key.starts_with("x-kubernetes-"));
     alternatives(object);
     required_without_default(object);
-    // That nothing is written by default is said by its not being required.
+    // A default of null says no more than the field being optional.
     if object.get("default") == Some(&Value::Null) {
         object.remove("default");
     }
-    // Sizes of numbers are Rust's, and no format that JSON Schema has.
+    // Rust's integer sizes are not formats of JSON Schema.
     if object
         .get("format")
         .and_then(Value::as_str)
@@ -212,7 +212,8 @@ fn for_editors(schema: &mut Schema) {
     describe(object);
 }
 
-/// Replaces alternatives of constants by an enum, which an editor lists for an invalid value.
+/// Replaces alternatives of constants by an enum, because editors list its values for an invalid
+/// one.
 fn alternatives(object: &mut Map<String, Value>) {
     let Some(Value::Array(words)) = object.get("oneOf") else {
         return;
@@ -234,8 +235,8 @@ fn alternatives(object: &mut Map<String, Value>) {
     object.insert("markdownEnumDescriptions".to_owned(), descriptions.into());
 }
 
-/// Removes the defaults of required fields. Deserialization has some to report missing fields
-/// better.
+/// Removes the defaults of required fields. They exist only because deserialization with defaults
+/// reports missing fields better.
 fn required_without_default(object: &mut Map<String, Value>) {
     let Some(Value::Array(names)) = object.get("required").cloned() else {
         return;
@@ -257,7 +258,8 @@ fn allows_objects(types: &Value) -> bool {
             .is_some_and(|types| types.contains(&"object".into()))
 }
 
-/// Joins the lines of a description's paragraphs, and marks it as Markdown if it has code.
+/// Joins the lines of each paragraph in a description, and marks it as Markdown if it contains
+/// code.
 fn describe(object: &mut Map<String, Value>) {
     let Some(Value::String(text)) = object.get_mut("description") else {
         return;
@@ -272,8 +274,7 @@ fn describe(object: &mut Map<String, Value>) {
     }
 }
 
-/// Adds to a schema: mappings grow, lists of names such as `required` too, and anything else is
-/// replaced.
+/// Merges schemas: mappings and `required` lists are extended, anything else is replaced.
 fn merge(schema: &mut Value, more: Value) {
     match (schema, more) {
         (Value::Object(schema), Value::Object(more)) => merge_into(schema, more),

@@ -1,9 +1,9 @@
-//! Fields of SIPCluster that only older generations have, for an API server.
+//! SIPCluster fields of older generations, for API servers.
 //!
-//! A base cluster may have objects with them, and an agent may still apply some: an API server that
-//! did not know these fields would drop them, and with them what `sipgen migrate` needs of an
-//! object that exists nowhere else. Nothing in them is judged. They are on no editor's list, which
-//! is for what is written today.
+//! A base cluster may have objects with these fields, and an agent may still apply some. An API
+//! server would drop unknown fields, and with them what `sipgen migrate` needs from an object that
+//! exists nowhere else. The fields are not validated. Editors do not offer them, because they are
+//! for new files.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// A path from the root of a SIPCluster to a mapping: `*` is any key, `[]` any item.
+/// Path from the root of a SIPCluster to a mapping: `*` is any key, `[]` any item.
 type Way = [&'static str];
 
 const SPEC: &Way = &["spec"];
@@ -23,7 +23,7 @@ const JUMP_HOST: &Way = &["spec", "services", "jumpHost", "[]"];
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
-    /// Any: it had another type in every generation.
+    /// Any type: it differed between generations.
     Anything,
 }
 
@@ -103,7 +103,7 @@ const FIELDS: [(&Way, &str, Shape, &str); 12] = [
     ),
 ];
 
-/// Adds these fields to the schema of a SIPCluster.
+/// Adds the older fields to the schema of a SIPCluster.
 pub(super) fn add_to(schema: &mut JSONSchemaProps) {
     for (way, field, shape, meaning) in FIELDS {
         let Some(mapping) = at(schema, way) else {

@@ -1,17 +1,15 @@
-//! Schemas of the kinds that people write, for editors and for API servers.
+//! Schemas of requests and settings, for editors and API servers.
 //!
 //! * [`sipcluster`], [`provisioning`], [`software`], [`settings`]: JSON Schemas (draft 2020-12) for
 //!   editors.
-//! * [`sipcluster_crd`], [`provisioning_crd`], [`software_crd`]: CustomResourceDefinitions;
-//!   [`yaml`] writes them.
+//! * [`sipcluster_crd`], [`provisioning_crd`], [`software_crd`]: CustomResourceDefinitions, which
+//!   [`yaml`] formats.
 //!
-//! All of them are generated from the types in [`crate::api`] and [`crate::settings`]. `editor` and
-//! `definition` adapt them to their readers; `legacy` has the fields that only older generations of
-//! SIPCluster have.
+//! All are generated from the types in [`crate::api`] and [`crate::settings`]. `editor` and
+//! `definition` adapt them; `legacy` adds SIPCluster fields of older generations.
 //!
-//! The two differ on purpose. An editor says as much as can be said of a file before sipgen reads
-//! it. An API server has objects of all generations of SIPCluster, and refuses none that the SIP
-//! operator could have served.
+//! They differ on purpose. An editor's schema is as strict as possible. An API server stores
+//! SIPClusters of all generations, and must accept any that the SIP operator could have served.
 
 mod definition;
 mod editor;

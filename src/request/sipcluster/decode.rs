@@ -11,7 +11,7 @@ use crate::load::{Document, ParseError, in_plain_words};
 use crate::request::decode_spec::{fitting, read_spec, value};
 use crate::request::spec::Spec;
 
-/// Decodes the spec of a SIPCluster. One of an older generation is returned as it is.
+/// Decodes the spec of a SIPCluster. Returns the spec of an older generation unconverted.
 pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     let value = match value(document, KIND) {
         Ok(value) => value,
@@ -27,7 +27,7 @@ pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     (spec.map_or(Spec::Unreadable, Spec::Current), found)
 }
 
-/// Decodes the spec that the conversion of an older SIPCluster made.
+/// Decodes the converted spec of an older SIPCluster.
 pub(crate) fn converted(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
     let (spec, found) = fitting(OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec).map_err(|error| {

@@ -31,7 +31,7 @@ impl Check<'_> {
         }
         for (index, key) in authorized_keys.iter().enumerate() {
             if let Err(error) = check_authorized_key(key) {
-                // Not even a part of the key is shown: it may be a private one, pasted by mistake.
+                // No part of the key is shown: it may be a private key, pasted by mistake.
                 self.report(
                     Code::InvalidAuthorizedKey,
                     below(&keys_route, [index.into()]),
@@ -124,7 +124,7 @@ impl Check<'_> {
     }
 }
 
-/// Validates a line of an `authorized_keys` file: a public key, with optional options before it.
+/// Validates a line of an `authorized_keys` file: a public key, possibly after options.
 fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());

@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Converts claims by older labels into current ones. A host with an ambiguous claim belongs to
-/// another owner.
+/// Converts claims by older labels into current ones. A host with an ambiguous claim is treated as
+/// belonging to another owner.
 pub(crate) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
@@ -45,7 +45,8 @@ pub(crate) fn resolve(
     (inventory, findings)
 }
 
-/// Returns the cluster of that name in the host's namespace, or else the only one of that name.
+/// Returns the cluster with the claimed name in the host's namespace, or else the only one with
+/// this name.
 fn meant<'a>(
     claim: &OlderClaim,
     host: &HostKey,

@@ -1,4 +1,4 @@
-//! Validates a SIPCluster and makes a [`Cluster`] of it. Each kind of service has its own module.
+//! Validates a SIPCluster and returns a [`Cluster`]. Each service kind has a module.
 
 mod auth;
 mod decode;
@@ -37,8 +37,7 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     decode: decode::decode,
 };
 
-/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not
-/// returned.
+/// Checks a SIPCluster and reports all mistakes. Returns no cluster if there are errors.
 pub(crate) fn check(
     key: ClusterKey,
     origin: Origin,
@@ -100,12 +99,12 @@ pub(crate) fn priority(
     })
 }
 
-/// Default number of pods: two, so that a service survives the loss of a node.
+/// Default number of pods. With two, a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
-/// Most pods of a service: more than any base cluster requires.
+/// Maximum number of pods of a service: more than any base cluster needs.
 const MOST_REPLICAS: u16 = 100;
 
-/// Validation of one SIPCluster, with its findings.
+/// Checks one SIPCluster and collects findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
@@ -135,7 +134,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports a mistake in a key. The value is not shown.
+    /// Reports a mistake in a key. Its value is not shown.
     fn report_key(
         &mut self,
         code: Code,
@@ -154,7 +153,7 @@ impl Check<'_> {
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
-            // None by default would give every host of the cluster back after a typing mistake.
+            // Treating missing nodes as empty would release every host of the cluster after a typo.
             self.report(
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
@@ -213,7 +212,7 @@ impl Check<'_> {
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
-            // Zero by default would give every host of the cluster back after a typing mistake.
+            // A default of 0 would release every host of the cluster after a typo.
             self.report(
                 Code::NoCount,
                 below(&count_route, ["active".into()]),
@@ -250,7 +249,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the topology keys without duplicates, each with its route from the node set.
+    /// Returns the topology keys without duplicates, each with its route relative to the node set.
     fn topology_keys(
         &mut self,
         node_set: &sipcluster::NodeSet,
@@ -279,8 +278,7 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
-        // Without a pattern for the rest: a new field of services does not compile until it is
-        // read.
+        // Destructured completely, so that a new field does not compile until it is used.
         let sipcluster::Services {
             load_balancer_control_plane,
             load_balancer_worker,
@@ -313,8 +311,8 @@ impl Check<'_> {
         checked
     }
 
-    /// Validates the settings that every service has. Returns no service without a detail, which
-    /// had an error.
+    /// Validates the settings common to all services. Returns `None` without a detail, whose error
+    /// was reported.
     fn service(
         &mut self,
         service: &service_fields::Service,

@@ -52,7 +52,7 @@ const fn may(name: &'static str, shape: Shape) -> Field {
 pub(super) enum Known {
     /// All settings.
     Settings(&'static [Field]),
-    /// Only the type's name.
+    /// Only the name of the type.
     Name,
 }
 

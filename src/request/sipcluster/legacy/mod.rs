@@ -1,21 +1,20 @@
 //! Converts SIPClusters of older generations into the current one.
 //!
-//! All four generations have one apiVersion, so they are told apart by their fields:
+//! All four generations have one apiVersion, so they are recognized by their fields:
 //!
-//! | generation | what it has |
+//! | generation | fields |
 //! | --- | --- |
 //! | November 2020 | `config.cluster-name`, `scheduling-constraints`, `infra` as a mapping, `nodePorts` |
 //! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
 //! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
 //!
-//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of
-//! several generations; only one that says the same as a current one beside it is an error. What is
-//! read carries a table of where it is written ([`Moved`]), so that findings point at what people
-//! wrote. The same conversion says which edits rewrite the file.
+//! Older fields are converted wherever they are, so a SIPCluster may mix generations. Only an older
+//! field beside its current equivalent is an error. The table [`Moved`] maps converted fields to
+//! the original text, so that findings point at it. The same conversion provides the edits that
+//! rewrite the file.
 //!
-//! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those
-//!   are.
-//! * `services`: `infra`, and what was called otherwise under `services`.
+//! * `node_sets`: flavors, and spreading over racks and hosts; `topology`: the labels for these.
+//! * `services`: `infra`, and renamed fields under `services`.
 
 mod node_sets;
 mod services;
@@ -29,7 +28,7 @@ use crate::finding::{Code, Finding, Moved, Origin, Step};
 
 pub(crate) use topology::TopologyLabels;
 
-/// The generations before the current one, the oldest first.
+/// The generations before the current one, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// November and December 2020.
@@ -41,7 +40,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Its name, in words.
+    /// Returns the months of the generation.
     pub fn words(self) -> &'static str {
         match self {
             Generation::November2020 => "November 2020",
@@ -51,35 +50,34 @@ impl Generation {
     }
 }
 
-/// One step of rewriting a document, by the routes that it has before any of them. Those that lie
-/// deeper come first.
+/// One edit of a document. Routes are those before all edits; deeper edits come first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
-    /// An entry gets another key.
+    /// Renames a key.
     Rename(Vec<Step>, String),
-    /// An entry becomes another one.
+    /// Replaces an entry by one with another key and value.
     Replace(Vec<Step>, String, Value),
-    /// A text becomes the list of it, under another key.
+    /// Replaces a text by a list with it, under another key.
     IntoList(Vec<Step>, String, Value),
-    /// A mapping becomes the list of it, under another key.
+    /// Wraps a mapping in a list, under another key.
     Wrap(Vec<Step>, String),
-    /// An entry goes.
+    /// Removes an entry.
     Remove(Vec<Step>),
-    /// The entries of a mapping take its place. Here is what they are called and are then.
+    /// Replaces a mapping by its entries, with these keys and values.
     Lift(Vec<Step>, Mapping),
-    /// The items of a list, by their indices, go into lists of their own.
+    /// Moves the items of a list, by their indices, into lists of their own.
     Group(Vec<Step>, String, Vec<(&'static str, Vec<usize>)>),
 }
 
-/// Conversion of an older SIPCluster.
+/// The conversion of an older SIPCluster.
 #[derive(Debug, Clone)]
 pub struct Conversion {
-    /// The oldest generation that one of its fields is of.
+    /// The oldest generation of its fields.
     pub generation: Generation,
-    /// The name by which hosts know the tenant, where that is not the SIPCluster's own and nothing
-    /// else says it.
+    /// The tenant's name in labels of hosts, if it differs from the SIPCluster's name and no
+    /// annotation sets it.
     pub former_name: Option<String>,
-    /// The document as it is written.
+    /// The original document.
     pub(crate) document: Value,
     /// Its `spec` in the current form.
     pub(crate) spec: Value,
@@ -98,7 +96,7 @@ pub(crate) fn is_older(spec: &Value) -> bool {
     generation(spec).is_some()
 }
 
-/// Returns the oldest generation of the fields of a spec.
+/// Returns the oldest generation of the fields in a spec.
 fn generation(spec: &Value) -> Option<Generation> {
     let mapping = spec.as_mapping()?;
     let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
@@ -137,7 +135,7 @@ fn generation(spec: &Value) -> Option<Generation> {
     is_march.then_some(Generation::March2021)
 }
 
-/// The entries of a value that are found by a text; none where it is no mapping.
+/// Iterates over the entries of a mapping with text keys; empty for other values.
 fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
     value
         .and_then(Value::as_mapping)
@@ -146,7 +144,7 @@ fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
         .filter_map(|(key, value)| Some((key.as_str()?, value)))
 }
 
-/// Converts a document whose spec [`is_older`].
+/// Converts a document with a spec that [`is_older`].
 pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
     let name = document
         .get("metadata")
@@ -165,7 +163,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         unknown: Vec::new(),
     };
     let spec = converter.spec(&written, &name);
-    // Whoever wrote it in today's form, meant it.
+    // The current annotation takes precedence over the older field.
     let annotations = document
         .get("metadata")
         .and_then(|metadata| metadata.get("annotations"));
@@ -191,7 +189,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     }
 }
 
-/// Converts one spec, and collects what is found on the way.
+/// Converts one spec and collects findings and edits.
 struct Converter<'a> {
     origin: Origin,
     labels: &'a TopologyLabels<'a>,
@@ -204,7 +202,7 @@ struct Converter<'a> {
 
 type Route = Vec<Step>;
 
-/// A route with more steps.
+/// Appends steps to a route.
 fn below(route: &[Step], steps: impl IntoIterator<Item = impl Into<Step>>) -> Route {
     route
         .iter()
@@ -274,7 +272,7 @@ impl Converter<'_> {
         self.edits.push(Edit::Remove(route));
     }
 
-    /// The tenant's name, by which hosts knew it. Its SIPCluster's name is what it is called today.
+    /// Records the tenant's name as a former name, because today the SIPCluster's name is used.
     fn cluster_name(&mut self, value: &Value, name: &str, route: Route) {
         match value {
             Value::String(former) if former == name || former.is_empty() => {}
@@ -289,7 +287,8 @@ impl Converter<'_> {
         }
     }
 
-    /// Two fields say the same thing, and nobody knows which of them is meant.
+    /// Reports an older field beside its current equivalent, because either may be the intended
+    /// one.
     fn twice(&mut self, older: Route, current: &str, at: Route) {
         let key = match older.last() {
             Some(Step::Key(key)) => key.clone(),

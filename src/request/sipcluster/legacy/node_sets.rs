@@ -9,12 +9,12 @@ use crate::finding::{Code, Step};
 
 /// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
-/// Older names of the spreading constraint: one word.
+/// Older names of the spreading constraint, which is one word.
 pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
-/// Oldest name of it: a list of words, all of which apply.
+/// The oldest name of the spreading constraint, a list of words that all apply.
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
-/// Returns the role of an older name of a node set.
+/// Returns the role of a node set's older name.
 pub(super) fn older_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),
@@ -55,7 +55,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// `at` is where the node set is written, `read` where it is read.
+    /// `at` is the original route, `read` the converted one.
     fn node_set(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
@@ -75,7 +75,7 @@ impl Converter<'_> {
             } else {
                 &["topologyKey", "topologyKeys"]
             };
-            // An older form of the same, further up, counts as well.
+            // Another older form of the same field counts as well.
             let known = current
                 .iter()
                 .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
@@ -109,7 +109,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// `KEY=VALUE`: the label that a host must have.
+    /// Converts `KEY=VALUE` to a labelSelector.
     fn flavor(&mut self, value: &Value, route: &[Step]) -> Option<(&'static str, Value)> {
         let label = value.as_str().and_then(|text| {
             let (key, value) = text.split_once('=')?;
@@ -130,7 +130,7 @@ impl Converter<'_> {
         Some(("labelSelector", Value::Mapping(selector)))
     }
 
-    /// The words of spreading, each with its route.
+    /// Returns the spreading words, each with its route.
     fn spread_words(&mut self, name: &str, value: &Value, route: &[Step]) -> Vec<(String, Route)> {
         let words: Vec<(&Value, Route)> = match value {
             Value::Sequence(words) if name == CONSTRAINTS => words

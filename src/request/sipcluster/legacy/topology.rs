@@ -1,4 +1,4 @@
-//! Maps words of older generations for racks and hosts to labels.
+//! Maps spreading words of older generations to labels.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::settings::{FILE, Topology};
 pub(crate) enum Domain {
     /// `per-rack`, `PerRack`
     Rack,
-    /// `per-node`, `PerHost`: the server that a virtual machine runs on.
+    /// `per-node`, `PerHost`: the server that runs a virtual machine.
     Host,
 }
 
@@ -23,7 +23,7 @@ impl Domain {
         }
     }
 
-    /// Returns its labels in 2020, in 2021 and in treasuremap.
+    /// Returns the labels used in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
             Domain::Rack => [
@@ -47,16 +47,16 @@ impl Domain {
     }
 }
 
-/// Labels for the topology of the site's hosts.
+/// Labels for racks and hosts in a site.
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
     settings: &'a Topology,
-    /// The known ones that hosts bear.
+    /// Known labels that hosts have.
     borne: BTreeSet<&'static str>,
 }
 
 impl<'a> TopologyLabels<'a> {
-    /// By the settings, or else by the labels of the hosts.
+    /// Collects the known labels that hosts have; the settings take precedence.
     pub(crate) fn new<'h>(
         settings: &'a Topology,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
