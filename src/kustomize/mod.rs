@@ -390,6 +390,7 @@ fn children<'a>(
     mut reach: Reach,
 ) -> Vec<(&'a Utf8PathBuf, Reach)> {
     let mut children = Vec::new();
+    // Backwards: a component is changed by itself and by later ones only.
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
         nodes

@@ -1,9 +1,9 @@
 //! An advisory lock on a directory, for one writer at a time.
 //!
 //! The lock is on the directory itself (`flock`): it leaves no file, and the kernel drops it when
-//! the process ends in any way. Runs that write take it exclusively, runs that only read take it
-//! shared. File systems without such locks are used without one: runs still compare files before
-//! replacing them.
+//! the process ends in any way. Writing runs take it exclusively, reading runs share it. File
+//! systems without such locks are used without one, because runs compare files before they replace
+//! them.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt;

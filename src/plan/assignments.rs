@@ -81,6 +81,7 @@ pub(super) fn current_assignments<'a>(
                 origin: &held.origin,
             };
             findings.extend(conflict(host_there, held, site, frozen));
+            // A frozen cluster keeps its files and hosts, whatever its request says now.
             if frozen.contains(&held.cluster) {
                 findings.extend(patch_without_host(key, held, site));
                 assignments.retained.entry(host).or_default().push((
@@ -104,6 +105,7 @@ pub(super) fn current_assignments<'a>(
         findings.extend(ownership_change::applied_while_given_back(
             host, site, frozen,
         ));
+        // The output outranks labels.
         let in_output =
             site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
         if in_output {
@@ -126,6 +128,7 @@ pub(super) fn current_assignments<'a>(
                     .or_default()
                     .push(assignment);
             }
+            // A frozen cluster adopts nothing, because its files stay unchanged.
             Adopter::Cluster(..) => {}
             Adopter::Several(finding) => {
                 findings.extend(
@@ -161,6 +164,7 @@ impl<'a> Assignments<'a> {
                 |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
             let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
             let mut own = by_retention(own, node_set, site);
+            // `by_retention` puts the hosts to keep first, so the surplus is at the end.
             let surplus: Vec<CurrentAssignment<'_>> = own
                 .drain(wanted.min(own.len())..)
                 .map(|(_, assignment)| assignment)
@@ -402,7 +406,7 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
     }
 }
 
-/// Removes duplicates, which a host has that moved from one file to another.
+/// Removes duplicates of a host that a killed run left in two files.
 fn unique(entries: &[Held]) -> impl Iterator<Item = &Held> {
     let mut seen = BTreeSet::new();
     entries

@@ -20,8 +20,8 @@ use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
 
-/// Number of shortages that list refused hosts. Each list looks at every host, and nobody reads
-/// more.
+/// Number of shortages that list refused hosts. Each list checks every host, and nobody reads more
+/// lists.
 const TOLD_IN_FULL: usize = 100;
 
 /// Hosts chosen for one demand.
@@ -81,6 +81,7 @@ pub(super) fn choose(
         ));
     }
 
+    // Hosts of a class are interchangeable, so picks take them in inventory order.
     let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
     let mut takers: HashMap<usize, &Cluster> = HashMap::new();
     for (index, (picks, replaced)) in served.picks.iter().zip(served.replaced).enumerate() {
@@ -165,6 +166,7 @@ fn join(parts: &mut [usize], one: usize, other: usize) {
 
 fn root(parts: &mut [usize], mut part: usize) -> usize {
     while parts[part] != part {
+        // Path halving keeps the trees flat.
         parts[part] = parts[parts[part]];
         part = parts[part];
     }

@@ -1,7 +1,7 @@
-//! Claims: assignment labels on hosts, and whom to believe.
+//! Claims: assignment labels on hosts, and their precedence.
 //!
-//! Labels reach a host by its manifest, by the agent that applies our patch, or by somebody else.
-//! The previous output outranks them: a snapshot may be older than it.
+//! Labels reach a host by its manifest, by the agent that applies sipgen's patch, or by another
+//! tool. The previous output outranks them, because a snapshot may be older than it.
 
 use std::collections::BTreeSet;
 
@@ -41,6 +41,8 @@ pub(super) fn foreign_claims<'a>(
         let Claim::Cluster(cluster, _) = claim else {
             return false;
         };
+        // Labels in the manifest were written by its author. Only those in the snapshot may be a
+        // run's.
         let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
         origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
     };
@@ -95,6 +97,8 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
         ));
         return Adopter::Several(finding.of(other).of(cluster));
     }
+    // An older snapshot still shows the labels of a released host; adopting it would undo the
+    // release.
     let released_by_it = site
         .state
         .released

@@ -79,8 +79,8 @@ impl<'a> Demand<'a> {
         self.missing > 0 || !self.replaceable.is_empty()
     }
 
-    /// Describes who asks for a host with this availability, which the plan may assign to a
-    /// cluster.
+    /// Describes the node set as an asker for a host with this availability, which the plan may
+    /// assign to a cluster.
     pub(super) fn asker<'q>(
         &'q self,
         availability: &'q Availability,

@@ -182,6 +182,8 @@ impl<'h> HostKinds<'h> {
                 .into_iter()
                 .collect();
         }
+        // Only the requirement with the fewest kinds narrows the search; `meets` checks all of
+        // them.
         let mut candidates: Option<Vec<usize>> = None;
         for expression in needs.selector.clone() {
             let (key, values) = match expression {

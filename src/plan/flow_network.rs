@@ -40,7 +40,7 @@ pub(super) struct Instance<'a> {
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
 /// The properties that hosts of a class share: kind, exclusive cluster and domains. With several
-/// topology keys, a host that lacks one is a class of its own, which the last field says.
+/// topology keys, a host that lacks one is a class of its own, identified by the last field.
 type Alike<'a> = (
     usize,
     Option<&'a ClusterKey>,
@@ -101,6 +101,7 @@ impl<'a> Instance<'a> {
                     .flat_map(|kind| &of_kind[kind])
                     .copied()
                     .collect();
+                // The first host makes the order unique.
                 members.sort_unstable_by_key(|class| (size(*class), classes[*class].hosts.first()));
                 members
             })
@@ -119,6 +120,7 @@ impl<'a> Instance<'a> {
                 .iter()
                 .filter_map(|key| place(key))
                 .collect();
+            // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
             let at = binding
                 .or(own.first().copied())

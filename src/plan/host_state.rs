@@ -46,7 +46,7 @@ impl HostState {
         HostState::Deleting,
     ];
 
-    /// Completes the sentence "the host is …".
+    /// Returns the state as the predicate of "the host is …".
     pub fn words(self) -> &'static str {
         match self {
             HostState::Assigned => "assigned",
@@ -73,7 +73,7 @@ pub struct HostStanding {
     pub given_back_by: Option<ClusterKey>,
     /// True if this plan releases the host, false if an earlier one did.
     pub given_back_now: bool,
-    /// The reason why no cluster can have the host. It completes the sentence "the host …".
+    /// The reason why no cluster can have the host, as the predicate of "the host …".
     pub why_not_free: Option<String>,
 }
 

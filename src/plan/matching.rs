@@ -232,6 +232,7 @@ impl<'a> Matching<'a> {
         let pool = &self.problem.pools[self.problem.demands[demand].pool];
         for choices in &pool.tiers {
             for choice in choices {
+                // No earlier tier had a free host.
                 if choice.classes.contains(&pick.class) {
                     return false;
                 }
@@ -412,6 +413,7 @@ impl<'a> Matching<'a> {
             self.users[pick.class].retain(|user| *user != demand);
             take_one(&mut self.load[demand], pick.domain);
         }
+        // Freed hosts may be in choices that were dropped as exhausted.
         self.live = all_choices(self.problem);
     }
 
@@ -491,6 +493,8 @@ impl<'a, 'm> Search<'a, 'm> {
             return Some(class);
         }
         while let Some(class) = self.queue.pop_front() {
+            // A set, because a demand may use several hosts of the class; ordered, for equal plans
+            // from equal sites.
             let users: BTreeSet<usize> = self.matching.users[class].iter().copied().collect();
             for user in users {
                 for pick in self.matching.picks[user].clone() {

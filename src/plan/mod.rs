@@ -4,19 +4,19 @@
 //!
 //! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
 //!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
-//!    Machines that were renamed retain theirs (`renaming`). `violations` names what is wrong with
-//!    retained hosts.
-//! 2. `eligibility` lists the rules by which a host may be taken.
-//! 3. `demand` says which hosts each node set lacks.
+//!    Renamed machines retain theirs (`renaming`). `violations` are the reasons why a retained host
+//!    would not be chosen again.
+//! 2. `eligibility` has the rules by which a host may be taken.
+//! 3. `demand` has the number of hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
 //!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
 //!    other. Both return a `search_result`.
 //! 5. `shortage` turns the proof for an unserved demand into a finding.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! For reports, `explain` gives the reasons, `host_state` a state for each host, and `machines`
-//! what Provisionings ask for. `encrypted` reports network data that must be decrypted. `placement`
-//! and `topology` hold shared data types and lookups.
+//! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
+//! the requirements of Provisionings. `encrypted` reports network data that must be decrypted.
+//! `placement` and `topology` hold shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -123,6 +123,8 @@ fn with_names(
     }
     findings.extend(assignments.contested(site));
 
+    // Before the choice, because an observed host that is released stays unavailable to others
+    // until a snapshot shows it free.
     let mut released = release::still_released(site);
     released.extend(release::newly_released(site, &assignments));
     let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
@@ -161,6 +163,7 @@ fn with_names(
     findings.extend(assignments.violation_findings(site, rebalance));
 
     let assigned = assigned(&placements, &assignments);
+    // Replacements have released more hosts.
     released.extend(release::newly_released(site, &assignments));
     released.retain(|host, _| {
         site.inventory

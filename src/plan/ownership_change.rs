@@ -1,9 +1,8 @@
 //! Changes of the object that owns a host's spec.
 //!
-//! An agent may have applied a host in full, and may be asked to apply an object with labels alone
-//! under the same name. It then removes what it no longer finds: the spec. Therefore a declared
-//! host stays declared while a cluster has it. A host that an agent applies in full from elsewhere
-//! is not labelled.
+//! If an agent applied a host in full and then applies a partial object under the same name, it
+//! prunes the spec. Therefore a declared host stays declared while a cluster has it, and a host
+//! that an agent applies in full from elsewhere is not labeled.
 
 use std::collections::BTreeSet;
 

@@ -51,6 +51,7 @@ pub(super) fn newly_released(
     for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
         if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
+            // The round tells the annotation of this release from that of an earlier one.
             let round = host
                 .given_back
                 .map_or(0, |given_back| given_back.round)
@@ -143,8 +144,8 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-/// Names the owner of labels that no file of this repo can remove. An agent that was replaced by
-/// another still owns the labels that it applied.
+/// Names the owner of labels that no file of this repo can remove. An agent still owns its labels
+/// after another agent replaced it.
 fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host
         .label_owners

@@ -382,7 +382,7 @@ impl Shortage {
         finding.help(help).of(&cluster.key)
     }
 
-    /// Words the constraint: what has to change so that the node set can be filled.
+    /// Describes what has to change so that the node set can be filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
@@ -455,7 +455,7 @@ impl Shortage {
         )
     }
 
-    /// Words the proof line by line.
+    /// Describes the proof, one line per fact.
     pub fn proof(&self) -> Vec<String> {
         if let Some((host, refusal)) = &self.named {
             let why = refusal
@@ -541,7 +541,7 @@ impl Shortage {
     }
 }
 
-/// Words a conflict line by line. It names every node set and domain, because it is the proof.
+/// Describes a conflict line by line. It lists every node set and domain, because it is the proof.
 fn conflict(
     node_sets: &[Rival],
     domains: &BTreeMap<String, BTreeSet<String>>,

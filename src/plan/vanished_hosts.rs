@@ -1,6 +1,6 @@
-//! Assigned hosts that the inventory no longer has.
+//! Assigned hosts that are missing from the inventory.
 //!
-//! A host may be gone, or it may have been left out of the inputs by mistake.
+//! A host may be gone, or the inputs may leave it out by mistake.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::layout;
 use crate::output::state::Held;
 use crate::site::{HostLeftOut, Site};
 
-/// Reports an assigned host that the inventory no longer has.
+/// Reports an assigned host that is missing from the inventory.
 pub(super) fn vanished(
     host: &HostKey,
     held: &Held,

@@ -104,6 +104,8 @@ pub(super) fn by_retention<'a>(
             assignment.host,
         )
     };
+    // The first order decides which of several hosts keeps a shared domain. The second one includes
+    // the violations that follow from it.
     assignments.sort_by_key(|assignment| worth(own_violation(assignment.host), assignment));
     let mut domains = BTreeSet::new();
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> =

@@ -384,6 +384,7 @@ impl Builds {
             };
             pending.extend(node.listed());
             if node.is_component() {
+                // A component also changes the resources of the kustomizations that include it.
                 pending.extend(listing.get(path).into_iter().flatten());
             }
         }

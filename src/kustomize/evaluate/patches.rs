@@ -420,6 +420,8 @@ impl MergePatch {
         for (route, replaces) in given {
             object.note(self.given(route, replaces));
         }
+        // A merge patch never changes apiVersion and namespace, and kind and name only with its
+        // options.
         object
             .value
             .insert(Value::from("apiVersion"), Value::from(version));

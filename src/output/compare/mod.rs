@@ -115,7 +115,7 @@ impl Changes {
     }
 }
 
-/// The result for a path below the output directory.
+/// The result of comparing a path below the output directory.
 enum Found {
     Unchanged,
     Changed(Utf8PathBuf, Change),

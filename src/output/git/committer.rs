@@ -87,6 +87,7 @@ impl Committer {
                 index::clean_up(&opened)?;
                 is_at_rest(&opened)?;
                 index::expect_unlocked(&opened)?;
+                // In this order: cleaning up frees an `index.lock` that a killed run left.
                 Some(lock)
             }
         };
@@ -392,6 +393,7 @@ impl Committer {
             .transpose()?;
         let now = index::entries(&self.opened, staged.keys())?;
         let is_left = |(path, entry): &(&Utf8PathBuf, &Option<(u32, Oid)>)| {
+            // An entry that HEAD has belongs to a commit, whoever made it.
             let in_head = tree.as_ref().and_then(|tree| content::entry_of(tree, path));
             now.get(*path) == Some(*entry) && in_head != **entry
         };

@@ -128,6 +128,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     let journal: Journal =
         serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
     journal.check(root, output, scope).map_err(unusable)?;
+    // Undone in the order of a handover as well, so that no host is ever in two files.
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     Prepared::new(root, &changes, &[])?.carry_out(&steps)?;

@@ -76,6 +76,7 @@ impl<'a> Candidates<'a> {
             let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
             classes.push((class, domain, limits));
         }
+        // Stable, so that classes with equally many labels stay in order of their tiers.
         classes.sort_by_key(|(_, _, limits)| keys.len() - limits.len());
         for (place, (class, ..)) in classes.iter().enumerate() {
             self.places[pool].insert(*class, place);

@@ -102,6 +102,8 @@ impl Question<'_> {
                         .or_default()
                         .push(takes.len())
                 });
+                // Classes of a group share their domains, so a limited group has one host for a
+                // demand.
                 let most = if limits.is_empty() {
                     sizes[group].min((self.missing)(demand))
                 } else {
@@ -126,6 +128,7 @@ impl Question<'_> {
         }
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
         let missing = self.missing;
+        // Too few candidates need no search.
         if of_demand
             .iter()
             .any(|(demand, of)| most(of) < missing(*demand))
@@ -139,6 +142,7 @@ impl Question<'_> {
             .iter()
             .map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
         let of_domains = limited.values().map(|of| (of, ComparisonOp::Le, 1));
+        // Rows that no choice can violate are left out.
         let of_hosts = of_hosts
             .chain(of_domains)
             .filter(|(of, _, bound)| most(of) > *bound);
@@ -275,6 +279,7 @@ fn solve(
         options.node_limit = Some(nodes);
         outcome = unsolved.resume_with(options);
     };
+    // Values are floats, so the rounded ones are checked below.
     let values: Vec<usize> = variables
         .iter()
         .map(|variable| solution.var_value(*variable).round() as usize)

@@ -280,6 +280,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 match self.in_the_way(demand, &candidate, left) {
                     InTheWay::Nothing => {
                         ends.push(class);
+                        // A second end is tried only if the chain conflicts with the first one.
                         if ends.len() == 2 {
                             break;
                         }
@@ -297,6 +298,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             if looks > MOST_LOOKS || chains > MOST_CHAINS {
                 return false;
             }
+            // The demand leaves its own host in the way and takes this class instead.
             for (class, other) in swaps {
                 if swapped.insert((demand, other)) {
                     links.push(Link {
@@ -307,6 +309,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     queue.push_back(links.len() - 1);
                 }
             }
+            // The class has no free host, but one of its users may move.
             for candidate in self.candidates.all(pool) {
                 looks += 1;
                 let class = candidate.class;
@@ -317,6 +320,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     continue;
                 }
                 reached.insert(class);
+                // Sorted, because a hash set has no stable order and equal sites must get equal
+                // plans.
                 let users: HashSet<usize> = self.matching.users(class).iter().copied().collect();
                 let mut users: Vec<usize> =
                     users.into_iter().filter(|user| *user != demand).collect();
@@ -385,6 +390,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 before,
             } = links[at];
             if let Some(left) = left {
+                // An earlier move of the chain has taken this pick already.
                 if !self.matching.picks[demand]
                     .iter()
                     .any(|pick| pick.class == left)
@@ -407,6 +413,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             next = before;
         }
         if !complete {
+            // In reverse, because later moves use what earlier ones left.
             for (demand, left, class) in moves.into_iter().rev() {
                 self.leave(demand, class);
                 left.into_iter().for_each(|left| self.put(demand, left));

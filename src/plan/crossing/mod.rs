@@ -143,6 +143,8 @@ impl Search<'_, '_> {
 
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        // Relaxations are created when the local search fails for the first time, which few sites
+        // need.
         let is_bounded = self.bounds.is_some();
         if is_bounded {
             self.bound(cluster)?;
@@ -161,6 +163,7 @@ impl Search<'_, '_> {
             Answer::Impossible => self.refusal(cluster),
             Answer::Undecided => self.undecided(cluster),
         };
+        // Refused demands must not restrict later clusters.
         self.bounds
             .iter_mut()
             .for_each(|bounds| bounds.release(cluster));
@@ -234,6 +237,7 @@ impl Search<'_, '_> {
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
         let problem = &self.instance.problem;
+        // Reserved hosts distinguish clusters with otherwise equal demands.
         if cluster
             .iter()
             .any(|demand| self.reserved.contains(&problem.demands[*demand].group))
@@ -263,6 +267,7 @@ impl Search<'_, '_> {
             let mut hosts: Vec<usize> = (0..self.instance.problem.capacities.len())
                 .map(|class| self.placing.matching.free(class))
                 .collect();
+            // The hosts of neighbors count as free, because neighbors are placed again.
             for pick in some
                 .iter()
                 .flat_map(|demand| &self.placing.matching.picks[*demand])

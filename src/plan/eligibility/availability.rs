@@ -94,6 +94,7 @@ impl Availability {
                     ));
                 }
                 (Claim::Cluster(cluster, part), Some(_)) => {
+                    // Two clusters have claims, so neither may take it.
                     return Availability::Refused(Refusal::Claimed(format!(
                         "of {cluster}, {part}"
                     )));

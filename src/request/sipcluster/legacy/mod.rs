@@ -79,7 +79,7 @@ pub struct Conversion {
     pub former_name: Option<String>,
     /// The original document.
     pub(crate) document: Value,
-    /// Its `spec` in the current form.
+    /// The converted `spec`.
     pub(crate) spec: Value,
     /// Places of its fields in the document.
     pub(crate) moved: Moved,
