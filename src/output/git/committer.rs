@@ -84,10 +84,10 @@ impl Committer {
             None => {
                 is_no_hook(&opened)?;
                 let lock = lock(&opened)?;
+                // In this order: cleaning up frees an `index.lock` that a killed run left.
                 index::clean_up(&opened)?;
                 is_at_rest(&opened)?;
                 index::expect_unlocked(&opened)?;
-                // In this order: cleaning up frees an `index.lock` that a killed run left.
                 Some(lock)
             }
         };

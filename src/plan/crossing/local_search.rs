@@ -309,7 +309,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     queue.push_back(links.len() - 1);
                 }
             }
-            // The class has no free host, but one of its users may move.
+            // A class without a free host is open if one of its users can move elsewhere.
             for candidate in self.candidates.all(pool) {
                 looks += 1;
                 let class = candidate.class;
