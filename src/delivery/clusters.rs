@@ -47,6 +47,7 @@ impl Cluster {
                 .map(str::to_owned)
                 .filter(|text| !sops::is_encrypted(text))
         };
+        // `data` is base64, `stringData` is not.
         let decoded =
             |text: String| String::from_utf8(BASE64_STANDARD.decode(text.trim()).ok()?).ok();
         let value = |key: &str| {

@@ -78,6 +78,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
     {
         return Vec::new();
     }
+    // Builds that the repo's own objects apply use the decryption of those.
     let roots = repo
         .inventory
         .roots

@@ -169,6 +169,7 @@ fn by_argocd(
             steps.extend(fields.iter().map(|key| (*key).into()));
             origin.at(steps)
         };
+        // Without `argocd.repoURL`, every source counts. A parameter may stand for this repo.
         let is_url = argocd
             .repo_url
             .as_ref()

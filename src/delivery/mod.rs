@@ -106,6 +106,7 @@ pub(crate) fn wire(
         added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
     });
     let added: Vec<_> = added.collect();
+    // Objects of agents add components to kustomizations, so listings depend on them.
     repo.added = added;
     let own_project = settings.argocd.project.as_str();
     let projects = projects

@@ -47,6 +47,8 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         let delivered = delivered::of(repo, applied, |directory| {
             reached.kustomizations.contains(directory)
         });
+        // Objects for other repos or clusters are only reported, and only if they seem to reach
+        // hosts.
         if applied.aside.is_some_and(|aside| aside != Aside::Suspended) {
             let reaches_any =
                 !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
@@ -175,6 +177,7 @@ impl<'a> Reached<'a> {
                                 .into_iter()
                                 .any(|above| repo.builds.has_kustomization(above))
                     }));
+                    // Flux's autodetection takes every YAML file that its source has.
                     let ignored = ignored(repo);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
                         origin.file.extension() != Some("json")

@@ -29,6 +29,7 @@ pub(crate) fn applied_in_full(
         (Agent::Flux, &settings.flux.name),
         (Agent::Argocd, &settings.argocd.name),
     ];
+    // Without `gitops`, either agent may be in use.
     let used = agents
         .into_iter()
         .filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
@@ -76,6 +77,7 @@ fn application<'a>(
     key: &HostKey,
     annotations: &'a BTreeMap<String, String>,
 ) -> (Option<&'a str>, String) {
+    // A tracking id ends in the object that it was written for.
     let own = format!(":{}/{}:{key}", host::GROUP, host::KIND);
     let application = annotations
         .get(TRACKING_ID)

@@ -46,6 +46,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
         (source, decrypted)
     };
     let decrypted: BTreeMap<Source, Result<String, Refusal>> =
+        // In parallel, because each source starts a sops process.
         sources.into_par_iter().map(decrypt).collect();
     let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for (held, seal) in sealed {

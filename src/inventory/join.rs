@@ -139,6 +139,7 @@ impl Descriptions {
         }
         let manifest = self.manifest.as_ref().map(|(document, _)| document);
         let live = self.snapshot.as_ref();
+        // The manifest outranks the snapshot, because an agent applies it.
         let primary = manifest.or(live)?;
         let spec = primary.host.spec.as_ref();
         let referring = Referring {
@@ -252,6 +253,7 @@ impl Descriptions {
     fn usage(&self) -> Option<Usage> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let documents = self.snapshot.iter().chain(manifest);
+        // The snapshot first: among equal usages, that of the live object is reported.
         let usages = documents.flat_map(Usage::all_of);
         usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
     }

@@ -61,6 +61,7 @@ pub(crate) fn find(
             .flatten()
             .map(|(key, _)| key)
             .collect();
+        // Other API groups have kinds of the name `Secret`.
         let is_keyless =
             secret.api_version == "v1" && !SECRET_KEYS.iter().any(|key| keys.contains(*key));
         let name = secret.metadata.name.filter(|_| is_keyless)?;

@@ -69,6 +69,7 @@ impl<'a> PlainFiles<'a> {
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }
+        // The order is the precedence.
         let endings = ["json", "yaml", "yml"];
         let mut files = stems
             .iter()

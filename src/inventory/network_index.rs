@@ -177,6 +177,8 @@ impl Networks {
             return Some(name.clone());
         }
         let (base, hash) = name.name.as_str().rsplit_once('-')?;
+        // A name with such an ending may also be written by hand, so a generator must have the base
+        // name.
         let is_hash = hash.len() == HASH
             && hash
                 .bytes()

@@ -273,6 +273,7 @@ pub(crate) fn read_value(
     if !encoded {
         return read_text(value, || Sealed::Text(value.to_owned()));
     }
+    // YAML folds long base64 texts into lines.
     let compact: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let bytes = BASE64_STANDARD
         .decode(compact)

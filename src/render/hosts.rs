@@ -231,6 +231,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
         let mut text = header(root.file.as_str());
         match site.settings.hosts.form {
             Form::Overlay => {
+                // From the overlay's directory back to the repo's root.
                 let up: Utf8PathBuf = site
                     .settings
                     .output

@@ -85,6 +85,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
             Err(finding) => findings.push(*finding),
         }
     }
+    // Agents' objects depend on which directories exist, so they are last.
     let agents = agents::render(site, plan, &tree);
     tree.extend(agents);
     // Files that are already on disk were checked when they were written.

@@ -250,6 +250,7 @@ pub(super) fn rendered(
 
 /// Adds the ownership header; in a script, after the `#!` line.
 fn with_header(text: &str, made_from: &str) -> String {
+    // The kernel reads `#!` only at the start of a file.
     let interpreter = if text.starts_with("#!") {
         text.find('\n').map_or(text.len(), |end| end + 1)
     } else {

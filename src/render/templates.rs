@@ -97,6 +97,7 @@ impl Templates {
     /// Reports files that are invalid or that replace no template.
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
+        // A misspelled value must be an error, not an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // Without it, errors have no column.
         environment.set_debug(true);

@@ -107,6 +107,7 @@ impl Installation {
     ///
     /// With the hash, it fits into the label by which a Job's pods are found: 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
+        // One character is the dash before the hash.
         const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
         object_name("kud", cluster, LONGEST)
     }

@@ -30,5 +30,6 @@ pub(super) fn shortened(text: &str, whole: &str, longest: usize) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let short: String = text.chars().take(longest - hash.len() - 1).collect();
+    // Without a `.` at the cut, because a DNS label must not start with `-`.
     format!("{}-{hash}", short.trim_end_matches(['-', '.']))
 }

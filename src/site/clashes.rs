@@ -40,6 +40,7 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
             let user = users.len();
             users.push((cluster, service));
             for port in service.node_ports() {
+                // Compared with the first user only, so n users give n - 1 findings.
                 let first = *first_user.entry(*port).or_insert(user);
                 if first != user {
                     shared.entry((first, user)).or_default().push(*port);

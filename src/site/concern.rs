@@ -72,6 +72,7 @@ impl<'a> Concern<'a> {
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
         let globs = globs_of(settings);
+        // A kustomization decides by itself which files are applied.
         applied.retain(|followed| {
             followed.is_of_site && !builds.has_kustomization(&followed.directory)
         });
@@ -354,6 +355,7 @@ pub(super) fn without_duplicates(
                 .iter()
                 .all(|index| !documents[*index].roots.is_empty())
         {
+            // Of several, keep the one with a consumer: without it, a host in use would seem free.
             let says_use = |index: &usize| {
                 let spec = documents[*index].host.spec.as_ref();
                 spec.is_some_and(|spec| spec.consumer_ref.is_some())
@@ -433,6 +435,7 @@ pub(super) fn without_duplicate_requests(
     settings: &Settings,
 ) -> Vec<Finding> {
     let globs = globs_of(settings);
+    // Reached or listed files outrank others, and then files outside of examples.
     let rank = |document: &ClusterDocument| {
         let origin = &document.origin;
         let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();

@@ -45,6 +45,7 @@ pub(super) fn by_builds(
         variables,
     };
     let evaluated = builds.evaluate(repo, &wanted);
+    // The usual case: builds change nothing but namespaces.
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
         return (read, evaluated.findings);
     }
@@ -82,6 +83,7 @@ pub(super) fn by_builds(
                 .flatten()
                 .filter_map(Object::without_plain_text),
         );
+        // Roots that deliver the document as it is written keep the original.
         let others: BTreeSet<usize> = object
             .origin()
             .into_iter()

@@ -191,6 +191,7 @@ fn read(
                         findings.push(twice(&key, &origin, &other.origin));
                     }
                 }
+                // A better or an equal source is known.
                 Some(other) if other.source <= source => {}
                 _ => {
                     known.found = Some(Found {

@@ -30,6 +30,7 @@ pub(crate) fn complete(
     settings: &Settings,
     renamed: impl FnOnce() -> Option<Renamed>,
 ) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
+    // All manifests are inputs, so the inputs are complete.
     if inputs.are_all() {
         return (documents, Vec::new(), Vec::new());
     }

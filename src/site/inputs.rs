@@ -130,6 +130,7 @@ impl<'a> Inputs<'a> {
         origin.is_rendered()
             || match &self.which {
                 Which::All => true,
+                // Streams replace the files, and their documents are rendered.
                 Which::Streams => false,
                 Which::Listed(files) => files.contains_key(&*origin.file),
             }
@@ -161,6 +162,7 @@ impl<'a> Inputs<'a> {
             return self.roots.get(source).cloned().unwrap_or_default();
         }
         let all: BTreeSet<usize> = self.roots.iter().flatten().copied().collect();
+        // With several roots, it is unknown which one the stream was made of.
         if all.len() == 1 {
             all.into_iter().collect()
         } else {

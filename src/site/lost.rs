@@ -103,6 +103,7 @@ impl Known<'_> {
             .iter()
             .filter(|(host, _)| self.inventory.index(host).is_none());
         let hosts = hosts.filter_map(|(host, held)| {
+            // Hosts of a removed cluster are reported with the cluster.
             let held = held
                 .iter()
                 .find(|held| self.clusters.contains_key(&held.cluster))?;

@@ -60,6 +60,7 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
     let is_other = |directory: &&Utf8Path| {
         !directory.as_str().is_empty() && *directory != repo.site_directory()
     };
+    // The own settings of this site do not make it another one.
     let above = file.ancestors().skip(1).filter(is_other);
     above
         .into_iter()

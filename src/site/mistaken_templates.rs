@@ -111,6 +111,7 @@ fn braces(repo: &Files, origin: &Origin) -> Place {
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
+        // A name that continues is another name.
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         // A Provisioning has its cluster's name in a label.
         ["name", api::CLUSTER]

@@ -140,6 +140,7 @@ impl Site {
             &settings,
         );
         take(findings);
+        // Older labels name no namespace, so they need the clusters.
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
         take(clashes::of_services(&clusters, &state));

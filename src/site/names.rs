@@ -123,6 +123,7 @@ impl<'a> Names<'a> {
         }
         let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
+        // Two builds with different namespaces make two objects of one document.
         if let [(one, _), (two, _), ..] = namespaces.as_slice() {
             let mut finding = Finding::new(
                 Code::TwoNamespaces,
@@ -266,6 +267,7 @@ impl<'a> Names<'a> {
     /// Returns a Service with its NodePorts, if it has any. Other mistakes in Services are not
     /// checked.
     pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+        // A patch of a Service is no Service.
         if self.builds.is_patch(&origin.file) {
             return None;
         }

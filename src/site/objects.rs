@@ -279,6 +279,7 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
         let (_, by) = builds.place_of_listed(path);
         return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
     }
+    // kustomize reads files of any name that it lists, so these are found only now.
     let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
     let (listed, mut unread_for_size) = not_too_large(repo, listed);
     objects.extend(repo.scan(&listed, look, interpret)?);

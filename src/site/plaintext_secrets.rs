@@ -90,6 +90,7 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
         .iter()
         .flatten()
         .any(|(label, _)| label == SECRET_TYPE);
+    // A placeholder as the name marks a template.
     if metadata
         .name
         .as_deref()

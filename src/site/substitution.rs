@@ -208,6 +208,7 @@ impl Naming<'_> {
             .iter()
             .map(|(origin, ..)| origin.file.clone())
             .collect();
+        // Nothing is vital here: a failed build only makes its values unknown.
         let (none, nothing) = (HashSet::new(), BTreeMap::new());
         let output = &self.settings.output;
         let wanted = Wanted {

@@ -29,6 +29,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         "namespace": argocd.namespace,
         "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
     });
+    // Deleting hosts powers machines off, and deleting definitions deletes their objects.
     let is_deletable = matches!(delivery.holds, Holds::Services | Holds::Installer);
     if is_deletable {
         metadata["finalizers"] = json!([CASCADE]);

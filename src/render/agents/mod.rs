@@ -178,6 +178,7 @@ fn deliveries(
         .iter()
         .filter_map(|cluster| site.state.files.get(cluster))
         .flatten();
+    // Files of frozen clusters stay, so their objects must stay as well.
     let present: BTreeSet<&Utf8Path> = tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect();
     let is_ours = |directory: &Utf8Path| {
         let is_built = present.contains(directory.join(layout::KUSTOMIZATION).as_path());
@@ -307,6 +308,7 @@ fn deliveries(
             file: "released.yaml".to_owned(),
         });
     }
+    // The order of `Holds` is the order of application.
     all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
     all
 }

@@ -249,6 +249,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         variables: variables.keys().copied().collect(),
         addresses: inventory.addresses_by_role(),
     };
+    // The hash must not depend on the name that contains it.
     let nameless = Value::from(Serde(&values));
     let mut parts: Vec<String> = Vec::new();
     for template in ["job.yaml", "kustomization.yaml"] {

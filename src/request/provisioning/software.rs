@@ -145,6 +145,7 @@ fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Fin
             .help("remove one: it is installed once")
         })
     });
+    // A Software without a version accepts any.
     known.package.version = known.package.version.take().or(one.package.version);
     finding
 }

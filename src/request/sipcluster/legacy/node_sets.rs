@@ -169,6 +169,7 @@ impl Converter<'_> {
                 continue;
             };
             match self.labels.of(domain) {
+                // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),
                 Err((message, help)) => self.error(Code::UnknownTopology, at, message, help),

@@ -73,6 +73,7 @@ impl Converter<'_> {
                     }
                     let read = below(&today, [kind]);
                     self.moved.add(read.clone(), route.clone());
+                    // The only service of a mapping becomes the first item of a list.
                     self.moved.add(below(&read, [0]), route.clone());
                     let service = self.service(service, &route, &below(&read, [0]));
                     self.edits.push(Edit::Wrap(route, kind.to_owned()));
