@@ -92,7 +92,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         ),
     };
     let (directory, above) = in_repo(path, &flux.path)?;
-    // Without `gitops: flux`, nobody had to set `flux.sourceRef`, so its default proves nothing. A
+    // Without `gitops: flux`, `flux.sourceRef` need not be set, so its default proves nothing. A
     // root path does not either, because every repo has one.
     let is_unsaid =
         repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
@@ -169,7 +169,7 @@ fn by_argocd(
             steps.extend(fields.iter().map(|key| (*key).into()));
             origin.at(steps)
         };
-        // Without `argocd.repoURL`, every source counts. A parameter may stand for this repo.
+        // Without `argocd.repoURL`, every source counts. A parameter may resolve to this repo.
         let is_url = argocd
             .repo_url
             .as_ref()

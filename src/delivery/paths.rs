@@ -11,7 +11,7 @@ use crate::api::gitops::{DirectorySource, GitDirectory};
 /// Returns the directories of the repo that match globs, except hidden ones, which Argo CD skips.
 pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
     let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
-    // The file name `-` stands for any file, so that `ancestors` includes the directory.
+    // `-` is a placeholder for any file, so that `ancestors` includes the directory.
     let overlays: Vec<Utf8PathBuf> = repo
         .inventory
         .roots

@@ -181,7 +181,7 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     large.map(describe).collect()
 }
 
-/// Reports hosts that share a BMC address. It is no error, because the SIP operator's own sample
+/// Reports hosts that share a BMC address. It is only a warning, because the SIP operator's own sample
 /// does it.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();

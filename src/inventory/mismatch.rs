@@ -155,7 +155,7 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
         .collect()
 }
 
-/// Explains a selector of which each requirement is met by some host, but no host meets all but
+/// Explains a selector whose requirements are each met by some host, although no host meets all but
 /// one.
 fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unmet {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {

@@ -73,7 +73,7 @@ struct Node {
     resources: Vec<Utf8PathBuf>,
     /// Directories of its components, which also transform its resources.
     components: Vec<Utf8PathBuf>,
-    /// Its own file if it has generators. The file stands for the generated objects in
+    /// Its own file if it has generators. The file represents the generated objects in
     /// [`Builds::reach`].
     generates: Option<Utf8PathBuf>,
     /// Effect of its own fields.

@@ -7,7 +7,7 @@
 //! | cluster A | nothing, or A | is retained by A |
 //! | nothing | A, and A is in this repo | is adopted by A |
 //! | nothing | A, by labels of 2020 or early 2021 | is adopted by A with a warning, because those name no namespace |
-//! | nothing | A, and A is not in this repo | belongs to somebody else |
+//! | nothing | A, and A is not in this repo | belongs to another owner |
 //! | A | B | conflict |
 //! | released | A | is still being released |
 //!

@@ -112,7 +112,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
 
 /// Reports a host that the output assigns to one cluster and labels to another.
 ///
-/// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
+/// Labels of an earlier run on a declared host that is not in use do not conflict: the next sync
 /// overwrites them. They are recognised by the agent that set them, or because they name a cluster
 /// of this repo.
 pub(super) fn conflict(

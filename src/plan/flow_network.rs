@@ -226,7 +226,7 @@ impl Class<'_> {
 }
 
 /// Returns the numbers of a host's topology values if several keys keep hosts apart. The pool's
-/// domains stand for a single key.
+/// domains represent a single key.
 fn numbers_of<'h>(
     host: &'h Host,
     needs: &Needs<'h>,

@@ -51,7 +51,7 @@ pub(super) fn newly_released(
     for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
         if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
-            // The round tells the annotation of this release from that of an earlier one.
+            // The round distinguishes the annotation of this release from that of an earlier one.
             let round = host
                 .given_back
                 .map_or(0, |given_back| given_back.round)

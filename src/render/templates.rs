@@ -91,7 +91,7 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// Creates the built-in templates, of which those in `own` replace some: texts by file, all
+    /// Creates the built-in templates. Those in `own` replace some: texts by file, all
     /// files below `directory`.
     ///
     /// Reports files that are invalid or that replace no template.

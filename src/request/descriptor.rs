@@ -16,7 +16,7 @@ pub struct RequestDescriptor {
     pub schema_argument: Option<&'static str>,
     /// Set if Cluster API claims the hosts; otherwise an installer runs on them.
     pub uses_cluster_api: bool,
-    /// Where the cluster's name comes from, for messages.
+    /// Source of the cluster's name, for messages.
     pub name_source: &'static str,
     /// Set if lists show the kind after the cluster. The most common kind is omitted.
     pub is_named_in_lists: bool,

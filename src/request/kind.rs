@@ -9,6 +9,6 @@ pub enum ClusterKind {
     /// Requests hosts by role, and services.
     #[serde(rename = "SIPCluster")]
     SipCluster,
-    /// One that wants machines by names, and has Kubernetes installed on them.
+    /// Requests machines by name, and installs Kubernetes on them.
     Provisioning,
 }

@@ -113,7 +113,7 @@ struct Spec {
     hardware: Option<Hardware>,
 }
 
-/// An object with unreadable hardware, of which the rest still counts.
+/// An object with unreadable hardware. Its other fields still count.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Rest {

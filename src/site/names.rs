@@ -267,7 +267,7 @@ impl<'a> Names<'a> {
     /// Returns a Service with its NodePorts, if it has any. Other mistakes in Services are not
     /// checked.
     pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
-        // A patch of a Service is no Service.
+        // Patches have the kind of their target but are not objects.
         if self.builds.is_patch(&origin.file) {
             return None;
         }

@@ -19,7 +19,7 @@ pub(in crate::plan) enum Availability {
     Free,
     /// One cluster, with the reason to refuse the others: it had the host, or labels claim it.
     Only(ClusterKey, Refusal),
-    /// None, with the reason.
+    /// No cluster, with the reason.
     Refused(Refusal),
 }
 

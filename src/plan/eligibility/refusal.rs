@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
     },
 }
 
-/// What has to change so that a refused host can be taken.
+/// The cause of a refusal, which has to change so that the host can be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) enum Obstacle<'r> {
     /// The request: it names another host.

@@ -16,7 +16,7 @@ use crate::plan::topology;
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
 
-/// A node set that asks for a host, and what stands in its way.
+/// A node set that asks for a host, with everything that may exclude the host.
 pub(in crate::plan) struct Asker<'q> {
     pub(in crate::plan) cluster: &'q ClusterKey,
     pub(in crate::plan) needs: &'q Needs<'q>,

@@ -69,7 +69,7 @@ pub enum Certificate {
         /// API group of the issuer.
         group: String,
     },
-    /// None: the certificate is provided in this Secret by other means.
+    /// No issuer: the certificate is provided in this Secret by other means.
     InSecret(ObjectName),
 }
 

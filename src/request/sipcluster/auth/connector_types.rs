@@ -48,7 +48,7 @@ const fn may(name: &'static str, shape: Shape) -> Field {
     }
 }
 
-/// What is known about a connector type.
+/// Knowledge about a connector type.
 pub(super) enum Known {
     /// All settings.
     Settings(&'static [Field]),
@@ -81,7 +81,7 @@ const TYPES: [(&str, &[Field]); 8] = [
     ("saml", &SAML),
 ];
 
-/// Returns what is known about a type; `None` for a type that Dex does not have.
+/// Returns the knowledge about a type; `None` for a type that Dex does not have.
 pub(super) fn known(kind: &str) -> Option<Known> {
     match TYPES.iter().find(|(name, _)| *name == kind) {
         Some((_, fields)) => Some(Known::Settings(fields)),
