@@ -42,8 +42,8 @@ use crate::inventory::Inventory;
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::Files;
+use crate::settings::Settings;
 use crate::settings::gitops::Form;
-use crate::settings::{self, Settings};
 
 pub(crate) use agent_objects::AgentObject;
 pub use components::Component;
@@ -151,7 +151,7 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
             Code::AgentChanged,
             format!("the output is for {name}, and the agent cannot change in one run"),
         )
-        .at(settings::place(repo.files, ["gitops".into()]))
+        .at(repo.settings.place(["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
         .help(format!(
             "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \

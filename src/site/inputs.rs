@@ -13,8 +13,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
 use crate::load::kustomize::{self, Build, Built, NotBuilt};
 use crate::load::{Document, Files, scan_made, scan_stream};
+use crate::settings::Settings;
 use crate::settings::sources::{Glob, Source};
-use crate::settings::{self, Settings};
 
 /// Selection of the documents that are inputs.
 pub(crate) struct Inputs<'a> {
@@ -107,7 +107,7 @@ impl<'a> Inputs<'a> {
             findings.extend(idle.map(|(position, _)| {
                 let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
                 Finding::new(Code::IdleGlob, message)
-                    .at(settings::place(repo, ["sources".into(), index.into(), "paths".into(), position.into()]))
+                    .at(settings.place(["sources".into(), index.into(), "paths".into(), position.into()]))
                     .help(
                         "fix it, or remove it; such files end with .yaml, .yml or .json, and git does not ignore them",
                     )
@@ -204,7 +204,7 @@ impl Rendered {
                     file: Arc::from(kustomization_of(repo, directory).as_path()),
                     built: text,
                 }),
-                Err(why) => findings.push(not_built(repo, index, directory, &why)),
+                Err(why) => findings.push(not_built(settings, index, directory, &why)),
             }
         }
         (Self { built }, findings)
@@ -256,7 +256,7 @@ pub(super) fn empty(repo: &Files) -> Finding {
         .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
 }
 
-fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
+fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
     let help = match why {
         NotBuilt::NoDirectory | NotBuilt::NoKustomization => {
             "name a directory with a kustomization, or read its files by `paths`"
@@ -280,9 +280,6 @@ fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -
         directory.as_str()
     };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
-        .at(settings::place(
-            repo,
-            ["sources".into(), index.into(), "kustomization".into()],
-        ))
+        .at(settings.place(["sources".into(), index.into(), "kustomization".into()]))
         .help(help)
 }

@@ -330,7 +330,7 @@ fn a_host_that_two_builds_render() {
             "--> sites/lab/hosts/rack-a.yaml:6:9",
             "--> other/kustomization.yaml:1:1  (one)",
             "--> sites/lab/kustomization.yaml:4:1  (the other)",
-            "let one of them be a resource of the other",
+            "make one of them a resource of the other",
         ],
     );
 }
@@ -413,7 +413,7 @@ fn a_prefix_over_the_names_of_hosts() {
                 "error[SIP0108]: a build renames the Secret `lab-a1-bmc-credentials`",
                 "bmc.credentialsName of hosts still names `lab-a1-bmc-credentials`",
                 "--> sites/lab/hosts/kustomization.yaml",
-                "take namePrefix, nameSuffix or the hash away",
+                "remove namePrefix, nameSuffix or the hash",
             ],
         );
     }
