@@ -242,7 +242,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        let Network::Known(data) = &host.network else {
+        let Network::Known(data) = &host.network.data else {
             continue;
         };
         for id in data.ambiguous() {
@@ -266,7 +266,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
         );
         Some(hosts.iter().fold(finding, |finding, host| {
             finding.see(
-                host.origin.at(host.network_field.iter().copied()),
+                host.origin.at(host.network.field.iter().copied()),
                 host.key.to_string(),
             )
         }))

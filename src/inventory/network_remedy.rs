@@ -8,7 +8,7 @@ use super::networks::Network;
 /// where a finding of its own says it.
 pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
-    match &host.network {
+    match &host.network.data {
         Network::Absent => {
             let is_for_host = |secret: &str| {
                 let rest = secret.strip_prefix(name.as_str());

@@ -354,7 +354,7 @@ fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
 
 /// Reports a released host that is in use.
 fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
-    let usage = host.usage.as_ref()?;
+    let usage = host.live.usage.as_ref()?;
     let what = match usage {
         Usage::Consumer(consumer) => format!("{consumer} consumes"),
         other => other.to_string(),

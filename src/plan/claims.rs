@@ -17,7 +17,8 @@ use crate::site::Site;
 pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
     host.is_declared()
         && host
-            .label_owners
+            .assignment
+            .owners
             .iter()
             .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
 }
@@ -45,6 +46,7 @@ pub(super) fn foreign_claims<'a>(
         origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
     };
     let claims = host
+        .assignment
         .claims
         .iter()
         .filter(move |(claim, origin)| !is_own(claim, origin));
@@ -70,7 +72,7 @@ pub(super) enum Adopter<'a> {
 /// there.
 pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     let mut named = Vec::new();
-    for (claim, origin) in &host.claims {
+    for (claim, origin) in &host.assignment.claims {
         match claim {
             Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // The host has an owner, but the labels do not say which cluster.
@@ -117,19 +119,23 @@ pub(super) fn conflict(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
-    let is_free = host.is_declared() && host.usage.is_none();
+    let is_free = host.is_declared() && host.live.usage.is_none();
     let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
         let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
         is_free && is_ours && *origin != host.origin
     };
-    let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
-        Claim::Cluster(cluster, _)
-            if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
-        {
-            Some((cluster, origin))
-        }
-        _ => None,
-    })?;
+    let (other, origin) =
+        host.assignment
+            .claims
+            .iter()
+            .find_map(|(claim, origin)| match claim {
+                Claim::Cluster(cluster, _)
+                    if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
+                {
+                    Some((cluster, origin))
+                }
+                _ => None,
+            })?;
     let finding = Finding::new(
         Code::LabelsDisagree,
         format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
@@ -164,7 +170,7 @@ pub(super) fn adopted_by_legacy_labels(
     part: &Part,
     origin: &Origin,
 ) -> Option<Finding> {
-    let label = host.by_older_labels?;
+    let label = host.assignment.legacy_key?;
     let message = format!(
         "{cluster} adopts host {} ({part}) by labels of an older generation",
         host.key
@@ -189,7 +195,8 @@ pub(super) fn adopted_by_legacy_labels(
 /// Returns the command that removes the assignment labels of a host.
 pub(super) fn removal_command(host: &Host) -> String {
     let others = host
-        .live_labels
+        .assignment
+        .in_snapshot
         .iter()
         .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
     without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
@@ -200,9 +207,9 @@ pub(super) fn removal_command(host: &Host) -> String {
 /// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
 fn legacy_label_removal(host: &Host) -> Option<String> {
     let stays = |label: &&&str| {
-        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
+        assignment::OLDER_LABELS.contains(label) && !host.assignment.in_manifest.contains(label)
     };
-    let mut stay = host.live_labels.iter().filter(stays).peekable();
+    let mut stay = host.assignment.in_snapshot.iter().filter(stays).peekable();
     stay.peek()?;
     Some(without_labels(host, stay))
 }

@@ -41,7 +41,7 @@ pub(super) fn inherit<'a>(
     let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
         let is_nobodys = part.node.is_some()
             || !matches!(
-                site.inventory.hosts[assignment.host].usage,
+                site.inventory.hosts[assignment.host].live.usage,
                 Some(Usage::Consumer(_))
             );
         is_nobodys && !cluster.node_sets.contains_key(part)

@@ -53,10 +53,10 @@ pub(super) fn own_violation(
     host: &Host,
     node_set: Option<&NodeSet>,
 ) -> Option<Violation> {
-    if host.deleting {
+    if host.live.deleting {
         return Some(Violation::Deleting);
     }
-    if host.failed {
+    if host.live.failed {
         return Some(Violation::Failed);
     }
     match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
@@ -127,7 +127,7 @@ pub(super) fn by_retention<'a>(
 /// Hosts of Provisionings have no consumer, because no Machine takes them. Their state shows
 /// whether something was installed.
 pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
-    match &host.usage {
+    match &host.live.usage {
         Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
         Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
         Some(_) => Some("it has an operating system, and may be running"),
@@ -138,7 +138,8 @@ pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
 
 /// Returns whether a host may be running an installed operating system, judged by its state.
 fn is_provisioned(host: &Host) -> bool {
-    host.state
+    host.live
+        .provisioning
         .as_ref()
         .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
 }

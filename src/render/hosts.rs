@@ -116,7 +116,8 @@ fn render_declared(
             let mut labels = labels(cluster, part);
             // Those of an older generation, which a patch can take off and a partial object cannot.
             let older = host
-                .manifest_labels
+                .assignment
+                .in_manifest
                 .iter()
                 .filter(|label| assignment::OLDER_LABELS.contains(label));
             labels.extend(older.map(|label| (*label, None)));
@@ -167,7 +168,8 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
             let labels = host
-                .manifest_labels
+                .assignment
+                .in_manifest
                 .iter()
                 .map(|label| (*label, None))
                 .collect();
@@ -291,7 +293,7 @@ fn secrets_in_use<'a>(
         secrets
             .entry(written_namespace(site, host))
             .or_default()
-            .extend(&host.secrets);
+            .extend(&host.network.secrets);
     }
     for (key, held) in frozen {
         // Inputs may leave out a host that the repo still declares.
@@ -303,7 +305,7 @@ fn secrets_in_use<'a>(
         let host = site
             .inventory
             .host(key)
-            .map(|host| (written_namespace(site, host), &host.secrets));
+            .map(|host| (written_namespace(site, host), &host.network.secrets));
         if let Some((namespace, names)) = host.or_else(left_out) {
             secrets.entry(namespace).or_default().extend(names);
         }
@@ -484,7 +486,7 @@ fn write_host(
     if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
     }
-    if let (Standing::Observed, Some(uid)) = (host.standing, &host.uid) {
+    if let (Standing::Observed, Some(uid)) = (host.standing, &host.live.uid) {
         let _ = writeln!(text, "  uid: {}", quoted(uid));
     }
     let annotations = annotations

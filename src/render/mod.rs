@@ -112,7 +112,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .inventory
         .hosts
         .iter()
-        .any(|host| matches!(host.network, Network::Refused(_)));
+        .any(|host| matches!(host.network.data, Network::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
         findings.extend(kustomization_check::check(site, &tree, templates));
     }

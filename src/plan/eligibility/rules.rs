@@ -148,7 +148,7 @@ fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
 /// Requires an unused host. A named host may have an operating system, as the hosts of the Binary
 /// Provisioning Agent had, but no consumer.
 fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
-    let usage = host.usage.as_ref()?;
+    let usage = host.live.usage.as_ref()?;
     let may_be_named = match usage {
         Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy => true,
         Usage::Consumer(_) | Usage::NodeReuse(_) => false,
@@ -157,7 +157,7 @@ fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
 }
 
 fn not_deleting(host: &Host, _: bool) -> Option<Refusal> {
-    host.deleting.then_some(Refusal::Deleting)
+    host.live.deleting.then_some(Refusal::Deleting)
 }
 
 /// Requires that no variable decides about the host, because only Flux knows its value.
@@ -167,13 +167,17 @@ fn decided(host: &Host, is_named: bool) -> Option<Refusal> {
 }
 
 fn without_error(host: &Host, _: bool) -> Option<Refusal> {
-    host.error.clone().map(Refusal::InError)
+    host.live.error.clone().map(Refusal::InError)
 }
 
 /// Requires a free provisioning state. A host without a state is not yet registered, which is fine.
 fn in_free_state(host: &Host, is_named: bool) -> Option<Refusal> {
     let is_free = |state: &String| is_named || FREE_STATES.contains(&state.as_str());
-    let state = host.state.as_ref().filter(|state| !is_free(state))?;
+    let state = host
+        .live
+        .provisioning
+        .as_ref()
+        .filter(|state| !is_free(state))?;
     Some(Refusal::NotFree(state.clone()))
 }
 

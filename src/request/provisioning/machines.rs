@@ -483,7 +483,7 @@ impl Check<'_> {
         host: &Host,
     ) {
         if host.machine.address(Some(mac)).is_none() {
-            let why = match &host.network {
+            let why = match &host.network.data {
                 Network::Encrypted(holder, _) => {
                     format!("; {holder}, where it may stand, is encrypted")
                 }

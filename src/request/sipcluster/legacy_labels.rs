@@ -17,15 +17,16 @@ pub(crate) fn resolve(
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
         let is_plain = host
+            .assignment
             .claims
             .iter()
             .any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
-        for (claim, origin) in &mut host.claims {
+        for (claim, origin) in &mut host.assignment.claims {
             let Claim::Older(older) = claim else { continue };
             let understood = match meant(older, &host.key, clusters) {
                 Ok(cluster) => match older.role {
                     Some(role) => {
-                        host.by_older_labels = (!is_plain).then_some(older.label);
+                        host.assignment.legacy_key = (!is_plain).then_some(older.label);
                         Claim::Cluster(cluster.clone(), role.into())
                     }
                     None => {
