@@ -46,7 +46,7 @@ const ISSUER_PATTERN: &str = r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-
         },
         {
             "rule": "!(has(self.caSecret) && size(self.caSecret) > 0 && has(self.publiclyTrusted) && self.publiclyTrusted)",
-            "message": "no machine trusts the authority of caSecret unless it is told to: remove publiclyTrusted"
+            "message": "machines do not trust the authority of caSecret by default: remove publiclyTrusted"
         }
     ],
     "required" = ["image", "nodePort"],
@@ -59,7 +59,7 @@ const ISSUER_PATTERN: &str = r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-
                 "tlsSecret": Auth::second(),
                 "publiclyTrusted": {
                     "const": false,
-                    "errorMessage": "No machine trusts the authority of caSecret unless it is told to: remove this"
+                    "errorMessage": "Machines do not trust the authority of caSecret by default: remove this"
                 }
             }}},
             {"if": Auth::given("issuerRef"), "then": {"properties": {"tlsSecret": Auth::second()}}}
@@ -140,7 +140,7 @@ impl Auth {
     "x-kubernetes-validations" = [{
         "rule": "has(self.group) && self.group != 'cert-manager.io' || !has(self.kind) \
                  || self.kind in ['Issuer', 'ClusterIssuer']",
-        "message": "cert-manager has no such kind of issuer: write Issuer or ClusterIssuer"
+        "message": "unknown kind of cert-manager issuer: write Issuer or ClusterIssuer"
     }],
     "x-editor" = {
         "if": {"properties": {"group": {"enum": ["cert-manager.io", null]}}},
@@ -174,7 +174,7 @@ pub struct Connector {
     /// Its name in URLs and in Dex's storage.
     #[serde(default)]
     #[schemars(regex(pattern = "^[-._A-Za-z0-9]+$"), extend(
-        "x-kubernetes-validations" = [{"rule": "self != 'local'", "message": "this id is Dex's own: choose another one"}],
+        "x-kubernetes-validations" = [{"rule": "self != 'local'", "message": "this id is reserved by Dex: choose another one"}],
         "x-editor" = {
             "pattern": "^(?!local$)[-._A-Za-z0-9]+$",
             "patternErrorMessage": "An id has letters, digits, `-`, `.` and `_`, and is not Dex's own `local`"
@@ -198,13 +198,13 @@ pub struct Connector {
     "x-kubernetes-validations" = [
         {
             "rule": "has(self.secretEnv) || (has(self.public) && self.public)",
-            "message": "name the environment variable with the client's secret as secretEnv, or write `public: true` \
+            "message": "the client has no secret: write the environment variable with it as secretEnv, or `public: true` \
                         for a program on users' machines"
         },
         {
             "rule": "!has(self.secret)",
-            "message": "a client's secret does not belong into git: put it into a Secret that envFrom names, and write \
-                        its key as secretEnv"
+            "message": "a client's secret is in git: move it to a Secret that envFrom names, and write its key as \
+                        secretEnv"
         }
     ],
     "x-editor" = {
@@ -230,7 +230,7 @@ pub struct StaticClient {
     #[schemars(with = "Option<String>", extend("x-editor" = {
         "type": "null",
         "doNotSuggest": true,
-        "errorMessage": "A secret does not belong into git. Name it by secretEnv"
+        "errorMessage": "The client's secret is in git. Move it to a Secret that envFrom names, and write its key as secretEnv"
     }))]
     pub secret: Option<serde_json::Value>,
     /// The environment variable with its secret, from a Secret of `envFrom`.
@@ -301,7 +301,7 @@ pub struct RefreshTokens {
 
 /// Returns the API server's rule that a duration is positive.
 fn positive_duration_rule() -> serde_json::Value {
-    json!({"rule": "duration(self) > duration('0s')", "message": "write a time longer than none, such as 24h"})
+    json!({"rule": "duration(self) > duration('0s')", "message": "must be longer than 0 s: write a duration such as 24h"})
 }
 
 /// Returns the editor's rule that a duration is positive: it has a digit other than 0.

@@ -6,6 +6,7 @@
 //!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
 //! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
 //! * `hardware`: what inspection found; `machine`: what of it decides whether a host can be a node.
+//! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of their racks and servers.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
 pub(crate) mod appliers;
@@ -14,6 +15,7 @@ pub(crate) mod decryption;
 pub mod hardware;
 pub mod host;
 pub(crate) mod host_document;
+pub(crate) mod hosts_by_mac;
 mod join;
 pub mod keyless;
 pub mod machine;
@@ -22,6 +24,7 @@ pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
+pub(crate) mod topology_labels;
 pub mod undecided;
 pub mod usage;
 

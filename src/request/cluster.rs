@@ -15,6 +15,8 @@ use crate::inventory::machine::AskedMachine;
 /// A valid request.
 #[derive(Debug, Clone)]
 pub struct Cluster {
+    /// Kind of its request.
+    pub kind: ClusterKind,
     /// Namespace and name.
     pub key: ClusterKey,
     /// Place of the request.
@@ -114,11 +116,6 @@ impl Installation {
 }
 
 impl Cluster {
-    /// Returns the kind of its request.
-    pub fn kind(&self) -> ClusterKind {
-        ClusterKind::with_installer(self.installation.is_some())
-    }
-
     /// Returns the interfaces on which a host of a role requires an address.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
         self.services

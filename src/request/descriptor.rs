@@ -1,6 +1,6 @@
 //! Properties of kinds of requests.
 
-use super::spec::Spec;
+use super::documents::Spec;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::Finding;
 use crate::load::Document;
@@ -18,6 +18,8 @@ pub struct RequestDescriptor {
     pub uses_cluster_api: bool,
     /// Source of the cluster's name, in messages.
     pub name_source: &'static str,
+    /// Validation compares the hardware of hosts with requirements.
+    pub(crate) uses_hardware: bool,
     /// Lists name the kind behind the cluster. The most common kind is not named.
     pub is_named_in_lists: bool,
     /// Decodes the spec of a document.

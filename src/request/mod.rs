@@ -6,7 +6,7 @@
 //! * `object_name`: names of its objects.
 //! * `registry`: maps each kind of request to its `descriptor`.
 //! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
-//! * `documents`: decoded requests, before validation; `spec` is their specs.
+//! * `documents`: decoded requests, before validation.
 //! * `decode_spec`: decodes specs whole.
 //! * `selector`: label selectors of hosts.
 
@@ -21,15 +21,13 @@ pub(crate) mod registry;
 pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
-mod spec;
 
 pub use cluster::{Cluster, Installation, NodeSet};
 pub use descriptor::RequestDescriptor;
-pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub(crate) use documents::{Checked, ClusterDocument, Context, SoftwareDocument, Spec};
 pub use kind::ClusterKind;
 pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
-pub(crate) use spec::Spec;
 
 use std::collections::BTreeSet;
 

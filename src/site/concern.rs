@@ -19,7 +19,7 @@ use crate::inventory::host_document::HostDocument;
 use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;
-use crate::request::ClusterDocument;
+use crate::request::{ClusterDocument, Spec};
 use crate::settings::Settings;
 use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
@@ -417,7 +417,7 @@ fn files_of(files: &[Utf8PathBuf]) -> String {
 
 /// Takes out requests in examples, and such that no build reaches, where another one of the same cluster is meant.
 pub(super) fn without_duplicate_requests(
-    documents: &mut Vec<ClusterDocument>,
+    documents: &mut Vec<(ClusterDocument, Spec)>,
     builds: &Builds,
     settings: &Settings,
 ) -> Vec<Finding> {
@@ -431,7 +431,7 @@ pub(super) fn without_duplicate_requests(
         )
     };
     let mut best = BTreeMap::new();
-    for document in documents.iter() {
+    for (document, _) in documents.iter() {
         let known = best
             .entry(document.key.clone())
             .or_insert_with(|| (rank(document), document.origin.clone()));
@@ -440,7 +440,7 @@ pub(super) fn without_duplicate_requests(
         }
     }
     let mut findings = Vec::new();
-    documents.retain(|document| {
+    documents.retain(|(document, _)| {
         let Some((highest, other)) = best
             .get(&document.key)
             .filter(|(highest, _)| rank(document) < *highest)

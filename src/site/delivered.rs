@@ -12,7 +12,6 @@ use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
-use crate::request::Spec;
 use crate::settings::Settings;
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
@@ -219,7 +218,7 @@ impl Object {
     fn without_spec(self) -> Self {
         match self {
             Object::Cluster(origin, kind, metadata, ..) => {
-                Object::Cluster(origin, kind, metadata, Spec::Unreadable, Vec::new())
+                Object::Cluster(origin, kind, metadata, None, Vec::new())
             }
             Object::Software(origin, metadata, ..) => {
                 Object::Software(origin, metadata, None, Vec::new())

@@ -49,9 +49,10 @@ pub(super) fn if_it_decides(
     settings: &Settings,
     objects: &Objects,
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
-    let is_provisioning =
-        |document: &ClusterDocument| matches!(document.spec, request::Spec::Provisioning(_));
-    if !objects.clusters.iter().any(is_provisioning) {
+    let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
+        spec.is_some() && document.kind.descriptor().uses_hardware
+    };
+    if !objects.clusters.iter().any(uses_hardware) {
         return Ok((None, Vec::new()));
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();

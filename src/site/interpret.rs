@@ -289,7 +289,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
     };
     let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
-    if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
+    if spec.is_none() && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(

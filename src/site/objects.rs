@@ -14,7 +14,6 @@ use super::names::{Names, ServiceWithPorts};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use super::{delivered, misplaced};
-use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::Kustomization;
@@ -39,7 +38,7 @@ use crate::settings::{Settings, sources};
 
 /// The objects of a repo that decide about clusters and hosts.
 pub(super) struct Objects {
-    pub(super) clusters: Vec<ClusterDocument>,
+    pub(super) clusters: Vec<(ClusterDocument, Spec)>,
     /// The requests in files of the repo that are no inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) software: Vec<SoftwareDocument>,
@@ -152,7 +151,7 @@ pub(super) fn read(
     let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern);
     let software = name_software(all.software, &mut names);
     // Streams name the same inputs in generated files as the repo's files do.
-    for document in &mut clusters {
+    for (document, _) in &mut clusters {
         if let Some(origin) = in_repo.get(&document.key) {
             document.origin.note_made_from(&origin.file);
         }
@@ -193,7 +192,7 @@ pub(super) fn read(
     held.extend(network_files::generated(
         repo, &builds, &referring, &namespace,
     ));
-    let decrypt = settings.sops.decrypt && clusters.iter().any(reaches_hosts);
+    let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
     let objects = Objects {
         clusters,
@@ -440,7 +439,7 @@ fn name_clusters(
     clusters: Vec<ReadCluster>,
     names: &mut Names<'_>,
     concern: &Concern<'_>,
-) -> (Vec<ClusterDocument>, HashMap<ClusterKey, Origin>) {
+) -> (Vec<(ClusterDocument, Spec)>, HashMap<ClusterKey, Origin>) {
     let (mut documents, mut in_repo) = (Vec::new(), HashMap::new());
     let mut quiet = names.quiet();
     for (origin, kind, metadata, spec, found) in clusters {
@@ -461,19 +460,14 @@ fn name_clusters(
         }
         let found = found.into_iter().map(|finding| finding.of(&key));
         names.findings.extend(found);
-        let annotations = metadata.annotations.unwrap_or_default();
-        let annotation = |name: &str| annotations.get(name).cloned();
-        let labels = metadata.labels.unwrap_or_default();
-        documents.push(ClusterDocument {
+        let document = ClusterDocument {
             kind,
             key,
             name,
             origin,
-            cluster_type: labels.get(provisioning::CLUSTER_TYPE).cloned(),
-            priority: annotation(PRIORITY),
-            former_name: annotation(FORMER_NAME),
-            spec,
-        });
+            metadata,
+        };
+        documents.push((document, spec));
     }
     (documents, in_repo)
 }
@@ -545,11 +539,8 @@ fn name_hosts(hosts: Vec<ReadHost>, names: &mut Names<'_>, concern: &Concern<'_>
     named
 }
 
-/// Returns whether addresses of hosts matter to what a request asks for.
-fn reaches_hosts(cluster: &ClusterDocument) -> bool {
-    match &cluster.spec {
-        Spec::Current(spec) => spec.services.reach_hosts(),
-        Spec::Older(..) | Spec::Provisioning(_) => true,
-        Spec::Unreadable => false,
-    }
+/// Returns whether a valid request depends on addresses of hosts.
+fn uses_addresses(clusters: &[(ClusterDocument, Spec)]) -> bool {
+    let mut specs = clusters.iter().filter_map(|(_, spec)| spec.as_ref());
+    specs.any(|spec| spec.uses_addresses())
 }

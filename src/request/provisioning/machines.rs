@@ -10,91 +10,53 @@ use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, Finding, Place, Step};
 use crate::inventory::host::Host;
+use crate::inventory::hosts_by_mac::HostsByMac;
 use crate::inventory::machine::AskedMachine;
 use crate::inventory::networks::Network;
 use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
-/// Hosts by MAC address.
-pub(crate) struct Macs<'a> {
-    hosts: &'a [Host],
-    by_mac: BTreeMap<MacAddress, Vec<usize>>,
-}
-
-impl<'a> Macs<'a> {
-    pub(crate) fn new(hosts: &'a [Host]) -> Self {
-        let mut by_mac: BTreeMap<MacAddress, Vec<usize>> = BTreeMap::new();
-        for (index, host) in hosts.iter().enumerate() {
-            for mac in host.machine.macs() {
-                by_mac.entry(mac).or_default().push(index);
-            }
-        }
-        Self { hosts, by_mac }
-    }
-
-    /// The host of an index.
-    pub(crate) fn host(&self, index: usize) -> &'a Host {
-        &self.hosts[index]
-    }
-
-    fn hosts_with(&self, mac: MacAddress) -> &[usize] {
-        self.by_mac.get(&mac).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// The MAC addresses that differ in one digit, each with a host that has it.
-    fn near(&self, mac: MacAddress) -> Vec<(MacAddress, &'a Host)> {
-        let known = mac
-            .near()
-            .filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
-        let near: BTreeMap<MacAddress, usize> = known.collect();
-        near.into_iter()
-            .map(|(mac, host)| (mac, &self.hosts[host]))
-            .take(MOST_NEAR)
-            .collect()
-    }
-
-    /// Returns the help for a MAC address that no host has.
-    fn help_for(&self, mac: MacAddress, is_virtlet_vm: bool) -> String {
-        let near = self.near(mac);
-        let bare = self
-            .hosts
-            .iter()
-            .filter(|host| host.machine.nics.is_empty())
-            .count();
-        let help = if let [(first, host), rest @ ..] = near.as_slice() {
-            let rest = rest
-                .iter()
-                .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
-            format!(
-                "correct it: {first} is one of {}{}",
-                host.key,
-                rest.collect::<String>()
-            )
-        } else if self.hosts.is_empty() {
-            "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
-        } else if bare == 0 {
-            "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
-                .to_owned()
-        } else {
-            format!(
-                "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
-                counted(bare, "host")
-            )
-        };
-        if is_virtlet_vm {
-            format!(
-                "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
-                provisioning::VIRTLET_VM
-            )
-        } else {
-            help
-        }
-    }
-}
-
 /// Most similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
+
+/// Returns the help for a MAC address that no host has.
+fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> String {
+    let near = macs.near(mac, MOST_NEAR);
+    let bare = macs
+        .all()
+        .iter()
+        .filter(|host| host.machine.nics.is_empty())
+        .count();
+    let help = if let [(first, host), rest @ ..] = near.as_slice() {
+        let rest = rest
+            .iter()
+            .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
+        format!(
+            "correct it: {first} is one of {}{}",
+            host.key,
+            rest.collect::<String>()
+        )
+    } else if macs.all().is_empty() {
+        "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
+    } else if bare == 0 {
+        "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
+            .to_owned()
+    } else {
+        format!(
+            "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
+            counted(bare, "host")
+        )
+    };
+    if is_virtlet_vm {
+        format!(
+            "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
+            provisioning::VIRTLET_VM
+        )
+    } else {
+        help
+    }
+}
 
 /// A machine as it stands in one of the lists.
 struct Entry<'a> {
@@ -121,7 +83,7 @@ impl Check<'_> {
     pub(crate) fn machines(
         &mut self,
         spec: &ProvisioningSpec,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
         is_virtlet_vm: bool,
     ) -> Machines {
         if spec.masters.iter().flatten().next().is_none() {
@@ -181,7 +143,7 @@ impl Check<'_> {
                     .map(|host| (mac, host));
             }
             if let Some((mac, host)) = machine.named {
-                self.judge(&name, &route, mac, &machine, &selector, &macs.hosts[host]);
+                self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
             }
             let node_set = NodeSet {
                 selector,
@@ -397,7 +359,7 @@ impl Check<'_> {
         &mut self,
         names: &[NodeName],
         wanted: &BTreeMap<NodeName, Wanted>,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) {
         let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
         for name in names {
@@ -417,7 +379,7 @@ impl Check<'_> {
                     Some(host) if other_mac != mac => {
                         format!(
                             "`{other}` and `{name}` are the same host: {} has both MAC addresses",
-                            macs.hosts[host].key
+                            macs.host(host).key
                         )
                     }
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
@@ -439,7 +401,7 @@ impl Check<'_> {
         name: &NodeName,
         mac: MacAddress,
         route: &Route,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
         is_virtlet_vm: bool,
     ) -> Option<usize> {
         let place = self.origin.at(route.clone());
@@ -451,12 +413,12 @@ impl Check<'_> {
                     Code::UnknownMac,
                     place,
                     message,
-                    macs.help_for(mac, is_virtlet_vm),
+                    help_for(macs, mac, is_virtlet_vm),
                 );
                 None
             }
             several => {
-                let hosts = several.iter().map(|index| &macs.hosts[*index]);
+                let hosts = several.iter().map(|index| macs.host(*index));
                 let message = format!(
                     "{} have the MAC address `{mac}` of `{name}`",
                     counted(several.len(), "host")

@@ -20,18 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
 use super::descriptor::RequestDescriptor;
-use super::sipcluster;
-use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
+use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
+use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::finding::{Code, Finding, Origin, Place, Step};
-use crate::request::documents::SoftwareDocument;
 use crate::text::suggest::alike;
 
 pub(crate) use decode::decode_software;
 pub(crate) use documents::cluster_of;
-pub(crate) use machines::Macs;
-use software::check_packages;
-pub(crate) use software::{software_of, without_cluster};
+pub(crate) use software::without_cluster;
+use software::{check_packages, software_of};
 pub(crate) use unquoted_names::of_label;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -40,47 +38,42 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     schema_argument: Some("provisioning"),
     uses_cluster_api: false,
     name_source: "label `cluster`",
+    uses_hardware: true,
     is_named_in_lists: true,
     decode: decode::decode,
 };
 
-/// A Provisioning with what else says what its cluster is.
-pub(crate) struct Asked<'a> {
-    pub(crate) key: ClusterKey,
-    pub(crate) origin: Origin,
-    /// The Provisioning's own name.
-    pub(crate) name: ObjectName,
-    /// The annotation that says how it comes before others.
-    pub(crate) priority: Option<&'a str>,
-    /// The label that says what the hosts are.
-    pub(crate) cluster_type: Option<&'a str>,
-    pub(crate) spec: &'a ProvisioningSpec,
-    /// The Softwares of the cluster, in order.
-    pub(crate) software: Vec<&'a SoftwareDocument>,
+impl RequestSpec for ProvisioningSpec {
+    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+        let (cluster, named, findings) = check(self, &document, context);
+        let mut request = document.into_request(cluster);
+        request.named = named;
+        Checked::Request(Box::new(request), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        true
+    }
 }
 
-/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not
-/// returned, but the hosts that it names by MAC addresses are, by their indices.
-pub(crate) fn check(
-    asked: Asked<'_>,
-    macs: &Macs<'_>,
+/// Validates a Provisioning. Returns no cluster if one of the findings is an error, but the indices
+/// of the hosts that it names by MAC addresses in any case.
+fn check(
+    spec: &ProvisioningSpec,
+    document: &ClusterDocument,
+    context: &Context<'_>,
 ) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
-    let Asked {
+    let ClusterDocument { key, origin, .. } = document;
+    let cluster_type = document.label(CLUSTER_TYPE);
+    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+    let software = software_of(key, context.software);
+    let macs = context.hosts_by_mac();
+    let mut check = Check {
         key,
         origin,
-        name,
-        priority,
-        cluster_type,
-        spec,
-        software,
-    } = asked;
-    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
-    let mut check = Check {
-        key: &key,
-        origin: &origin,
         findings: Vec::new(),
     };
-    let priority = sipcluster::priority(priority, &origin, &key, &mut check.findings);
+    let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     check.former_fields(spec);
     let machines = check.machines(spec, macs, is_virtlet_vm);
@@ -95,11 +88,11 @@ pub(crate) fn check(
     let has_both_roles =
         workers.is_empty() || masters.iter().any(|master| workers.contains(master));
     let [master_packages, worker_packages] =
-        check_packages(&key, &software, has_both_roles, findings);
+        check_packages(key, &software, has_both_roles, findings);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     let installation = Some(Installation {
-        provisioning: name.to_string(),
+        provisioning: document.name.to_string(),
         is_virtlet_vm,
         masters,
         workers,
@@ -109,8 +102,9 @@ pub(crate) fn check(
         worker_packages,
     });
     let cluster = Cluster {
-        key,
-        origin,
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
         priority,
         node_sets,
         services: Vec::new(),

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{Check, Machines, Macs};
+use super::{Check, Machines};
 use crate::api::provisioning::ProvisioningSpec;
 use crate::finding::{Code, Finding};
+use crate::inventory::hosts_by_mac::HostsByMac;
 
 impl Check<'_> {
     /// The network as it is written. It must not have the address of a machine in it: what is sent
@@ -13,7 +14,7 @@ impl Check<'_> {
         &mut self,
         spec: &ProvisioningSpec,
         machines: &Machines,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) -> Option<String> {
         let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
         let place = self.origin.at(["spec", "PodSubnet"]);
@@ -57,7 +58,7 @@ impl Check<'_> {
         first: IpAddr,
         prefix: u32,
         machines: &Machines,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) {
         let place = self.origin.at(["spec", "PodSubnet"]);
         let named = machines.node_sets.iter().filter_map(|(part, node_set)| {

@@ -25,7 +25,7 @@ type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 /// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream:
 /// where that decided, the packages would change places when a file is renamed, and the installer
 /// would run again.
-pub(crate) fn software_of<'a>(
+pub(super) fn software_of<'a>(
     key: &ClusterKey,
     all: &'a [SoftwareDocument],
 ) -> Vec<&'a SoftwareDocument> {

@@ -5,6 +5,7 @@ mod decode;
 mod jump_host;
 pub mod legacy;
 pub(crate) mod legacy_labels;
+mod legacy_spec;
 mod load_balancer;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,9 @@ use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
 use super::descriptor::RequestDescriptor;
+use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
-use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
 };
@@ -25,29 +26,34 @@ use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
 
-pub(crate) use decode::converted;
-
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
     definition: sipcluster::DEFINITION,
     schema_argument: None,
     uses_cluster_api: true,
     name_source: "name",
+    uses_hardware: false,
     is_named_in_lists: false,
     decode: decode::decode,
 };
 
-/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not
-/// returned.
-pub(crate) fn check(
-    key: ClusterKey,
-    origin: Origin,
-    priority: Option<&str>,
-    spec: &SIPClusterSpec,
-) -> (Option<Cluster>, Vec<Finding>) {
+impl RequestSpec for SIPClusterSpec {
+    fn check(&self, document: ClusterDocument, _: &Context<'_>) -> Checked {
+        let (cluster, findings) = check(self, &document);
+        Checked::Request(Box::new(document.into_request(cluster)), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        self.services.reach_hosts()
+    }
+}
+
+/// Validates a SIPCluster. Returns no cluster if one of the findings is an error.
+fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>, Vec<Finding>) {
+    let ClusterDocument { key, origin, .. } = document;
     let mut check = Check {
-        key: &key,
-        origin: &origin,
+        key,
+        origin,
         findings: Vec::new(),
     };
     if !is_label_value(key.name.as_str()) {
@@ -58,46 +64,21 @@ pub(crate) fn check(
             "choose a shorter name",
         );
     }
-    let priority = self::priority(priority, &origin, &key, &mut check.findings);
+    let priority = document.priority(&mut check.findings);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (
-        valid.then_some(Cluster {
-            key,
-            origin,
-            priority,
-            node_sets,
-            services,
-            installation: None,
-        }),
-        findings,
-    )
-}
-
-/// Parses the priority annotation.
-pub(crate) fn priority(
-    annotation: Option<&str>,
-    origin: &Origin,
-    key: &ClusterKey,
-    findings: &mut Vec<Finding>,
-) -> i64 {
-    let Some(text) = annotation else { return 0 };
-    text.trim().parse().unwrap_or_else(|_| {
-        findings.push(
-            Finding::new(
-                Code::InvalidPriority,
-                format!("the priority `{text}` is not an integer"),
-            )
-            .at(origin.at(["metadata", "annotations", PRIORITY]))
-            .help(
-                "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
-            )
-            .of(key),
-        );
-        0
-    })
+    let cluster = Cluster {
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
+        priority,
+        node_sets,
+        services,
+        installation: None,
+    };
+    (valid.then_some(cluster), findings)
 }
 
 /// Default number of pods: two, so that a service survives the loss of a node.

@@ -13,21 +13,18 @@
 //! read carries a table of where it is written ([`Moved`]), so that findings point at what people
 //! wrote. The same conversion says which edits rewrite the file.
 //!
-//! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those
-//!   are.
+//! * `node_sets`: flavors, and spreading over racks and hosts.
 //! * `services`: `infra`, and what was called otherwise under `services`.
 
 mod node_sets;
 mod services;
-mod topology;
 
 use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::sipcluster;
 use crate::finding::{Code, Finding, Moved, Origin, Step};
-
-pub(crate) use topology::TopologyLabels;
+use crate::inventory::topology_labels::TopologyLabels;
 
 /// The generations before the current one, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

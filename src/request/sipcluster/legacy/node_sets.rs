@@ -2,10 +2,10 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::topology::Domain;
 use super::{Converter, Edit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
 use crate::finding::{Code, Step};
+use crate::inventory::topology_labels::Domain;
 
 /// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
@@ -163,7 +163,7 @@ impl Converter<'_> {
     ) -> Option<(&'static str, Value)> {
         let mut labels: Vec<String> = Vec::new();
         for (word, at) in self.spread_words(name, value, route) {
-            let Some(domain) = Domain::of(&word) else {
+            let Some(domain) = domain_of(&word) else {
                 let message = format!("unknown word `{word}` in `{name}`");
                 self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
                 continue;
@@ -191,3 +191,12 @@ impl Converter<'_> {
 
 const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack and PerHost; or, today, name the label of \
                            racks or hosts by `topologyKey`";
+
+/// Returns the topology domain of a word for it.
+fn domain_of(word: &str) -> Option<Domain> {
+    match word {
+        "per-rack" | "PerRack" => Some(Domain::Rack),
+        "per-node" | "PerHost" => Some(Domain::Host),
+        _ => None,
+    }
+}

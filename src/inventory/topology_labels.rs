@@ -1,28 +1,19 @@
-//! Maps words of older generations for racks and hosts to labels.
+//! Labels of the racks and servers of hosts.
 
 use std::collections::BTreeSet;
 
 use crate::settings::{FILE, Topology};
 
-/// Topology domain over which an older SIPCluster spreads its hosts.
+/// Topology domain of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Domain {
-    /// `per-rack`, `PerRack`
+    /// Rack.
     Rack,
-    /// `per-node`, `PerHost`: the server that a virtual machine runs on.
+    /// Server that a virtual machine runs on.
     Host,
 }
 
 impl Domain {
-    /// Returns the domain of a word.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        match word {
-            "per-rack" | "PerRack" => Some(Domain::Rack),
-            "per-node" | "PerHost" => Some(Domain::Host),
-            _ => None,
-        }
-    }
-
     /// Returns its labels in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
@@ -51,12 +42,12 @@ impl Domain {
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
     settings: &'a Topology,
-    /// The known ones that hosts bear.
-    borne: BTreeSet<&'static str>,
+    /// Known labels that hosts have.
+    present: BTreeSet<&'static str>,
 }
 
 impl<'a> TopologyLabels<'a> {
-    /// By the settings, or else by the labels of the hosts.
+    /// Finds the labels by the settings, or else by the labels of the hosts.
     pub(crate) fn new<'h>(
         settings: &'a Topology,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
@@ -66,17 +57,17 @@ impl<'a> TopologyLabels<'a> {
             .into_iter()
             .chain(Domain::Host.known())
             .collect();
-        let mut borne = BTreeSet::new();
+        let mut present = BTreeSet::new();
         for labels in hosts {
             missing.retain(|label| {
                 let found = labels.get(*label).is_some_and(|value| !value.is_empty());
                 if found {
-                    borne.insert(*label);
+                    present.insert(*label);
                 }
                 !found
             });
         }
-        Self { settings, borne }
+        Self { settings, present }
     }
 
     /// Returns the label of a domain, or message and help.
@@ -92,7 +83,7 @@ impl<'a> TopologyLabels<'a> {
         let known: Vec<&str> = domain
             .known()
             .into_iter()
-            .filter(|label| self.borne.contains(label))
+            .filter(|label| self.present.contains(label))
             .collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
         match known.as_slice() {
