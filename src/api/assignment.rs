@@ -55,8 +55,8 @@ pub struct GivenBack {
     /// Set if a snapshot has shown the host with its labels. Before that, a snapshot without them
     /// proves nothing, because it may be older than the labels.
     pub labels_seen: bool,
-    /// The number of this release, starting at 1 and derived from the snapshot. It distinguishes this
-    /// release from an earlier one, whose annotation may still be on the host.
+    /// The number of this release, starting at 1 and derived from the snapshot. It distinguishes
+    /// this release from an earlier one, whose annotation may still be on the host.
     pub round: u32,
 }
 

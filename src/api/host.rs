@@ -318,8 +318,8 @@ pub struct Provisioning {
     pub state: Option<String>,
 }
 
-/// Returns a field of the metadata that only live objects have, if one is set. The API server rejects
-/// a manifest with such a field.
+/// Returns a field of the metadata that only live objects have, if one is set. The API server
+/// rejects a manifest with such a field.
 pub(crate) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     [
         ("uid", metadata.uid.is_some()),

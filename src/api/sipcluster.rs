@@ -3,9 +3,9 @@
 //! Deserializing checks YAML types only. `request` checks the rest, so that an invalid value is
 //! reported at its position instead of failing the parse.
 //!
-//! For [`crate::schema`], attributes repeat the checks that a schema can express: plain keywords apply
-//! to editors and API servers, `x-kubernetes-validations` only to API servers, and `x-editor` only to
-//! editors.
+//! For [`crate::schema`], attributes repeat the checks that a schema can express: plain keywords
+//! apply to editors and API servers, `x-kubernetes-validations` only to API servers, and `x-editor`
+//! only to editors.
 
 use std::collections::BTreeMap;
 

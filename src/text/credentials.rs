@@ -1,7 +1,7 @@
 //! Finds credentials in texts: user information and queries in URLs, access tokens, private keys.
 //!
-//! Printed text is masked generously. Text for git is rejected if [`found`] reports a credential, so
-//! that function tolerates what belongs in a URL.
+//! Printed text is masked generously. Text for git is rejected if [`found`] reports a credential,
+//! so that function tolerates what belongs in a URL.
 
 use std::borrow::Cow;
 use std::ops::Range;
