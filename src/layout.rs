@@ -82,6 +82,7 @@ pub fn made_from(content: &[u8]) -> Option<Utf8PathBuf> {
             .strip_suffix(END_OF_MARK)
             .map(Utf8PathBuf::from)
     };
+    // A script has `#!` in its first line.
     content.split(|byte| *byte == b'\n').take(2).find_map(mark)
 }
 
@@ -176,6 +177,7 @@ pub fn installer_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 /// Returns the directory of a cluster's services, relative to the output directory, from a path
 /// that ends with it.
 pub fn services_at_end(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    // `clusters/<namespace>/<cluster>` has three components.
     let above = path.ancestors().nth(3)?;
     path.strip_prefix(above)
         .ok()

@@ -85,6 +85,7 @@ impl GivenBack {
         let (progress, round) = text.split_once('-').unwrap_or((text, ""));
         Self {
             labels_seen: progress == LABELS_SEEN,
+            // Rounds start at 1, so an invalid number matches none.
             round: round.parse().unwrap_or_default(),
         }
     }
@@ -161,6 +162,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     if free.is_some() && taken.is_none() && !of_today {
         return None;
     }
+    // A closure, so that `?` ends this attempt only.
     let assignment = (|| {
         let cluster = ClusterKey {
             namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
@@ -188,6 +190,8 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             .find(|label| value(label).is_some())?;
         let text = value(label)?;
         let (namespace, name) = match text.split_once('_') {
+            // Only this label could have the form `namespace_name`. Names of objects contain no
+            // `_`.
             Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
             _ => (None, text),
         };

@@ -72,6 +72,7 @@ impl FromStr for IssuerUrl {
         let port = match port {
             None => None,
             Some("443") => return Err(InvalidIssuer("names port 443, which https has anyway")),
+            // `u16` would parse a leading zero or a sign, which are other spellings of a port.
             Some(port) if port.starts_with(['0', '+']) => {
                 return Err(InvalidIssuer("has no valid port"));
             }
@@ -80,6 +81,7 @@ impl FromStr for IssuerUrl {
                     .map_err(|_| InvalidIssuer("has no valid port"))?,
             ),
         };
+        // The unreserved characters of RFC 3986, which nobody percent-encodes.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         let is_segment = |part: &str| {
             !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")
@@ -111,6 +113,7 @@ impl FromStr for IssuerHost {
             .and_then(|text| text.strip_suffix(']'))
         {
             let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
+            // Rust formats addresses as in RFC 5952.
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {

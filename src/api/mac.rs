@@ -29,6 +29,7 @@ impl FromStr for MacAddress {
             (1, None) => 12,
             _ => 0,
         };
+        // `from_str_radix` accepts a sign, so each character is checked first.
         let is_part =
             |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
         if length == 0 || !is_uniform || !parts.iter().all(is_part) {

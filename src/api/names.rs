@@ -62,6 +62,7 @@ impl FromStr for Namespace {
         if text.len() > 63 {
             return Err(Invalid("has more than 63 characters".to_owned()));
         }
+        // Dots are valid in names of objects, so the message is specific.
         if text.contains('.') {
             return Err(Invalid(
                 "has a dot, which a namespace must not have".to_owned(),
@@ -357,6 +358,7 @@ pub fn is_label_value(text: &str) -> bool {
 /// Returns whether a text is a valid label key: a name of the same form as a label value, but not
 /// empty, optionally after a DNS subdomain and a slash.
 pub fn is_label_key(text: &str) -> bool {
+    // A second slash is part of the name, where it is invalid.
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),

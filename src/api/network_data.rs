@@ -232,6 +232,8 @@ impl NetworkData {
 
     /// Returns whether a text is a manifest, or several documents.
     pub fn is_manifest(text: &str) -> bool {
+        // Several documents do not parse as one, so a text that does not parse counts as a
+        // manifest.
         Look::at(text).is_none_or(|look| look.kind.is_some())
     }
 
@@ -312,6 +314,7 @@ impl NetworkData {
             match cards {
                 [] => None,
                 [card] => Some(card.to_string()),
+                // Only a bond has several cards, so one is made up.
                 [first, ..] => {
                     let macs: Vec<String> = cards.iter().map(MacAddress::to_string).collect();
                     let bond = format!("bond of {}", macs.join(", "));
@@ -404,6 +407,7 @@ impl NetworkData {
 
 /// Returns whether other machines can reach a machine by this address.
 pub fn is_reachable(address: IpAddr) -> bool {
+    // An IPv4-mapped IPv6 address counts as its IPv4 address.
     let address = address.to_canonical();
     !address.is_unspecified()
         && !address.is_loopback()

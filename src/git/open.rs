@@ -106,6 +106,7 @@ fn branches(repo: &Repository) -> Branches {
         Some(target.strip_prefix(prefix)?.to_owned())
     };
     let default = repo.find_reference("refs/remotes/origin/HEAD").ok();
+    // HEAD is not resolved, because a new branch has no commit yet.
     let current = repo.find_reference("HEAD").ok();
     let all = repo
         .branches(None)
@@ -129,6 +130,7 @@ fn branches(repo: &Repository) -> Branches {
 }
 
 fn remote(repo: &Repository) -> Option<String> {
+    // Without `origin`, the first remote counts.
     let origin = repo.find_remote("origin").or_else(|_| {
         let remotes = repo.remotes()?;
         let only = remotes

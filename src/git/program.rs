@@ -94,6 +94,7 @@ impl Program {
             command.args(arguments);
             command
         } else {
+            // An older git cannot run a hook, so its file is run directly.
             let hook = self
                 .workdir
                 .join(self.output(&["rev-parse", "--git-path", &format!("hooks/{name}")], "")?);
@@ -107,9 +108,11 @@ impl Program {
             command.args(arguments);
             command
         };
+        // `git commit` sets the same editor for hooks if it opens none.
         command.env(INDEX, index).env("GIT_EDITOR", ":");
         command
             .stdin(Stdio::null())
+            // stdout is for sipgen's own output.
             .stdout(io::stderr())
             .stderr(Stdio::inherit());
         command

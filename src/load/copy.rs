@@ -68,6 +68,7 @@ impl Copied {
 
 /// Returns the paths of all files that git tracks or does not ignore.
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
+    // `walk` requires a directory to skip, and skips `.git` anyway.
     let nowhere = Utf8Path::new(".git");
     let worktree = Worktree::around(repo.root(), may_hold_resources);
     let mut worktree =

@@ -135,6 +135,7 @@ impl Document<'_> {
                 .map(move |(at, _)| line.split_at(at))
         });
         let mut values = values.filter_map(|(before, found)| {
+            // The match must not be the end of a longer key.
             let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
             let value = found[key.len()..]
                 .trim_start_matches(is_quote)
@@ -250,6 +251,7 @@ impl Document<'_> {
                 .map(|[item]| item)
                 .map_err(|error| self.in_file(error)),
             Content::Json(text) => {
+                // serde_json limits nesting itself.
                 bounded::not_too_large(text)
                     .and_then(|()| bounded::not_too_many(text))
                     .map_err(too_much)?;
@@ -329,6 +331,7 @@ pub(super) fn in_batches<'a>(
             .strip_prefix("---")
             .unwrap_or(document)
             .trim_start();
+        // YAML's flow style may look like JSON. `json_objects` then adds nothing.
         if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
             continue;
         }
@@ -337,6 +340,7 @@ pub(super) fn in_batches<'a>(
             .filter(|_| is_plain)
             .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
+            // By Kubernetes' convention, the kind of every list ends in `List`.
             (Some(kind), _) if !kind.ends_with("List") => {
                 found.push(Document {
                     origin,
@@ -406,6 +410,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     };
     let kind = kind_of(&value, text);
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
+    // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && value.is_mapping() {
         let content = if origin.shape == Shape::ListItem {
             Content::Item(text)
@@ -469,6 +474,7 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
                 found,
             );
         }
+    // kubectl prints `kind: List` after the items, so a truncated file lacks it.
     } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
         let message =
             "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
@@ -548,6 +554,7 @@ fn json_objects<'a>(
             };
             for item in items {
                 let item = item.get();
+                // `RawValue` borrows from the document, so its address gives its position.
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
                 let range = origin.range.start + start..origin.range.start + start + item.len();
                 let origin = Origin::in_file(
@@ -561,6 +568,7 @@ fn json_objects<'a>(
                 }
             }
         }
+        // It may be a truncated list, which `nested` reports.
         (None, Some(_)) => return false,
         (kind, _) => {
             found.push(Document {
@@ -610,6 +618,7 @@ pub(crate) fn in_plain_words(message: &str) -> String {
             .trim_start_matches(|c: char| c.is_ascii_digit());
         words = words[..start].to_owned() + rest;
     }
+    // serde quotes the value: `invalid type: string "x", expected a map`.
     for introduction in ["invalid type: ", "invalid value: "] {
         let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
             continue;

@@ -162,6 +162,7 @@ impl Files {
     /// Returns the text of a stream or file, if it exists and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
         match self.streams.iter().find(|stream| *stream.name == *file) {
+            // Decoded as in `scan_stream`, so that positions match.
             Some(stream) => Some(lossy(stream.content.clone())),
             None => self.plain_text(file).ok().flatten(),
         }
@@ -179,6 +180,7 @@ impl Files {
             Kept::OnDisk => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => {
+                    // Otherwise a link in a repo could make sipgen read any file of the machine.
                     links::stay_inside(&self.root, &path)?;
                     Some(Kind::of(found?.file_type()))
                 }
@@ -224,6 +226,8 @@ impl Files {
         if size <= LARGEST {
             return None;
         }
+        // A blob in git would have to be loaded for a search, so a large one is an error in any
+        // case. The same applies to a file that cannot be read.
         let concerns = matches!(*self.kept, Kept::InGit(_))
             || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
@@ -345,6 +349,8 @@ impl Files {
                 ));
             }
         }
+        // `skip` is the output directory. Its files must exist as well, because they record
+        // assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
         let mut worktree = Worktree::around(&self.root, matters)
             .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
@@ -387,6 +393,7 @@ impl Files {
         let mut unread = Vec::new();
         match &*self.kept {
             Kept::OnDisk => {
+                // [`Files::files`] reports files that a sparse checkout omits.
                 let worktree = Worktree::around(&self.root, |_| false)
                     .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
                 let closed = self.walk(skip, worktree, |entry| {
@@ -501,6 +508,7 @@ impl Files {
             }
         }
         let directory = directory?.strip_prefix(&self.root).ok()?;
+        // Without the root there is nothing to read, so that is an error.
         (!directory.as_str().is_empty()).then(|| directory.to_owned())
     }
 
@@ -566,6 +574,7 @@ fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
         return Err(too_large(size));
     }
     let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    // One byte more proves that the file has grown beyond the limit.
     file.take(LARGEST + 1).read_to_end(&mut content)?;
     let read = content.len() as u64;
     if read > LARGEST {
@@ -592,6 +601,8 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
             return Ok(false);
         }
         if mentions(&window)
+            // A byte order mark or a zero byte suggests UTF-16 or UTF-32, where words have other
+            // bytes.
             || is_first
                 && matches!(
                     window.as_slice(),

@@ -54,6 +54,7 @@ impl GitFiles {
     /// Returns the index below a directory of a worktree.
     pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
         let opened = open::expect(root)?;
+        // A bare repo has no index.
         opened.workdir()?;
         let index = opened.index()?;
         if index.has_conflicts() {
@@ -167,6 +168,7 @@ impl GitFiles {
             let full = at.join(&path);
             let below = full.strip_prefix(prefix).unwrap_or(&full).to_owned();
             let Some(submodule) = submodules.open(repo, &path) else {
+                // A submodule with `update = none` is omitted without an error.
                 if submodules.wants(repo, &path) {
                     let reason = submodules::missing(&below).to_string();
                     self.missing.push((below, reason));
@@ -184,6 +186,7 @@ impl GitFiles {
             let opened = Opened {
                 repo: submodule,
                 prefix: prefix.clone(),
+                // The environment refers to the outermost repo only.
                 of_environment: false,
             };
             self.add(&opened, &full, entries)?;
@@ -310,6 +313,7 @@ impl Blobs {
         &self,
         read: impl FnOnce(&Repository) -> Result<T, GitError>,
     ) -> Result<T, GitError> {
+        // The lock is held to take or return a repository, but not while reading.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
         let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;

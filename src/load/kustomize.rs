@@ -210,6 +210,7 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
             continue;
         };
         for entry in entries(&kustomization) {
+            // URLs and absolute paths lead out of the repo.
             let path = plain(&directory.join(entry))
                 .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
             match path
@@ -290,6 +291,7 @@ fn entries(kustomization: &Value) -> Vec<&str> {
                 .filter_map(Value::as_str),
         );
     }
+    // These lists may contain inline YAML instead of a path.
     let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
     entries.retain(|entry| !is_inline(entry));
     entries

@@ -44,6 +44,7 @@ pub(super) fn resolve(
             if target.is_absolute() || followed > MOST {
                 return None;
             }
+            // A relative target starts in the link's own directory.
             resolved.pop();
             rest.extend(parts(&target));
         }

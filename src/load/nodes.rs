@@ -61,6 +61,7 @@ pub(crate) struct Entry {
 impl Nodes {
     /// Parses the first document of a text; returns `None` if it is invalid or nested too deep.
     pub(crate) fn of(text: &str) -> Option<Self> {
+        // Nodes store offsets as `u32`.
         u32::try_from(text.len()).ok()?;
         let mut options = Options::default();
         // These limits bound memory, which the size of the text does already.
@@ -243,9 +244,11 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
             Event::Anchor(id, _) => {
+                // The parser reports an anchor after the start of its node.
                 let node = *self.anchors.get(&id)?;
                 let node = self.nodes.nodes.get_mut(node as usize)?;
                 node.whole = node.whole.min(small(range.start));
+                // A node may consist of an anchor alone.
                 if node.kind == Kind::Absent {
                     (node.kind, node.start, node.end) =
                         (Kind::Scalar, small(range.start), small(range.end));
@@ -322,6 +325,7 @@ impl Builder<'_> {
     /// Returns whether the next node is a key of a mapping.
     fn is_at_key(&self) -> bool {
         self.open.last().is_some_and(|(node, children)| {
+            // Keys and values alternate.
             self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
         })
     }

@@ -56,6 +56,7 @@ fn is_number(text: &str) -> bool {
             .iter()
             .find_map(|prefix| unsigned.strip_prefix(prefix));
         digits.is_some_and(|digits| {
+            // `from_str_radix` accepts a sign.
             u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+')
         })
     };
@@ -90,6 +91,7 @@ pub(crate) fn is_of_base_60(text: &str) -> bool {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let first = parts.next().unwrap_or_default();
     let mut others = parts.peekable();
+    // YAML 1.1: `[1-9][0-9_]*(:[0-5]?[0-9])+`, here without underscores.
     is_digits(first)
         && !first.starts_with('0')
         && others.peek().is_some()
@@ -153,6 +155,7 @@ impl<'d> Plain<'d> {
     }
 
     fn find(&self, route: &[Step]) -> Option<Found> {
+        // JSON quotes every text.
         if matches!(self.document.content, Content::Json(_)) {
             return None;
         }

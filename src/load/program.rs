@@ -77,6 +77,7 @@ pub(super) fn run(
         thread::spawn(move || stdin.write_all(&input));
     }
     let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    // A closure, so that every error leads to `kill`.
     let ended = (|| {
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
@@ -156,6 +157,7 @@ fn without_values(line: &str) -> String {
             ends
         });
         let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+        // Line breaks and mappings are parts of documents, which names and paths are not.
         let is_document =
             quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
         out.extend([

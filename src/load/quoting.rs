@@ -66,6 +66,7 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
     if keys().eq(["spec", "bmc", "address"]) || keys().eq(["spec", "bmc", "credentialsName"]) {
         return false;
     }
+    // `data` holds the values of Secrets and ConfigMaps.
     key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
 }
 
@@ -197,6 +198,7 @@ pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
         .chain([first_bytes(&text[line])])
         .chain(behind)
         .collect();
+    // A cheap check first: every URL, query and login contains one of these.
     let opens = |line: &String| line.contains("//") || line.contains(['?', '@']);
     if !lines.iter().any(opens) {
         return false;
@@ -273,6 +275,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         }
         if tells(above)
             || matches!(body, "data:" | "networkData:")
+            // A block scalar may contain anything.
             || body.ends_with(['|', '>', '-', '+'])
         {
             return false;

@@ -75,6 +75,7 @@ pub(crate) fn scan_stream<T: Send>(
         .count();
     if let Some(last) = documents
         .last_mut()
+        // A template may fail to parse although it is complete.
         .filter(|last| !last.looks_like_template())
     {
         last.read_to_its_end();

@@ -60,6 +60,7 @@ pub(crate) fn is_encrypted(value: &str) -> bool {
 /// Returns the format of an encrypted text; `None` if it is not encrypted.
 pub(crate) fn form(text: &str) -> Option<Form> {
     let mentions = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
+    // A cheap check before anything is parsed.
     if !mentions("sops") || !mentions(VALUE) {
         return None;
     }

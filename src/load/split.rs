@@ -23,6 +23,7 @@ pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
             let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
             let is_end = is_marker(marker, "...");
             (is_end || is_marker(marker, "---"))
+                // `...` belongs to neither document, `---` to the one that it starts.
                 .then_some((line.start, if is_end { line.end } else { line.start }))
         });
         start = end.map(|(_, next)| next);
@@ -87,6 +88,7 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
         let is_open = is_blank_or_comment(value);
         last = Some(if is_open { Line::OpenKey } else { Line::Key });
         if key == "kind" {
+            // A second `kind` proves nothing.
             let kind = plain_word(value).filter(|_| outline.kind.is_none())?;
             outline.kind = Some(kind);
             last = Some(Line::Kind);
@@ -141,6 +143,7 @@ pub(super) fn has_ties(text: &str) -> bool {
             .map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
         after.any(|after| after.starts_with(':'))
     };
+    // An alias requires an anchor, so either sign alone is ordinary text.
     has(b'*') && has(b'&') || merges()
 }
 
@@ -161,6 +164,7 @@ impl Outline<'_> {
                     last.range.end = line.end
                 }
                 None if is_filler => {}
+                // The first dash sets the column for all items.
                 _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
                     let rest = body[1..].trim_start_matches(' ');
                     items.push(Item {

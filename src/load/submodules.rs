@@ -87,6 +87,7 @@ impl Submodules {
             .map(|submodule| Path::new(&submodule.name))
             .filter(|name| is_safe(name));
         let kept = names.flat_map(|name| {
+            // A linked worktree has a directory of its own beside the common one.
             [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name))
         });
         let checked_out = repo

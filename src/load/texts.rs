@@ -204,6 +204,7 @@ impl Text {
                 .sum::<usize>()
                 > KEPT
             {
+                // Simpler than evicting single documents, and rare.
                 self.parsed.clear();
             }
             self.parsed.insert(range.clone(), lookup::nodes(document));
@@ -338,6 +339,7 @@ impl Text {
         };
         let Some(found) = found else {
             let extension = place.file().extension();
+            // Templates and scripts of other formats have no keys by which to judge a line.
             let is_yaml = !extension
                 .is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
                 && !self.text.starts_with("#!");

@@ -33,6 +33,7 @@ impl Worktree {
         let Some(opened) = open::open(root)? else {
             return Ok(Self::default());
         };
+        // A bare repo tracks no files on the disk.
         let Ok(workdir) = opened.workdir() else {
             return Ok(Self::default());
         };

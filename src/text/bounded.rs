@@ -43,6 +43,7 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     not_too_large(text)?;
     not_too_many(text)?;
     not_too_deep(text)?;
+    // Only aliases expand a document beyond its text.
     let has_aliases = memchr::memchr(b'*', text.as_bytes()).is_some()
         && memchr::memchr(b'&', text.as_bytes()).is_some();
     if !has_aliases {
@@ -100,6 +101,7 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
     {
         return Ok(());
     }
+    // Brackets in texts and comments count as well. Real documents never have as many.
     let mut depth: usize = 0;
     for byte in text.bytes() {
         match byte {

@@ -161,6 +161,7 @@ fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, s
         if range.end <= at {
             continue;
         }
+        // Overlapping ranges share one mask.
         if range.start >= at {
             out.push_str(&text[at..range.start]);
             out.push(MASK);
@@ -193,6 +194,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
     let (mut from, mut is_quoted) = (0, false);
     while let Some(at) = text[from..].find("//").map(|at| from + at) {
         let start = at + 2;
+        // Each backtick starts or ends a quoted value.
         is_quoted ^= text[from..start].matches('`').count() % 2 == 1;
         let end = match extent {
             Extent::Text => text.len(),
@@ -203,6 +205,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
             Extent::Word => start + text[start..].find(is_end).unwrap_or(text.len() - start),
         };
         from = start;
+        // `//` without a scheme may be a comment or part of a path.
         if !text[..at].ends_with(':') && !is_bare_authority(&text[start..end]) {
             continue;
         }
@@ -279,6 +282,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
         let colon = word.find(':').unwrap_or(word.len());
         let is_login = |at: &usize| {
             let behind = &word[at + 1..];
+            // The digest of an image: `image:tag@sha256:…`.
             let is_digest = behind.starts_with("sha256:") || behind.starts_with("sha512:");
             let has_password = colon > 0 && colon + 1 < *at;
             has_password
@@ -393,6 +397,7 @@ fn token(text: &[u8]) -> usize {
             return false;
         };
         let is_long = rest.len() >= *least && rest[..*least].iter().all(is_part);
+        // Key ids of AWS have a fixed length and no lower case.
         let is_aws = matches!(*prefix, "AKIA" | "ASIA");
         let is_upper = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
         is_long
@@ -493,11 +498,13 @@ fn is_telling_name(name: &str) -> bool {
     let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric());
     let joined: String = plain.chars().filter(char::is_ascii_alphanumeric).collect();
     words.any(|word| TELLING.contains(&word))
+        // The last four words are too short or common as endings: `monkey` ends in `key`.
         || TELLING[..8].iter().any(|word| joined.ends_with(word))
 }
 
 /// Returns whether a text contains a run of characters that looks generated.
 pub(crate) fn is_random(text: &str) -> bool {
+    // Names of Kubernetes objects have no upper case, so they never match.
     let is_random = |run: &str| {
         let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
         run.len() >= 20

@@ -12,6 +12,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
     }
     let code = u32::from(c);
     c.is_control()
+        // The last two code points of every plane are noncharacters.
         || code & 0xfffe == 0xfffe
         || matches!(code,
             // Soft hyphen, grapheme joiner, prefixes of Arabic, Syriac and other numbers, Hangul
