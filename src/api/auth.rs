@@ -88,6 +88,7 @@ pub struct Auth {
     /// The Secret with the certificate authority (`tls.crt`, `tls.key`) from which cert-manager
     /// issues Dex's certificate. Set exactly one of `caSecret`, `issuerRef` and `tlsSecret`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // An empty text counts as absent.
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub ca_secret: Option<String>,
     /// The cert-manager issuer of Dex's certificate.
@@ -105,6 +106,7 @@ pub struct Auth {
 
     /// The identity providers that authenticate users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // API servers reject duplicate ids.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
     pub connectors: Option<Vec<Connector>>,
     /// Further clients that may request tokens. The client `kubernetes`, for kubectl and the API
@@ -181,6 +183,7 @@ pub struct Connector {
     #[schemars(regex(pattern = "^[-._A-Za-z0-9]+$"), extend(
         "x-kubernetes-validations" = [{"rule": "self != 'local'", "message": "this id is Dex's own: choose another one"}],
         "x-editor" = {
+            // Editors only, because RE2 of API servers has no lookahead.
             "pattern": "^(?!local$)[-._A-Za-z0-9]+$",
             "patternErrorMessage": "An id has letters, digits, `-`, `.` and `_`, and is not Dex's own `local`"
         }
@@ -315,6 +318,7 @@ fn positive_duration_rule() -> serde_json::Value {
 /// Returns the editor's rule that a duration is positive: at least one digit is not 0.
 fn positive_duration_pattern() -> serde_json::Value {
     json!({
+        // Editors only, because RE2 of API servers has no lookahead.
         "pattern": format!("^(?=.*[1-9]){}", DURATION_PATTERN.trim_start_matches('^')),
         "patternErrorMessage": "Write a time longer than none, in hours, minutes and seconds, such as 24h or 1h30m"
     })

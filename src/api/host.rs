@@ -47,8 +47,8 @@ pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 /// Annotation: `Merge` makes Flux keep fields that its manifest does not set.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
-/// Annotation: the last manifest of `kubectl apply`. The field manager of this annotation counts as
-/// the owner of all fields in it.
+/// Annotation: the last manifest of `kubectl apply`. A field manager that owns this annotation is
+/// taken for `kubectl apply`, and its fields pass to the agent that applies server-side.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A BareMetalHost from a manifest, which has no status, or from a live cluster.

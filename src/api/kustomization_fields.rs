@@ -42,24 +42,29 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     ("namePrefix", Text),
     ("nameSuffix", Text),
     ("namespace", Text),
+    // Deprecated in favor of `labels`.
     ("commonLabels", Labels),
     ("labels", List(&LABELS)),
     ("commonAnnotations", Labels),
+    // Both deprecated in favor of `patches`.
     ("patchesStrategicMerge", LIST),
     ("patchesJson6902", List(&PATCH)),
     ("patches", List(&PATCH)),
     ("images", List(&IMAGE)),
+    // The former name of `images`.
     ("imageTags", List(&IMAGE)),
     ("replacements", List(&REPLACEMENT)),
     (
         "replicas",
         List(&Object(&[("name", Text), ("count", Number)])),
     ),
+    // Deprecated in favor of `replacements`.
     ("vars", List(&VARIABLE)),
     ("sortOptions", SORT_OPTIONS),
     ("resources", LIST),
     ("components", LIST),
     ("crds", LIST),
+    // Deprecated in favor of `resources`.
     ("bases", LIST),
     ("configMapGenerator", List(&CONFIG_MAP)),
     ("secretGenerator", List(&SECRET)),
@@ -68,6 +73,7 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
         Object(&[("chartHome", Text), ("configHome", Text)]),
     ),
     ("helmCharts", List(&HELM_CHART)),
+    // Deprecated in favor of `helmCharts`.
     ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
     ("generatorOptions", GENERATOR_OPTIONS),
     ("configurations", LIST),

@@ -15,6 +15,7 @@ use super::unique;
 #[schemars(extend("required" = ["image"]))]
 pub struct Service {
     /// The container image, such as `registry.example.com/haproxy:3.0`.
+    // Optional in Rust, so that a missing image is reported with its position.
     #[serde(default)]
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,

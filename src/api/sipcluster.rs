@@ -45,6 +45,8 @@ pub(crate) const MOST_HOSTS: usize = 1_000_000;
 /// A public key with its type, at the start of a line or after options.
 const AUTHORIZED_KEY_PATTERN: &str = concat!(
     r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)",
+    // Every key starts with the length of its type, a 32-bit number with three zero bytes: `AAAA`
+    // in base64.
     r"[ \t]+AAAA[0-9A-Za-z+/]{16,}={0,3}([ \t]|\r?\n?$)"
 );
 

@@ -51,18 +51,21 @@ const MASK: char = '…';
 
 /// Prefixes of access tokens, and the minimum number of characters after each.
 const TOKENS: [(&str, usize); 31] = [
+    // GitHub.
     ("ghp_", 16),
     ("gho_", 16),
     ("ghu_", 16),
     ("ghs_", 16),
     ("ghr_", 16),
     ("github_pat_", 16),
+    // GitLab.
     ("glpat-", 12),
     ("gldt-", 12),
     ("glrt-", 12),
     ("glcbt-", 12),
     ("glptt-", 12),
     ("glagent-", 12),
+    // Slack.
     ("xoxa-", 8),
     ("xoxb-", 8),
     ("xoxe-", 8),
@@ -70,16 +73,24 @@ const TOKENS: [(&str, usize); 31] = [
     ("xoxr-", 8),
     ("xoxs-", 8),
     ("xapp-", 8),
+    // npm and PyPI.
     ("npm_", 30),
     ("pypi-", 30),
+    // Docker Hub.
     ("dckr_pat_", 16),
+    // HashiCorp Vault.
     ("hvs.", 20),
+    // DigitalOcean.
     ("dop_v1_", 30),
+    // Google.
     ("AIza", 30),
     ("ya29.", 16),
+    // Stripe.
     ("sk_live_", 16),
     ("rk_live_", 16),
+    // age, which SOPS uses.
     ("AGE-SECRET-KEY-1", 20),
+    // AWS.
     ("AKIA", 16),
     ("ASIA", 16),
 ];
