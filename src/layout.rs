@@ -158,6 +158,7 @@ pub fn differ_in_mark_only(a: &str, b: &str) -> bool {
 fn without_mark(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n')
         .enumerate()
+        // The mark is in one of the first two lines.
         .filter(|(line, text)| *line > 1 || !text.starts_with(MARK))
         .map(|(_, text)| text)
 }

@@ -18,6 +18,7 @@ pub struct Decoded(pub Kustomization, pub Value);
 impl<'de> Deserialize<'de> for Decoded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let LastWins(mut written) = LastWins::deserialize(deserializer)?;
+        // kustomize's parser expands merge keys (`<<`) before it decodes fields.
         written.apply_merge().map_err(D::Error::custom)?;
         let value = in_usual_case(written.clone(), KUSTOMIZATION);
         yaml_serde::from_value(value)

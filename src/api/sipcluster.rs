@@ -200,7 +200,7 @@ pub struct Count {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"type": "integer"}))]
     pub active: Option<i64>,
-    /// Spare hosts for upgrades. Default: 0.
+    /// Additional hosts, kept as slack for upgrades. Default: 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"default": 0}))]
     pub standby: Option<i64>,

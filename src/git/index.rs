@@ -78,6 +78,7 @@ pub(crate) fn put(
         program.output_of(&next, &["update-index", "-z", "--index-info"], &lines)?;
         // `--refresh` fails if other files have changed, which does not matter here.
         let _ = program.output_of(&next, &["update-index", "-q", "--refresh"], "");
+        // Creating a link fails if the lock exists, as `open` with `O_EXCL` does.
         match fs::hard_link(&next, lock(opened)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -116,6 +117,7 @@ pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
         if !is_ours || !directory.is_dir() {
             continue;
         }
+        // The lock is ours if it is the same file as the index in our directory.
         if inode(&lock(opened)).is_some_and(|lock| inode(&directory.join(NEXT)) == Some(lock)) {
             fs::remove_file(lock(opened)).map_err(cannot)?;
         }

@@ -220,6 +220,7 @@ fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
     let Some(workdir) = repo.workdir() else {
         return Ok(Utf8PathBuf::new());
     };
+    // Either path may contain symbolic links.
     let canonical = |path: &Utf8Path| {
         path.canonicalize_utf8()
             .map_err(|error| GitError::new(format!("cannot read {path}: {error}")))

@@ -403,6 +403,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     });
     let value = match parsed {
         Ok(value) => match (origin.shape, value) {
+            // The text of an item includes its dash, so it parses as a list of one.
             (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
             (_, value) => value,
         },
@@ -433,6 +434,7 @@ fn kind_of(object: &Value, text: &str) -> Option<String> {
     // The parser does not decode values with the tag `!!binary`.
     let may_be_binary = memchr::memmem::find(text.as_bytes(), b"binary").is_some();
     let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
+    // Only a word can be a kind. Other text was not base64.
     let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     Some(
         may_be_binary

@@ -110,6 +110,8 @@ impl GitFiles {
         at: &Utf8Path,
         entries: Vec<Listed>,
     ) -> Result<(), GitError> {
+        // `.gitmodules` is in the root of each repo, even if that is outside of the requested
+        // directory.
         let names = entries
             .iter()
             .find(|(path, ..)| path == NAMES.as_bytes())

@@ -312,6 +312,7 @@ fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Re
     let mut written = BTreeSet::new();
     for path in needed {
         let below = repo.files_below(path).map_err(io::Error::other)?;
+        // `files_below` returns nothing for a file.
         let own = (kind(repo, path) == Some(Kind::File)).then(|| path.clone());
         for file in below
             .into_iter()

@@ -41,6 +41,7 @@ pub(super) fn resolve(
         }
         if let Some(target) = target(&resolved) {
             followed += 1;
+            // An absolute target depends on the machine, so it is outside of the repo.
             if target.is_absolute() || followed > MOST {
                 return None;
             }

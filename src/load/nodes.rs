@@ -69,6 +69,7 @@ impl Nodes {
         options.max_buffered_comment_events = usize::MAX;
         options.flow_nesting_limit = DEEPEST;
         options.block_nesting_limit = DEEPEST;
+        // An unknown alias must not end the parse.
         options.emit_unresolved_aliases = true;
         options.emit_anchor_events = true;
         let nodes = Nodes {
@@ -247,6 +248,7 @@ impl Builder<'_> {
                 // The parser reports an anchor after the start of its node.
                 let node = *self.anchors.get(&id)?;
                 let node = self.nodes.nodes.get_mut(node as usize)?;
+                // The anchor precedes the tag and the value.
                 node.whole = node.whole.min(small(range.start));
                 // A node may consist of an anchor alone.
                 if node.kind == Kind::Absent {
@@ -336,6 +338,7 @@ impl Builder<'_> {
         let before = self.text.get(self.read..range.start).unwrap_or_default();
         let (mut at, mut skipped) = (0, None);
         for (index, c) in before.char_indices() {
+            // Comments, anchors and tags start only after whitespace.
             let begins = before[..index].ends_with(char::is_whitespace) || index == 0;
             match (skipped, c) {
                 (Some('#'), '\n') => skipped = None,

@@ -79,6 +79,7 @@ pub(super) fn run(
     let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
     // A closure, so that every error leads to `kill`.
     let ended = (|| {
+        // The pipes close when the program ends, so that `wait` is short.
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
         Ok(Ended {
@@ -150,6 +151,7 @@ fn without_values(line: &str) -> String {
         .find(['"', '`'])
         .map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
     {
+        // Go quotes strings with backslashes.
         let mut is_escaped = false;
         let end = behind.find(|c: char| {
             let ends = quote.starts_with(c) && !is_escaped;

@@ -63,6 +63,7 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
         _ => None,
     };
     let keys = || route.iter().filter_map(|step| key(Some(step)));
+    // The address is judged by its value, and the name of a Secret is not secret.
     if keys().eq(["spec", "bmc", "address"]) || keys().eq(["spec", "bmc", "credentialsName"]) {
         return false;
     }
@@ -135,6 +136,7 @@ pub(super) fn is_harmless(value: &str) -> bool {
         before.is_some_and(|before| before.contains(':')) && !value[at + 1..].starts_with("sha")
     });
     let has_credential = has_user || has_login || credentials::found(value, false).is_some();
+    // A name such as `edge-password` refers to a Secret. With a separator, a value may follow.
     let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
     (is_name || !tells(value))
         && !has_credential
@@ -235,9 +237,11 @@ const LARGEST: usize = 1 << 16;
 /// Returns whether the line of a syntax error may be shown. `line` is its range in the file's text.
 pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bool {
     let shown = &text[line.clone()];
+    // The line by itself.
     if !is_harmless_scalar(shown) || is_part_of_credential(text, line.clone()) {
         return false;
     }
+    // Other formats have no parents that could tell more.
     if !is_yaml {
         return true;
     }

@@ -167,6 +167,7 @@ impl Text {
                 found: None,
             });
         };
+        // Depth 0 is the document itself, which its object's name represents.
         let is_there = found.depth == 0 || found.depth == route.len();
         let value = found
             .value
@@ -337,6 +338,7 @@ impl Text {
             }
             _ => (&[][..], false),
         };
+        // Without a route, the line is judged as text.
         let Some(found) = found else {
             let extension = place.file().extension();
             // Templates and scripts of other formats have no keys by which to judge a line.
@@ -362,6 +364,7 @@ impl Text {
         // If any value may be secret, only the value of the finding itself is shown.
         let is_guarded = quoting::is_guarded(route);
         let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
+        // Of a Secret, only its name and namespace are shown.
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_telling(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
@@ -372,6 +375,7 @@ impl Text {
         let shows_value = value
             .as_ref()
             .is_none_or(|_| values && !telling && is_harmless);
+        // The rest of the line may belong to a credential although the value does not.
         let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
         if shows_value
             && is_whole
@@ -388,6 +392,7 @@ impl Text {
                 return Some(self.cut(number, line, marked, shown));
             }
         }
+        // The whole line is not safe, so only the key and possibly the value are shown.
         let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
             (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
@@ -436,6 +441,7 @@ impl Text {
     /// it may continue on the next line.
     fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
         let first = &self.text[self.on_one_line(node.clone())];
+        // In block style, a mapping's first line contains `: ` or ends with a colon.
         let is_collection =
             first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
         if is_collection && !first.starts_with(['"', '\'']) {
@@ -451,6 +457,7 @@ impl Text {
         let kind = self
             .find(origin, &["kind".into()])
             .and_then(|found| found.value);
+        // An alias, an escape or a tag may stand for `Secret`.
         let is_word = |kind: &str| {
             kind.chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''))

@@ -98,6 +98,7 @@ impl Worktree {
                 IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
             if is_skipped
                 && (asked.matters)(below)
+                // A file may exist although the sparse checkout excludes it.
                 && fs::symlink_metadata(asked.root.join(below)).is_err()
             {
                 asked.left_out.push(below.to_owned());

@@ -228,6 +228,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         let wrapped = behind[..login_end.unwrap_or(behind.len())]
             .rfind('@')
             .map_or(end, |at| start + at);
+        // Either the login ends within the word, or the URL continues after the space.
         let end = if wrapped < end {
             end
         } else {
@@ -251,6 +252,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         }
         let host = login.map_or(0, |login| login + 1);
         if let Some(query) = rest[host..].find(['?', '#']).map(|query| host + query + 1) {
+            // A fragment without `=` is a position in a page.
             let is_query = rest[..query].ends_with('?') || rest[query..].contains('=');
             if is_query
                 && query < rest.len()
@@ -315,6 +317,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
                 && name
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
+            // A question mark after other characters is punctuation.
             let is_host =
                 host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
             if is_host && is_name && parameters.contains('=') && !is_of_source(parameters) {
@@ -479,6 +482,7 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
         }
         let is_value = before.is_some_and(|before| {
             let name = before.trim_end_matches([':', '=', '"', '\'']);
+            // The value of an HTTP header follows the authentication scheme.
             let is_scheme = matches!(before.to_ascii_lowercase().as_str(), "bearer" | "basic");
             is_scheme || name.len() < before.len() && is_telling_name(name)
         });

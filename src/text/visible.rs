@@ -61,6 +61,7 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
         .iter()
         .find(|section| body.starts_with(**section))
         .map(|section| section.len() - 1);
+    // One escaped colon is enough to break the command.
     if let Some(colon) = colon.or(body.starts_with("::").then_some(0)) {
         out.push_str(&body[..colon]);
         out.push_str("\\u{3a}");
@@ -71,6 +72,7 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
         let name = behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
         out.push_str(&rest[..=at]);
         rest = &rest[at + 1..];
+        // One escaped `#` is enough to break the command.
         if name.starts_with('[') {
             out.push_str("\\u{23}");
             rest = behind;
