@@ -81,7 +81,7 @@ impl FromStr for IssuerUrl {
                     .map_err(|_| InvalidIssuer("has no valid port"))?,
             ),
         };
-        // The unreserved characters of RFC 3986, which nobody percent-encodes.
+        // The unreserved characters of RFC 3986, which are never percent-encoded.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         let is_segment = |part: &str| {
             !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")

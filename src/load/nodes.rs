@@ -248,7 +248,7 @@ impl Builder<'_> {
                 // The parser reports an anchor after the start of its node.
                 let node = *self.anchors.get(&id)?;
                 let node = self.nodes.nodes.get_mut(node as usize)?;
-                // The anchor precedes the tag and the value.
+                // The anchor precedes the value, and possibly the tag.
                 node.whole = node.whole.min(small(range.start));
                 // A node may consist of an anchor alone.
                 if node.kind == Kind::Absent {

@@ -102,7 +102,7 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u
     thread::spawn(move || {
         let mut all = Vec::new();
         let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut all));
-        // Nobody receives the output of a killed program.
+        // The receiver is gone if the program was killed.
         let _ = said.send(read.map(|_| all));
     });
     heard

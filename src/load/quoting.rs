@@ -55,8 +55,8 @@ fn guards(text: &str) -> bool {
         .any(|word| GUARDED.contains(&word))
 }
 
-/// Returns whether the value of a route may be a secret, judged by its keys. A host's references
-/// are none, and the address of a BMC is judged by its value.
+/// Returns whether the value of a route may be a secret, judged by its keys. A host's references are
+/// not secret, and the address of a BMC is judged by its value.
 pub(super) fn is_telling(route: &[Step]) -> bool {
     let key = |step: Option<&Step>| match step {
         Some(Step::Key(key)) => Some(key.clone()),

@@ -364,7 +364,7 @@ impl Text {
         // If any value may be secret, only the value of the finding itself is shown.
         let is_guarded = quoting::is_guarded(route);
         let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
-        // Of a Secret, only its name and namespace are shown.
+        // A Secret shows only its name and namespace.
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_telling(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
