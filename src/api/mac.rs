@@ -34,7 +34,7 @@ impl FromStr for MacAddress {
             |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
         if length == 0 || !is_uniform || !parts.iter().all(is_part) {
             return Err(Invalid::because(
-                "is no MAC address: six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
+                "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
             ));
         }
         // The digits fill the low 6 of the 8 bytes.

@@ -91,12 +91,12 @@ pub(crate) fn meant(value: &str) -> bool {
     plural = "provisionings",
     namespaced,
     derive = "Default",
-    doc = "A cluster of machines that are named by their MAC addresses, or by what they must have.",
+    doc = "A request for a cluster of machines, by MAC address or by requirements.",
     shortname = "bpa",
     printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
-        "description": "The name of the cluster that is made."}"#,
+        "description": "Name of the cluster."}"#,
     printcolumn = r#"{"name": "Network", "type": "string", "jsonPath": ".spec.PodSubnet",
-        "description": "The pods' network."}"#,
+        "description": "Pod network."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
@@ -226,9 +226,9 @@ pub struct Machine {
     plural = "software",
     namespaced,
     derive = "Default",
-    doc = "The packages that the machines of a cluster get.",
+    doc = "Packages to install on the machines of a cluster.",
     printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
-        "description": "The name of the cluster whose machines get them."}"#,
+        "description": "Name of the cluster."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
@@ -296,7 +296,7 @@ impl JsonSchema for Package {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let versioned = generator.subschema_for::<BTreeMap<String, PackageDetails>>();
         json_schema!({
-            "description": "A package: its name, or a mapping of its name to the version that is wanted.",
+            "description": "A package: its name, or a mapping of its name to the required version.",
             "x-kubernetes-preserve-unknown-fields": true,
             "x-editor": {
                 "anyOf": [

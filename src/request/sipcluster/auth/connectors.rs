@@ -212,7 +212,7 @@ impl Check<'_> {
                 Code::InvalidConnector,
                 below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
-                "write all organisations under `orgs`",
+                "write all organizations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
