@@ -24,8 +24,8 @@ use crate::settings::Settings;
 use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
 
-/// Words in names of files and directories that nobody applies. `test` is not among them because it
-/// also names environments.
+/// Words that mark files and directories as not applied. `test` is not among them because it also
+/// names environments.
 const EXAMPLES: [&str; 12] = [
     "demo",
     "docs",
