@@ -86,7 +86,7 @@ fn values(cluster: &Cluster) -> Values<'_> {
     }
 }
 
-/// Returns the address of the tenant's API, if the service has it.
+/// Returns the address of the tenant's API, if the SIPCluster has it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {

@@ -66,7 +66,7 @@ struct IssuerRef<'a> {
     name: &'a str,
 }
 
-/// Returns the values of the service whose objects are called `name`.
+/// Returns the values of a service with objects named `name`.
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {

@@ -68,10 +68,11 @@ struct Server {
     address: String,
 }
 
-/// Port for probes and metrics. HAProxy's other ports are the API servers' port and NodePorts.
+/// Port for probes and metrics. It differs from HAProxy's other ports: the API servers' port and
+/// NodePorts.
 const METRICS_PORT: u16 = 8404;
 
-/// Returns the values of a load balancer before the tenant's API servers.
+/// Returns the values of a load balancer for the tenant's API servers.
 pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -92,7 +93,7 @@ pub(super) fn before_control_plane(
     })
 }
 
-/// Returns the values of a load balancer before the tenant's workers.
+/// Returns the values of a load balancer for the tenant's workers.
 pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
     service: &Service,

@@ -59,7 +59,7 @@ impl Bmc {
         }
         let redfish = REDFISH.contains(&driver);
         let scheme = if redfish { transport } else { driver };
-        // The root of the service is no system.
+        // The service root is not a system.
         let system = path.trim_end_matches('/');
         let system = if matches!(system, "/redfish" | "/redfish/v1") {
             ""
@@ -75,7 +75,7 @@ impl Bmc {
     }
 }
 
-/// A name or an address, IPv6 in brackets, and a port if there is one.
+/// Returns whether a text is a host name or an address, IPv6 in brackets, with an optional port.
 fn is_host(text: &str) -> bool {
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest),

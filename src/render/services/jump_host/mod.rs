@@ -109,7 +109,7 @@ struct SecretCopy<'a> {
     secret: ObjectName,
 }
 
-/// Returns the values; `None`, and a finding, if a host cannot be reached.
+/// Returns the values; `None`, with a finding, if a host has no address or an invalid name.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a Service,
@@ -170,7 +170,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 
 /// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
-    // The API server takes no other name.
+    // The API server rejects any other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
     Some(SecretKey {
         namespace: host.key.namespace.clone(),
@@ -178,11 +178,11 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     })
 }
 
-/// Returns the copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own
+/// Returns the copies of BMC Secrets from other namespaces. A jump host may read Secrets of its own
 /// namespace only.
 ///
-/// A Secret that cannot be copied is an error: every such Secret with `reference`, one without a
-/// store with `external-secrets`.
+/// A Secret that cannot be copied is an error: with `reference`, every such Secret; with
+/// `external-secrets`, one without a store.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
@@ -276,7 +276,7 @@ fn reachable_hosts<'a>(
 
 /// Checks that a host's name on the jump host is unique and a DNS name.
 ///
-/// It is used by ssh, `/etc/hosts` and the files of credentials.
+/// ssh, `/etc/hosts` and the credential files use it.
 fn check_name(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -306,8 +306,8 @@ fn check_name(
     false
 }
 
-/// Returns the address of a host's BMC. An invalid one is omitted with a warning: the host itself
-/// works.
+/// Returns the address of a host's BMC. An invalid one is omitted with a warning, because the host
+/// itself works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
