@@ -4,17 +4,17 @@
 //! for codes, mute them and write about them. A retired code is never reused. `explained/` has the
 //! long text of each code.
 //!
-//!  codes | area |
-//!  --- | --- |
-//!  `SIP00..` | the repo, its settings, generated files |
-//!  `SIP01..` | documents: syntax, names, kustomizations |
-//!  `SIP02..` | SIPClusters |
-//!  `SIP03..` | hosts, their network data and their BMCs |
-//!  `SIP04..` | conflicts between services |
-//!  `SIP05..` | placement |
-//!  `SIP06..` | delivery by agents and the repo's kustomizations |
-//!  `SIP07..` | templates and rendered files |
-//!  `SIP08..` | Provisionings and installers |
+//! | codes | area |
+//! | --- | --- |
+//! | `SIP00..` | the repo, its settings, generated files |
+//! | `SIP01..` | documents: syntax, names, kustomizations |
+//! | `SIP02..` | SIPClusters |
+//! | `SIP03..` | hosts, their network data and their BMCs |
+//! | `SIP04..` | conflicts between services |
+//! | `SIP05..` | placement |
+//! | `SIP06..` | delivery by agents and the repo's kustomizations |
+//! | `SIP07..` | templates and rendered files |
+//! | `SIP08..` | Provisionings and installers |
 
 use std::fmt;
 use std::str::FromStr;

@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 /// Settings that only Dex has.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// The port of Dex on the base cluster's nodes.
+    /// Port of Dex on the base cluster's nodes.
     pub node_port: NodePort,
     /// URL by which users and API servers know it.
     pub issuer_url: IssuerUrl,
@@ -33,21 +33,20 @@ pub struct Auth {
     pub replicas: u16,
     /// Issuer of its certificate.
     pub certificate: Certificate,
-    /// Every machine trusts that certificate already.
+    /// Set if every machine already trusts that certificate.
     pub publicly_trusted: bool,
-    /// The identity providers.
+    /// Identity providers.
     pub connectors: Vec<Connector>,
     /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
-    /// The Secrets whose entries are Dex's environment.
+    /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests; Dex's defaults if absent.
     pub expiry: Option<Expiry>,
 }
 
 impl Auth {
-    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers
-    /// take.
+    /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
     /// Returns the URL by which users and API servers know Dex.
