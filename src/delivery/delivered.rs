@@ -42,7 +42,7 @@ impl Directory {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
     }
 
-    /// Returns whether it is below a directory, or applies that directory or part of it.
+    /// Returns whether it is in the directory `kind`, or applies all of that.
     fn is_of(&self, kind: &Utf8Path) -> bool {
         self.path.starts_with(kind) || self.takes(kind)
     }

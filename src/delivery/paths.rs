@@ -55,7 +55,7 @@ fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
 /// Returns whether Argo CD reads a file. The path is relative to the source's directory.
 pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
-        // An invalid glob matches nothing, so files that `exclude` was to exclude count.
+        // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
         GlobBuilder::new(glob)
             .build()
             .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))

@@ -64,8 +64,8 @@ impl<'a> PlainFiles<'a> {
             .iter()
             .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
             .collect();
-        // Without the host's name, the file must belong to the only host of the directory.
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        // Names without the host's are unambiguous only if the directory has no other host.
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }

@@ -65,6 +65,7 @@ impl Networks {
                 }
             }
         }
+        // Generators that merge into or replace another object come first.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
                 b.overrides

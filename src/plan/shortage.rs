@@ -382,7 +382,7 @@ impl Shortage {
         finding.help(help).of(&cluster.key)
     }
 
-    /// Describes the change that would allow the node set to be filled.
+    /// Describes the constraint that keeps the node set from being filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();

@@ -122,7 +122,7 @@ pub(super) fn by_retention<'a>(
     violating
 }
 
-/// Returns the reason why a host that is in use must not be released.
+/// Returns the reason why a host in use must not be taken from its cluster.
 ///
 /// Hosts of Provisionings have no consumer, because no Machine claims them. Their state shows
 /// whether something was installed.

@@ -288,7 +288,8 @@ impl Templates {
             format!("the template {name} cannot be rendered: {reason}"),
         );
         let Some(file) = self.replaced.get(name) else {
-            // A built-in template fails because of a value from one of the repo's own, or by a bug.
+            // A built-in template fails because of what one of the repo's own passes to it, or by a
+            // bug.
             return finding.help(format!("the repo's templates are in {}", self.directory));
         };
         let place = match error.line() {

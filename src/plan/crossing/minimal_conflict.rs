@@ -75,7 +75,7 @@ pub(super) fn most(
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
     let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
     for last in cluster {
-        // At least one of them cannot have all that it lacks.
+        // Binary search for the largest number of hosts that can be placed.
         let (mut least, mut most) = (0, problem.demands[*last].missing);
         while least < most {
             let middle = (least + most).div_ceil(2);

@@ -248,6 +248,7 @@ impl<'a> Editor<'a> {
                     self.expression(&operation.left);
                     self.expression(&operation.right);
                 }
+                // Comparisons and `in` may read both operands completely.
                 _ => {
                     self.called("__weighed(", &operation.left);
                     self.called("__weighed(", &operation.right);
@@ -285,6 +286,7 @@ impl<'a> Editor<'a> {
                 if matches!(item.subscript_expr, Expr::Const(_)) {
                     self.expression(&item.expr);
                 } else {
+                    // Indexing may read a text from its start.
                     self.called("__text(", &item.expr);
                 }
                 self.expression(&item.subscript_expr);

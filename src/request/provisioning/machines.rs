@@ -230,6 +230,7 @@ impl Check<'_> {
         let asked = asked.unwrap_or(&nothing);
         let below =
             |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
+        // An invalid requirement counts, so that it is not reported as missing as well.
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;
         if let Some(text) = asked
