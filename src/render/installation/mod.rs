@@ -38,21 +38,21 @@ const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The name of the installer's objects, and the first part of its Job's.
+    /// Name of the installer's objects, and prefix of its Job's name.
     name: String,
-    /// The Job's name, which ends in a hash of all that the Job does.
+    /// Name of the Job, ending in a hash of everything that the Job does.
     job: String,
-    /// The container image.
+    /// Container image.
     image: &'a str,
-    /// What the container runs: a program and its arguments, for no shell.
+    /// Command of the container: a program and its arguments, without a shell.
     command: Vec<String>,
-    /// The directory in which the installer looks for its inventory.
+    /// Directory in which the installer looks for its inventory.
     directory: String,
-    /// The inventory's file.
+    /// File name of the inventory.
     inventory: &'static str,
-    /// The files in `group_vars`.
+    /// Files in `group_vars`.
     variables: Vec<&'static str>,
-    /// The addresses of the machines: by `MASTER_` and by `WORKER_` with the machine's name.
+    /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
 

@@ -76,18 +76,18 @@ pub enum Certificate {
 /// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connector {
-    /// The type of provider.
+    /// Type of provider.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its name in URLs.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Its settings, free of secrets.
+    /// Its settings, without secrets.
     pub config: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A program that may ask for tokens.
+/// A program that may request tokens.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
@@ -95,16 +95,16 @@ pub struct Client {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Whether it cannot keep a secret.
+    /// True if it cannot keep a secret.
     pub public: bool,
-    /// The environment variable with its secret.
+    /// Environment variable with its secret.
     pub secret_env: Option<String>,
-    /// Where users may be sent back to.
+    /// URLs to which Dex may redirect users.
     #[serde(rename = "redirectURIs")]
     pub redirect_uris: Vec<String>,
-    /// The clients that may ask for tokens for this one.
+    /// Clients that may request tokens for this one.
     pub trusted_peers: Vec<String>,
-    /// The URL of a picture.
+    /// URL of its logo.
     #[serde(rename = "logoURL")]
     pub logo_url: Option<String>,
 }

@@ -5,16 +5,16 @@ use serde::Serialize;
 
 use crate::api::host::without_user;
 
-/// How the jump host's tool reaches a host's BMC.
+/// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Bmc {
-    /// Scheme, host and port. The port stays: one address may have a BMC per port.
+    /// Scheme, host and port. One address may have a BMC per port.
     url: String,
-    /// The path of the system that is the host; empty where the address names none.
+    /// Path of the host's system; empty if the address has none.
     system: String,
-    /// Whether its certificate is taken unseen.
+    /// True if its certificate is not verified.
     insecure: bool,
-    /// Whether it is spoken to through Redfish.
+    /// True if it is accessed by Redfish.
     redfish: bool,
 }
 

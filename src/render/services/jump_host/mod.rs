@@ -33,39 +33,40 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The port of the SSH server on the base cluster's nodes.
+    /// Port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
-    /// Whether BMCs are reached through the environment's proxy.
+    /// True if BMCs are reached through the environment's proxy.
     bmc_proxy: bool,
-    /// The lines of `authorized_keys`.
+    /// Lines of `authorized_keys`.
     authorized_keys: &'a [String],
-    /// The Secret with the keys that the nodes admit.
+    /// Secret with private keys that the nodes accept.
     node_private_keys: Option<&'a ObjectName>,
-    /// Where the SSH server's host keys are kept: one of both; in neither, every pod makes its own.
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
     host_keys: KeptHostKeys<'a>,
-    /// The volume of the operators' homes; without one they are lost with the pod.
+    /// Volume of the operators' home directories. Without it, they are lost with the pod.
     homes: Option<Homes<'a>>,
-    /// Whether the jump host gets the BMCs' credentials.
+    /// True if the jump host has the BMCs' credentials.
     power_control: bool,
-    /// The cluster's hosts.
+    /// Hosts of the cluster.
     hosts: Vec<ReachableHost<'a>>,
-    /// The BMC Secrets of other namespaces that have to be copied.
+    /// BMC Secrets of other namespaces to copy.
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
-    /// The Secret that has them.
+    /// Secret with the host keys.
     secret_name: Option<&'a ObjectName>,
-    /// The volume in which they are made once.
+    /// Volume in which the host keys are generated once.
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
-    /// Absent for the base cluster's default one.
+    /// Storage class; absent for the base cluster's default class.
     storage_class_name: Option<&'a ObjectName>,
-    /// How large it is to be.
+    /// Requested size.
     storage: Option<&'a StorageSize>,
 }
 
@@ -79,7 +80,7 @@ struct Homes<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
-    /// What operators call it: the host's name, with its namespace before it if that is not the
+    /// Name for operators: the host's name, with its namespace as prefix if that is not the
     /// cluster's.
     name: String,
     /// The host's namespace.
@@ -90,11 +91,11 @@ struct ReachableHost<'a> {
     role: &'static str,
     /// IPv6 without brackets.
     address: IpAddr,
-    /// How its BMC is reached, if its address can be understood.
+    /// Access to its BMC, if the BMC's address is valid.
     bmc: Option<Bmc>,
-    /// The Secret with the BMC's credentials.
+    /// Secret with the BMC's credentials.
     credentials: Option<String>,
-    /// Whether the host must never be powered off.
+    /// True if the host must never be powered off.
     disable_power_off: bool,
 }
 
