@@ -34,7 +34,8 @@ pub(crate) fn applied_in_full(
         .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
-/// Checks for one agent. `site` is the prefix of the names of this site's objects.
+/// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
+/// site's objects.
 fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);

@@ -40,8 +40,8 @@ pub struct Host {
     /// Argo CD's options in the manifest, which a patch must keep: see
     /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
-    /// Agent that applies an observed host in full, in words. An object of ours would erase its
-    /// spec.
+    /// Description of the agent that applies an observed host in full. A partial object would erase
+    /// its spec.
     pub applied_in_full_by: Option<String>,
     /// Access to its BMC.
     pub bmc: Option<Bmc>,

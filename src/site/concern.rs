@@ -50,7 +50,7 @@ pub(super) struct Concern<'a> {
     globs: Vec<Globs>,
     /// Directories without a kustomization whose files agents apply as they are.
     applied: Vec<Followed>,
-    /// Set if some host is certainly in use, so that others may be examples.
+    /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.
     files: BTreeSet<Arc<Utf8Path>>,
@@ -61,7 +61,8 @@ pub(super) struct Concern<'a> {
 }
 
 impl<'a> Concern<'a> {
-    /// Collects the facts about these hosts and requests. Agents apply some directories.
+    /// Collects the facts about these hosts and requests. `applied` are directories that agents
+    /// apply.
     pub(super) fn new<'b>(
         repo: &'a Files,
         settings: &'a Settings,
@@ -113,8 +114,8 @@ impl<'a> Concern<'a> {
         concern
     }
 
-    /// Returns whether a document is certainly in use: by a build, an agent, the settings or its
-    /// path.
+    /// Returns whether a document is certainly not an example: by a build, an agent, the settings
+    /// or its path.
     fn is_meant(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
@@ -321,10 +322,10 @@ fn is_template(metadata: &Metadata) -> bool {
         .any(|text| is_placeholder(text))
 }
 
-/// Drops unused duplicate documents of hosts, and reports them.
+/// Drops duplicate documents of hosts that may be examples, and reports them.
 ///
-/// If no document of a host is in use, all are dropped, unless the host is assigned: it then stays
-/// with all its documents and is refused, because it is unknown which one is true.
+/// If all documents of a host may be examples, all are dropped, unless the host is assigned: it
+/// then stays with all its documents and is refused, because it is unknown which one is true.
 pub(super) fn without_duplicates(
     documents: &mut Vec<HostDocument>,
     state: &State,
@@ -394,7 +395,7 @@ pub(super) fn without_duplicates(
             finding.at(documents[*index].origin.name())
         });
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
-        // If no document is in use, the advice must not exclude all files.
+        // If all files may be examples, the advice must not exclude every one.
         let others = files
             .split_first()
             .map(|(_, others)| others)

@@ -154,7 +154,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns the roots whose builds render a document from a source. For a stream, returns the
-    /// only root of all sources, which the stream must have been made from.
+    /// root of all sources if there is only one, because the stream must have been made from it.
     pub(crate) fn roots(&self, origin: &Origin) -> Vec<usize> {
         if let Some(source) = origin.made_for() {
             return self.roots.get(source).cloned().unwrap_or_default();

@@ -142,8 +142,8 @@ fn write_kustomization(
 
 /// Returns the permanent object of a directory.
 ///
-/// Without it, the directory would vanish with the last cluster. The agent would then fail to build
-/// it and leave that cluster's services running.
+/// Without it, the directory would vanish with the last cluster. The agent would then find nothing
+/// to compare with, and leave that cluster's services running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });

@@ -266,7 +266,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     })
 }
 
-/// Returns minijinja's filters except `pprint`, whose output nobody reads.
+/// Returns minijinja's filters except `pprint`, which is for debugging only.
 fn builtin() -> Vec<(&'static str, Value)> {
     macro_rules! of {
         ($($name:literal $function:ident),* $(,)?) => {

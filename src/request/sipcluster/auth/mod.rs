@@ -216,7 +216,7 @@ impl Check<'_> {
             ),
         ] {
             let Some(text) = text else { continue };
-            // `reuseInterval: 0s` is valid: a refresh token may then be used only once.
+            // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.
             let may_be_none = steps.contains(&"reuseInterval");
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}
