@@ -1,4 +1,4 @@
-//! Objects of the repo that tell Flux or Argo CD what to apply.
+//! Objects of the repo that configure what Flux or Argo CD applies.
 
 use super::clusters::Cluster;
 use crate::api::gitops::{
@@ -10,10 +10,10 @@ use crate::finding::Origin;
 use crate::kustomize::Builds;
 use crate::load::Document;
 
-/// An object of the repo that tells an agent what to apply.
+/// An object that configures what an agent applies.
 #[derive(Clone)]
 pub(crate) struct AgentObject {
-    /// Its place in the repo.
+    /// Its position in the repo.
     pub(crate) origin: Origin,
     pub(super) content: Content,
 }
@@ -29,7 +29,7 @@ pub(super) enum Content {
 }
 
 impl AgentObject {
-    /// Returns the Kustomization that it is, if it is one of Flux.
+    /// Returns the Kustomization, if it is one of Flux.
     pub(crate) fn flux(&self) -> Option<&FluxKustomization> {
         match &self.content {
             Content::Flux(kustomization) => Some(kustomization),
@@ -38,7 +38,7 @@ impl AgentObject {
     }
 }
 
-/// The objects on which the meaning of others depends.
+/// Objects that other objects depend on.
 #[derive(Default)]
 pub(super) struct Context {
     pub(super) projects: Vec<(Origin, AppProject)>,
@@ -47,7 +47,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Takes those among objects that are no patches.
+    /// Collects these objects, except patches.
     pub(super) fn of(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
         for AgentObject { origin, content } in objects
@@ -70,8 +70,8 @@ impl Context {
 }
 
 impl AgentObject {
-    /// The object in a document, if it is one that tells an agent what to apply. One that cannot be read is for the
-    /// agent to judge.
+    /// Returns the object in a document, if it configures an agent. An unreadable one is skipped:
+    /// the agent will report it.
     pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
         let content = match document.kind()? {
             FLUX_KIND if document.mentions(&[FLUX_GROUP]) => Content::Flux(document.parse().ok()?),
@@ -98,7 +98,7 @@ impl AgentObject {
         })
     }
 
-    /// Returns whether it applies nothing, and decides what others apply.
+    /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
         matches!(self.content, Content::Source(_) | Content::Cluster(_))
     }

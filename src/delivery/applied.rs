@@ -8,52 +8,52 @@ use crate::finding::Place;
 /// A directory that an agent applies.
 pub(crate) struct Applied {
     pub(crate) agent: Agent,
-    /// The object that says so: `Flux Kustomization flux-system/infra`.
+    /// Object that applies it: `Flux Kustomization flux-system/infra`.
     pub(crate) by: String,
-    /// Where it says so.
+    /// Place that names it.
     pub(crate) place: Place,
-    /// Why it is not taken to apply this repo's files to the base cluster.
+    /// Reason why it does not apply this repo's files to the base cluster.
     pub(crate) aside: Option<Aside>,
-    /// Where it gives a namespace to all that it applies, and which.
+    /// Namespace that it sets for everything it applies, with the place.
     pub(crate) namespace: Option<(String, Place)>,
-    /// Where it changes the names of all that it applies, and the field that does.
+    /// Field that renames everything it applies, with the place.
     pub(crate) renamed: Option<(&'static str, Place)>,
-    /// The directory, relative to the repo's root.
+    /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
-    /// The way to the repo from the directory that it names, when this is above the repo.
+    /// Path to the repo from the directory that it names, if that is above the repo.
     pub(crate) above: Utf8PathBuf,
-    /// How the directory is read when it is no kustomization; none when it is not read then.
+    /// Way of reading the directory if it is not a kustomization; `None` if it is not read then.
     pub(crate) plain: Option<Plain>,
-    /// Where it says `directory`, for which Argo CD reads plain files even where there is a kustomization.
+    /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
     pub(crate) explicit: Option<Place>,
-    /// The namespace of the object itself, where it says one.
+    /// Namespace of the object itself, if set.
     pub(crate) own_namespace: Option<String>,
-    /// The directories of components that it adds to the kustomization, with the places that say so.
+    /// Directories of components that it adds to the kustomization, with their places.
     pub(crate) components: Vec<(Utf8PathBuf, Place)>,
-    /// Flux's decryption settings for it.
+    /// Flux's decryption settings.
     pub(crate) decryption: Option<yaml_serde::Value>,
 }
 
 /// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
 pub(crate) enum Plain {
-    /// Flux: every kustomization below it, and every YAML file beside those.
+    /// Flux: every kustomization below it, and every YAML file that none of them covers.
     Autodetect,
-    /// Argo CD: the files in it, or all below it, that match.
+    /// Argo CD: matching files in it, or in the tree below it.
     Files(DirectorySource),
 }
 
-/// Why an object is not taken to apply this repo's files to the base cluster.
+/// Reasons why an object does not apply this repo's files to the base cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aside {
-    /// Its source is another than the one that the setting names.
+    /// Its source differs from the one in this setting.
     OtherSource(&'static str),
-    /// It applies to another cluster than the field or setting says ours is.
+    /// It applies to another cluster, according to this field or setting.
     OtherCluster(&'static str),
-    /// Its path is in the copy of another repo.
+    /// Its path is inside a copy of another repo.
     Included,
-    /// Its path has a parameter that no file of the repo decides.
+    /// Its path has a parameter without a value in the repo.
     Undecided,
-    /// It is suspended: it may apply them again, but does not now.
+    /// It is suspended. It does not apply them now but may do so later.
     Suspended,
 }

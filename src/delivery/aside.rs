@@ -1,11 +1,11 @@
-//! Objects that seem to apply this repo's files to the base cluster, and do not.
+//! Objects that seem to apply this repo's files to the base cluster but do not.
 
 use super::applied::{Applied, Aside};
 use super::repo::shown;
 use crate::finding::{Code, Finding};
 
-/// What is to be known of an object that applies directories which are here by their names, but from elsewhere or to
-/// elsewhere. A suspended one is no such object.
+/// Warns about an object that applies directories with the names of this repo's, but from another
+/// source or to another cluster. A suspended object needs no warning.
 pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
     let here = shown(&applied.directory);
     let (what, help) = match applied.aside? {

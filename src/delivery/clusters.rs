@@ -1,4 +1,4 @@
-//! The clusters that Argo CD knows by Secrets of the repo.
+//! Clusters that Secrets of the repo register in Argo CD.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::layout::VARIABLE;
 use crate::load::sops;
 use crate::settings::gitops::IN_CLUSTER;
 
-/// Values for the parameters of an ApplicationSet's template.
+/// Parameters for an ApplicationSet's template, with values.
 pub(super) type Parameters = BTreeMap<String, String>;
 
-/// A cluster of Argo CD. Its name and address are not known where the Secret is encrypted.
+/// A cluster of Argo CD. Its name and address are unknown if the Secret is encrypted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cluster {
     pub(super) name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the cluster that a Secret describes, if it is one of that type.
+    /// Returns the cluster that a Secret registers, if it is such a Secret.
     pub(super) fn of(secret: ClusterSecret) -> Option<Self> {
         let ClusterSecret {
             metadata,
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// The cluster that Argo CD runs in.
+    /// Returns the cluster that Argo CD runs in.
     pub(super) fn own() -> Self {
         let [server, name] = [IN_CLUSTER.0, IN_CLUSTER.1].map(|text| Some(text.to_owned()));
         Self {
@@ -73,7 +73,7 @@ impl Cluster {
         }
     }
 
-    /// Returns whether a selector of an ApplicationSet takes it.
+    /// Returns whether a selector of an ApplicationSet matches it.
     pub(super) fn is_selected(&self, selector: &Value) -> bool {
         let labels = selector.get("matchLabels").and_then(Value::as_mapping);
         let equal = labels.into_iter().flatten().all(|(key, value)| {
@@ -113,7 +113,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the parameters that it has for a template.
+    /// Returns its parameters for a template.
     pub(super) fn parameters(&self) -> Parameters {
         let mut found = Parameters::new();
         let normalized = self.name.as_deref().map(normalized);
@@ -135,7 +135,8 @@ impl Cluster {
         found
     }
 
-    /// Returns the other way in which a destination may name this cluster, if it names it.
+    /// Returns the other form of a destination that names this cluster: its name for its URL, and
+    /// vice versa.
     pub(super) fn renamed(
         &self,
         destination: &ApplicationDestination,
@@ -161,7 +162,7 @@ impl Cluster {
     }
 }
 
-/// Returns a name as Argo CD's `SanitizeName` writes it.
+/// Normalizes a name like Argo CD's `SanitizeName`.
 fn normalized(name: &str) -> String {
     let usual = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.') {

@@ -1,7 +1,8 @@
-//! The kustomizations that include the components of hosts.
+//! Kustomizations that include the components of hosts.
 //!
-//! kustomize runs a kustomization's components on what its resources gave, before its own `namespace:`. So a patch in a
-//! component names its host with the namespace that everything below the including kustomization gives.
+//! kustomize runs the components of a kustomization after its resources and before its own
+//! `namespace:`. So a patch in a component must use the namespace that the kustomizations below
+//! give to a host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,16 +23,16 @@ const SHOWN: usize = 5;
 /// Component that patches a root's hosts.
 #[derive(Debug)]
 pub struct Component {
-    /// The directory of the kustomization that includes the component, or that should.
+    /// Directory of the kustomization that includes the component, or that should include it.
     pub directory: Utf8PathBuf,
-    /// Whether it does.
+    /// Set if it does.
     pub included: bool,
-    /// The namespace that the hosts of a file have there, where a kustomization below gives one.
+    /// Namespace of the hosts of a file at that point, if a kustomization below sets one.
     namespaces: HashMap<Utf8PathBuf, Option<String>>,
 }
 
 impl Component {
-    /// The namespace that a host has where the component finds it; maybe none.
+    /// Returns the namespace of a host where the component runs, if it has one there.
     pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
         if let Some(level) = host.origin.level(&self.directory) {
             return level.namespace.as_deref();
@@ -43,7 +44,7 @@ impl Component {
         given.or(host.own_namespace.as_deref())
     }
 
-    /// The name that a host has there.
+    /// Returns the name of a host where the component runs.
     pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
         host.origin
             .level(&self.directory)
@@ -51,7 +52,7 @@ impl Component {
     }
 }
 
-/// Returns the component of each root and findings about misplaced ones.
+/// Returns the component of each root, and findings about misplaced ones.
 pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
@@ -118,7 +119,7 @@ fn of_root(
     let reached = repo.builds.before_component(&directory, before);
     match included.first() {
         Some((listing, _)) => {
-            // Where one comes from that no file has, only kustomize knows.
+            // Only kustomize knows the origin of a host without a file.
             let is_missing = |host: &&&Host| {
                 host.file
                     .as_deref()
@@ -155,7 +156,7 @@ fn of_root(
     )
 }
 
-/// Reports listings in which the component cannot work.
+/// Reports listings in which the component has no effect or fails.
 fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
@@ -241,7 +242,7 @@ fn not_included(
     )
 }
 
-/// Returns the line to add and its file.
+/// Returns the help: the line to add and its file.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo
         .builds

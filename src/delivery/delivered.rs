@@ -1,7 +1,7 @@
-//! Directories of the output, declared hosts aside, that objects of the repo's own apply.
+//! Directories of the output, except declared hosts, that the repo's own objects apply.
 //!
-//! sipgen writes an object for each. One that is applied already must have no second: the two may differ in what they
-//! delete.
+//! sipgen writes an object for each directory that is not applied yet. A second object for the same
+//! directory may differ in pruning.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -10,23 +10,24 @@ use super::repo::Repo;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 
-/// The directories of the output that objects of the repo's own make the chosen agent apply.
+/// Directories of the output that the chosen agent applies by the repo's own objects.
 #[derive(Debug, Default)]
 pub struct Delivered(Vec<Directory>);
 
 /// A directory of the output that is applied.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     path: Utf8PathBuf,
-    /// Whether those below it are applied, too.
+    /// Set if directories below it are applied too.
     all_below: bool,
-    /// Where a kustomization of the repo lists it, when it is applied as a part of that.
+    /// Place in a kustomization of the repo that lists it, if it is applied as a part of that.
     listed: Option<Place>,
 }
 
 impl Delivered {
-    /// Whether an object of the repo's own applies a directory, which is relative to the output directory.
+    /// Returns whether one of the repo's own objects applies a directory. The path is relative to
+    /// the output directory.
     pub fn has(&self, directory: &Utf8Path) -> bool {
         self.0.iter().any(|delivered| delivered.takes(directory))
     }
@@ -41,7 +42,7 @@ impl Directory {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
     }
 
-    /// Whether it is one of a kind, or has those of that kind below it.
+    /// Returns whether it is in the directory `kind`, or applies all of that.
     fn is_of(&self, kind: &Utf8Path) -> bool {
         self.path.starts_with(kind) || self.takes(kind)
     }
@@ -56,7 +57,8 @@ impl Directory {
     }
 }
 
-/// The directories of the output that are applied by an object, which builds some kustomizations of the repo.
+/// Returns the directories of the output that an object applies. `builds` tells which directories'
+/// kustomizations it builds.
 pub(super) fn of<'a>(
     repo: &Repo<'_>,
     applied: &Applied,
@@ -91,7 +93,7 @@ pub(super) fn of<'a>(
         .collect()
 }
 
-/// What is to be known when an object applies directories for which sipgen would write its own.
+/// Warns about directories that an object applies already, for which sipgen writes no object.
 pub(super) fn applied_already(
     repo: &Repo<'_>,
     applied: &Applied,
@@ -117,7 +119,7 @@ pub(super) fn applied_already(
     directories.iter().map(warn).collect()
 }
 
-/// Changes that an object makes to the names or namespaces of observed hosts: it would make others of them.
+/// Reports an object that changes names or namespaces of observed hosts: that creates other hosts.
 pub(super) fn changed(
     repo: &Repo<'_>,
     applied: &Applied,

@@ -1,7 +1,7 @@
-//! The directories that objects of the repo tell Flux or Argo CD to apply.
+//! Directories that objects of the repo make Flux or Argo CD apply.
 //!
-//! An object may be about another repo or another cluster with directories of the same names. The settings name the
-//! source and the cluster that are ours.
+//! An object may concern another repo or cluster with directories of the same names. The settings
+//! name the source and the cluster of this site.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -20,7 +20,7 @@ use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
 use crate::settings::gitops::SourceRef;
 
-/// The directories that the objects tell agents to apply.
+/// Returns the directories that the objects make agents apply.
 pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
     let mut applied = Vec::new();
     for AgentObject { origin, content } in objects
@@ -41,7 +41,8 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                     let spec = generators::filled(&object.spec.template.spec, &parameters);
                     made.extend(by_argocd(repo, &origin, &route, &by, &spec));
                 }
-                // One for each cluster may apply one directory: that to the base cluster counts.
+                // Several clusters may get the same directory. The one for the base cluster is
+                // kept.
                 made.sort_by(|one, other| {
                     let order =
                         |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
@@ -58,7 +59,7 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
     applied
 }
 
-/// The directories of components, which are relative to the directory of the kustomization.
+/// Returns the directories of components, which are relative to the kustomization's directory.
 fn components(
     directory: &Utf8Path,
     listed: Option<Vec<String>>,
@@ -90,7 +91,8 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         ),
     };
     let (directory, above) = in_repo(path, &flux.path)?;
-    // Nobody has to name the source before sipgen writes Kustomizations. Every repo has a root, though.
+    // The settings need no source before sipgen writes Kustomizations, so the default proves
+    // nothing. Root directories are excluded, because every repo has one.
     let is_unsaid =
         repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
     let aside = if is_root(&directory) && !is_ours {
@@ -128,7 +130,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     })
 }
 
-/// The field, if it changes names.
+/// Returns the field if it changes names.
 fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
     value
         .as_ref()
@@ -185,7 +187,7 @@ fn by_argocd(
             if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
-            // Argo CD reads no deeper than it is told to.
+            // Without `recurse`, Argo CD does not reach the repo below a directory above it.
             let recurses = source
                 .directory
                 .as_ref()
@@ -196,9 +198,10 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
-            // As `ExplicitType` of Argo CD has it, `directory` counts before any file that is there.
+            // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
+            // type.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
-            // A Helm chart is somebody else's to render.
+            // The content of a Helm chart is unknown here.
             let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();
             applied.push(Applied {
                 agent: Agent::Argocd,
@@ -226,7 +229,8 @@ fn by_argocd(
     applied
 }
 
-/// Returns whether a destination is the base cluster, by either of the names that Secrets of the repo say it has.
+/// Returns whether a destination is the base cluster, by name or by URL. Secrets of the repo relate
+/// the two.
 fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
     let own = &repo.settings.argocd.destination;
     let renamed = |cluster: &Cluster| {
@@ -237,7 +241,7 @@ fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> boo
     own.is(destination) || repo.clusters.iter().any(renamed)
 }
 
-/// The paths of a source: its own, or for one with an unknown parameter in it, all directories that it may be.
+/// Returns the path of a source, or all directories that match if it contains an unknown parameter.
 fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The directories that agents apply, before it is known what a site reads: what lies there is of the site.
+//! Directories that agents apply, found before the files of a site are known, because they belong
+//! to the site.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -12,17 +13,19 @@ use crate::kustomize::Builds;
 use crate::load::Files;
 use crate::settings::Settings;
 
-/// A directory that an object tells an agent to apply.
+/// A directory that an object makes an agent apply.
 pub(crate) struct Followed {
-    /// The directory, relative to the repo's root.
+    /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
-    /// Set where the object applies this repo's files to the site's base cluster, now or once it is no longer suspended.
+    /// Set if the object applies this repo's files to the site's base cluster, even if it is
+    /// suspended now.
     pub(crate) is_of_site: bool,
     plain: Option<Plain>,
 }
 
 impl Followed {
-    /// Returns whether the agent applies a file of the directory, by its path in it, when that is no kustomization.
+    /// Returns whether the agent applies a file of the directory if that is not a kustomization.
+    /// The path is relative to the directory.
     pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
         match &self.plain {
             Some(Plain::Autodetect) => true,
@@ -32,8 +35,8 @@ impl Followed {
     }
 }
 
-/// The directories that objects tell agents to apply, as the settings of a site judge them. `paths` are the files whose
-/// directories generators may name.
+/// Returns the directories that objects make agents apply, by the settings of a site. `paths` are
+/// files whose directories generators may match.
 pub(crate) fn followed(
     files: &Files,
     settings: &Settings,

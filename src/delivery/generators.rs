@@ -1,6 +1,7 @@
-//! Parameters of ApplicationSets, as far as the repo's files decide them.
+//! Parameters of ApplicationSets that the repo's files determine.
 //!
-//! The rules are those of Argo CD's generators. What a cluster, a forge or a plugin decides stays a parameter.
+//! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
+//! unresolved.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
@@ -15,7 +16,7 @@ use crate::settings::gitops::IN_CLUSTER;
 /// Limits: Applications read, and nesting depth of generators.
 const MOST: (usize, usize) = (10_000, 8);
 
-/// Returns the parameters of each Application that generators make. What they leave out is not known.
+/// Returns the parameters of each generated Application. Missing parameters are unknown.
 pub(super) fn parameters(
     repo: &Repo<'_>,
     generators: &[Generator],
@@ -79,8 +80,8 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
     vec![Parameters::new()]
 }
 
-/// Returns the parameters of a generator of clusters. Secrets of the repo decide; where none is selected, those of the
-/// base cluster may lie elsewhere, and nothing is known of it but the values.
+/// Returns the parameters of a cluster generator, from Secrets of the repo. If none is selected,
+/// the cluster may be registered elsewhere, so only `values` are known.
 fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters> {
     let has =
         |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
@@ -92,7 +93,7 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters>
         .iter()
         .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
     let mut clusters: Vec<Cluster> = selected.cloned().collect();
-    // Argo CD's own cluster has no labels, and is always there unless a Secret describes it.
+    // Argo CD's own cluster has no labels, and exists even without a Secret.
     let is_own = |cluster: &Cluster| {
         cluster
             .server
@@ -217,7 +218,7 @@ fn flat(value: &Value, route: &str) -> Parameters {
     found
 }
 
-/// Returns a template with its parameters filled in. Unknown ones stay.
+/// Returns a template with known parameters filled in. Unknown ones stay.
 pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
     let mut spec = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
@@ -245,7 +246,7 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
     spec
 }
 
-/// Fills in what `{{ name }}` and, as Go's templates have it, `{{ .name }}` stand for.
+/// Replaces `{{ name }}` and, as in Go templates, `{{ .name }}`.
 fn fill(text: &str, parameters: &Parameters) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, behind)) = rest.split_once("{{") {

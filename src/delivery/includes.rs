@@ -1,8 +1,8 @@
 //! GitRepositories of Flux whose files are copied into others.
 //!
-//! The rules are those of source-controller 1.7: `reconcileInclude` copies the included artifacts into the checkout, and
-//! only then are `.sourceignore` and `spec.ignore` heeded. `Storage.CopyToPath` renames the copy to its target, which
-//! fails where that is a directory with files.
+//! The rules are those of source-controller 1.7: `reconcileInclude` copies the included artifacts
+//! into the checkout before `.sourceignore` and `spec.ignore` apply. `Storage.CopyToPath` renames
+//! the copy to its target, which fails if that is a directory with files.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -11,17 +11,17 @@ use super::repo::Repo;
 use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
 use crate::finding::{Code, Finding, Origin, Step};
 
-/// The file that a path of a source leads to.
+/// The target of a path in a source.
 pub(super) enum Target {
-    /// A file of this repo, by its path in the source that the settings name.
+    /// A file of this repo, by its path in the source of the settings.
     Here(Utf8PathBuf),
     /// A file of another repo, which is copied into this one.
     Elsewhere,
-    /// Whatever the source has at the path.
+    /// The source's own file, without an include.
     Itself,
 }
 
-/// Returns where a path of a source leads to, as far as includes decide that.
+/// Resolves a path of a source through includes.
 pub(super) fn target(
     repo: &Repo<'_>,
     source: &FluxSourceRef,
@@ -47,7 +47,7 @@ pub(super) fn target(
     for include in object.spec.include.iter().flatten() {
         let Some(rest) = below(include) else { continue };
         if is_ours {
-            // The settings may name a source that has this repo by an include.
+            // The settings may name a source that includes this repo.
             let is_this_repo = flux.path.starts_with(in_source(include.target()));
             return if is_this_repo {
                 Target::Itself
@@ -67,12 +67,12 @@ pub(super) fn target(
     Target::Itself
 }
 
-/// Returns a path as one from the root of a source.
+/// Returns a path relative to the root of a source.
 fn in_source(path: &str) -> String {
     plain_path(path.trim_start_matches('/'))
 }
 
-/// Returns whether a reference of a Kustomization is to an object.
+/// Returns whether a Kustomization's source reference names an object.
 fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
     let namespace = source.namespace.as_deref().or(namespace);
     let is_there = match (&object.metadata.namespace, namespace) {
@@ -88,7 +88,7 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
         && is_there
 }
 
-/// Reports an include of the repo's own source whose copy goes where sipgen writes.
+/// Reports an include of the repo's own source whose target is in the output.
 pub(super) fn over_output(
     repo: &Repo<'_>,
     origin: &Origin,

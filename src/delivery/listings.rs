@@ -9,7 +9,7 @@ use crate::finding::{Code, Finding};
 use crate::kustomize::{Among, Root};
 use crate::load::kustomize::relative;
 
-/// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
+/// Reports invalid listings of overlays. An overlay is a resource and replaces its base.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
     let listings = repo.listings_below(&top);

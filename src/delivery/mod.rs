@@ -1,18 +1,21 @@
-//! How agents deliver the output: which kustomizations and agents' objects of the repo reach the hosts.
+//! Delivery of the output: kustomizations and agents' objects of the repo that reach hosts.
 //!
-//! * `repo`: the facts that decide it.
+//! * `repo`: input facts.
 //! * `listings`: kustomizations of the repo that list a directory of the output.
-//! * `components`: the kustomizations that include the components of hosts.
-//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an `applied`.
-//! * `generators`: the parameters of ApplicationSets; `clusters`: the clusters that Argo CD knows by Secrets.
+//! * `components`: kustomizations that include the components of hosts.
+//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an
+//!   `applied`.
+//! * `generators`: parameters of ApplicationSets; `clusters`: clusters that Secrets register in
+//!   Argo CD.
 //! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
-//! * `followed`: what agents apply, before the inputs of a site are known.
+//! * `followed`: applied directories, before the inputs of a site are known.
 //! * `aside`: objects that only seem to apply this repo to the base cluster.
-//! * `conditions`: conditions on which the agent can apply the output; `render` knows what a project allows.
+//! * `conditions`: conditions that prevent the agent from applying the output; `render` checks
+//!   projects.
 //! * `delivered`: directories of the output that the repo's own objects apply.
 //! * `rendered_twice`: hosts that those and sipgen's own objects both apply.
 //!
-//! One object must have one renderer: two that differ in labels take them from each other for ever.
+//! Each object must have one renderer: two that differ in labels revert each other for ever.
 
 mod agent_objects;
 mod applied;
@@ -57,18 +60,18 @@ use repo::Repo;
 /// Delivery of the output by the repo's kustomizations and agents.
 #[derive(Debug, Default)]
 pub struct Wiring {
-    /// The roots that objects of the repo's own make the chosen agent apply, with labels or still without: no object
-    /// of ours is to apply them, too.
+    /// Roots that the chosen agent applies by the repo's own objects, with or without labels.
+    /// sipgen must not write another object for them.
     pub applied: BTreeSet<usize>,
-    /// The other directories of the output that they make it apply.
+    /// Other directories of the output that these objects apply.
     pub delivered: Delivered,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
-    /// The projects of Argo CD that decide what our Applications may apply.
+    /// Projects of Argo CD that restrict sipgen's Applications.
     pub(crate) projects: Vec<(Origin, AppProject)>,
 }
 
-/// Works out how the output is wired into the repo, and what is wrong with that. `closed` are the directories that
+/// Determines how the repo delivers the output, and reports mistakes. `closed` are directories that
 /// cannot be read.
 pub(crate) fn wire(
     files: &Files,
@@ -133,8 +136,8 @@ pub(crate) fn wire(
     (wiring, findings)
 }
 
-/// The output is still that for the other agent: this one's objects would take its place at once, and hosts lose the
-/// guards against the other while that still applies them.
+/// Reports an output that was written for the other agent. The new agent's objects would replace it
+/// at once, and hosts would lose the guards against the old agent while that still applies them.
 fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     let (other, name) = match repo.settings.gitops? {
         Agent::Flux => (Agent::Argocd, "Argo CD"),

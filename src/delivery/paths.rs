@@ -8,7 +8,7 @@ use globset::GlobBuilder;
 use super::repo::Repo;
 use crate::api::gitops::{DirectorySource, GitDirectory};
 
-/// The directories of the repo that globs name; Argo CD leaves out hidden ones.
+/// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
 pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
     let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
     let overlays: Vec<Utf8PathBuf> = repo
@@ -45,17 +45,17 @@ pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> V
         .collect()
 }
 
-/// Go's `path.Match`: no wildcard matches a slash, and `**` is no more than `*`.
+/// Matches like Go's `path.Match`: no wildcard matches a slash, and `**` equals `*`.
 fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
     let glob = plain_path(glob).replace("**", "*");
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
     built.is_ok_and(|glob| glob.compile_matcher().is_match(directory.as_str()))
 }
 
-/// Returns whether Argo CD reads a file, given relative to the source's directory.
+/// Returns whether Argo CD reads a file. The path is relative to the source's directory.
 pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
-        // A glob that cannot be read is taken to match nothing; what is not excluded, counts.
+        // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
         GlobBuilder::new(glob)
             .build()
             .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
@@ -68,8 +68,10 @@ pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
 }
 
-/// A path in an agent's source as one in the repo, which lies at `prefix` there, and for a path above the repo the way
-/// from it to the repo's root, which it has with everything else; none where it leads elsewhere.
+/// Converts a path in an agent's source to a path in the repo, which is at `prefix` in the source.
+///
+/// For a path above the repo, the second value is the way from it to the repo's root. Returns
+/// `None` for any other path.
 pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
     let mut plain = Utf8PathBuf::new();
     for component in Utf8Path::new(path).components() {

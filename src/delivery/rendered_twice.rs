@@ -1,4 +1,4 @@
-//! Reports the repo's own agent objects that apply a directory that reaches hosts.
+//! Reports the repo's own agent objects that apply a directory with hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,20 +22,21 @@ use crate::text::counted;
 /// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
 
-/// What an agent comes at by one directory.
+/// Content of a directory that an agent applies.
 struct Reached<'a> {
     applied: &'a Applied,
-    /// The kustomizations that its builds are made of.
+    /// Kustomizations that its builds consist of.
     kustomizations: BTreeSet<&'a Utf8Path>,
-    /// The files that they reach.
+    /// Files that they reach.
     built: BTreeSet<Utf8PathBuf>,
-    /// The hosts in files that are applied as they are.
+    /// Hosts in files that are applied as they are.
     plain: Vec<&'a (HostKey, Origin)>,
-    /// The roots whose overlays it applies.
+    /// Roots whose overlays it applies.
     overlays: BTreeSet<usize>,
 }
 
-/// What is wrong with what objects of the repo apply. Which of it the chosen agent applies already is noted in `wiring`.
+/// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
+/// applies already.
 pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
@@ -90,7 +91,8 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
 }
 
 impl Applied {
-    /// Whether its directory is a kustomization, so that nothing else below it counts.
+    /// Returns whether its directory is built as a kustomization, so that other files below it are
+    /// ignored.
     pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
         if self.explicit.is_some() {
             return false;
@@ -110,17 +112,17 @@ fn ignored(repo: &Repo<'_>) -> Gitignore {
         .unwrap_or_default()
         .lines()
     {
-        // A line that nobody can read ignores nothing.
+        // An invalid line ignores nothing.
         let _ = ignored.add_line(None, line);
     }
     ignored.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The overlays of declared hosts.
+/// Overlays of declared hosts.
 struct Overlays {
-    /// Their directories, by the indices of their roots.
+    /// Directories by root index.
     directories: BTreeMap<usize, Utf8PathBuf>,
-    /// The directories of the kustomizations that list them.
+    /// Directories of the kustomizations that list each overlay.
     listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
 }
 
@@ -218,7 +220,7 @@ impl<'a> Reached<'a> {
         reached
     }
 
-    /// The declared hosts that are rendered without patches of an overlay, by their roots.
+    /// Returns the declared hosts that are rendered without patches of an overlay, by root.
     fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
         let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
@@ -234,7 +236,8 @@ impl<'a> Reached<'a> {
         of_root
     }
 
-    /// It applies the output as a whole, or a component, which is nothing by itself.
+    /// Reports an object that applies the whole output, or a component, which cannot be applied by
+    /// itself.
     fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
         let Applied {
             by,
@@ -312,8 +315,8 @@ impl<'a> Reached<'a> {
         }))
     }
 
-    /// Hosts in files that are applied without a kustomization: they are declared, and nobody can tell from the repo's
-    /// kustomizations.
+    /// Reports hosts in files that are applied without a kustomization. They are declared, but the
+    /// repo's kustomizations do not show it.
     fn plain_hosts(&self) -> Option<Finding> {
         let (first, _) = self.plain.first()?;
         let Applied {
@@ -359,7 +362,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Hosts that get another namespace than their builds give them.
+    /// Reports hosts that the object moves to another namespace.
     fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
         let (namespace, place) = self.applied.namespace.as_ref()?;
         let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
@@ -381,7 +384,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Hosts that get other names than their builds give them.
+    /// Reports hosts that the object renames.
     fn renamed(&self, repo: &Repo<'_>) -> Option<Finding> {
         let (field, place) = self.applied.renamed.as_ref()?;
         let hosts = self.hosts(repo);
@@ -399,7 +402,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// The hosts that it renders, with labels or without.
+    /// Returns the hosts that it renders, with or without labels.
     fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
@@ -412,7 +415,7 @@ impl<'a> Reached<'a> {
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }
 
-    /// Two objects render the same hosts.
+    /// Reports two objects that render the same hosts.
     fn also_applied_by(&self, other: &Applied) -> Finding {
         let Applied {
             by,
@@ -433,7 +436,7 @@ impl<'a> Reached<'a> {
         .help("remove one of them, after you disabled its pruning as in docs/gitops.md")
     }
 
-    /// In component form: a directory below the kustomization that has the component.
+    /// In component form: reports a directory below the kustomization that includes the component.
     fn below_component(
         &self,
         repo: &Repo<'_>,
@@ -453,7 +456,7 @@ impl<'a> Reached<'a> {
         ))
     }
 
-    /// In overlay form: a directory that renders hosts as they are.
+    /// In overlay form: reports a directory that renders hosts without labels.
     fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
         let overlay = repo.patches_of(&root.directory);
@@ -510,14 +513,14 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// How it is made to wait for the services, as an object of ours would.
+    /// Returns the help that makes the object wait for services, like sipgen's own objects.
     fn after_services(&self, repo: &Repo<'_>) -> String {
         if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
             return String::new();
         }
         let flux = &repo.settings.flux;
         let name = flux.after_services();
-        // Without a namespace, Flux looks in that of the Kustomization itself.
+        // Without a namespace, Flux uses that of the Kustomization itself.
         let namespace = match &self.applied.own_namespace {
             Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
             _ => format!(", namespace: {}", flux.namespace),

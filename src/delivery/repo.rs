@@ -12,7 +12,7 @@ use crate::layout;
 use crate::load::Files;
 use crate::settings::Settings;
 
-/// A repo, as far as it decides what agents apply.
+/// The parts of a repo that decide what agents apply.
 pub(super) struct Repo<'a> {
     pub(super) files: &'a Files,
     pub(super) settings: &'a Settings,
@@ -20,18 +20,20 @@ pub(super) struct Repo<'a> {
     pub(super) builds: &'a Builds,
     /// Every document that describes a host.
     pub(super) documents: &'a [(HostKey, Origin)],
-    /// Further files whose directories generators may name.
+    /// Further files whose directories generators may match.
     pub(super) paths: &'a [Utf8PathBuf],
-    /// The sources of Flux.
+    /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
-    /// The clusters that Argo CD knows by Secrets of the repo.
+    /// Clusters that Secrets of the repo register in Argo CD.
     pub(super) clusters: Vec<Cluster>,
-    /// The components that agents add to kustomizations: what is listed, where, and the kustomization's directory.
+    /// Components that agents add to kustomizations: component, place, and the kustomization's
+    /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
 impl Repo<'_> {
-    /// The places that list directories below one: kustomizations of the repo, and agents that add components to them.
+    /// Returns the places that list directories below one: in kustomizations of the repo, and in
+    /// agents' objects that add components.
     pub(super) fn listings_below<'b>(
         &'b self,
         top: &'b Utf8Path,
@@ -58,13 +60,13 @@ impl Repo<'_> {
             .collect()
     }
 
-    /// The directory of a root's patches, relative to the repo's root.
+    /// Returns the directory of a root's patches, relative to the repo's root.
     pub(super) fn patches_of(&self, root: &Utf8Path) -> Utf8PathBuf {
         self.settings.output.join(layout::declared_directory(root))
     }
 }
 
-/// A directory as people read it.
+/// Formats a directory for messages.
 pub(super) fn shown(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() {
         "the repo's root".to_owned()

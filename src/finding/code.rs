@@ -1,7 +1,8 @@
-//! The catalogue of findings, each with a code that never changes.
+//! The catalogue of findings. Codes are permanent.
 //!
-//! A code belongs to a kind of finding, not to a sentence: messages may be reworded, but people search for codes, mute
-//! them and write about them. A retired code is never reused. `explained/` has the long text of each code.
+//! A code identifies a kind of finding, not a message: messages may be reworded, but people search
+//! for codes, mute them and write about them. A retired code is never reused. `explained/` has the
+//! long text of each code.
 //!
 //! | codes | area |
 //! | --- | --- |
@@ -38,9 +39,9 @@ struct Entry {
 pub enum Scope {
     /// The whole run: the finding names no cluster.
     Run,
-    /// The clusters that the finding names, one at least: `--keep-going` generates the others.
+    /// The clusters that the finding names, at least one: `--keep-going` generates the others.
     Cluster,
-    /// The clusters that the finding names, or the whole run where none is known.
+    /// The clusters that the finding names, or the whole run if it names none.
     Either,
 }
 
@@ -65,7 +66,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes by their numbers.
+            /// All codes, by number.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
             fn entry(self) -> Entry {
@@ -331,22 +332,22 @@ const AREAS: [(&str, &str); 9] = [
 ];
 
 impl Code {
-    /// The code, such as `SIP0101`.
+    /// Returns the code, such as `SIP0101`.
     pub fn id(self) -> &'static str {
         self.entry().id
     }
 
-    /// Severity of a finding with this code.
+    /// Returns the severity of a finding with this code.
     pub fn severity(self) -> Severity {
         self.entry().severity
     }
 
-    /// The part of a run that an error with this code stops.
+    /// Returns the part of a run that an error with this code stops.
     pub fn scope(self) -> Scope {
         self.entry().scope
     }
 
-    /// Returns whether the value that a finding is about may be a secret.
+    /// Returns whether the value that a finding concerns may be a secret.
     pub(crate) fn hides_value(self) -> bool {
         self.entry().value == Value::Hidden
     }
@@ -390,13 +391,13 @@ pub struct UnknownCode {
 impl FromStr for Code {
     type Err = UnknownCode;
 
-    /// Reads `SIP0101`, in any case.
+    /// Parses `SIP0101`, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownCode> {
         let wanted = text.trim().to_ascii_uppercase();
         if let Some(known) = Code::ALL.iter().find(|code| code.id() == wanted) {
             return Ok(*known);
         }
-        // The nearest by how they are written, and of those the nearest by number.
+        // Suggestions are sorted by spelling, then by number.
         let number = |text: &str| {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(i64::MAX / 2)
@@ -409,7 +410,7 @@ impl FromStr for Code {
             )
         });
         let near = [near[0], near[1], near[2]];
-        // A part of a longer text might be one of a credential, which nothing knows as such.
+        // A part of a longer text might be a credential that is not recognized as one.
         let text = if text.chars().nth(LONGEST_SHOWN).is_some() {
             "…"
         } else {

@@ -1,4 +1,4 @@
-//! Findings: what is wrong with the input, where, and what to do about it.
+//! Findings: a mistake in the input, its place and its fix.
 
 mod code;
 pub mod position;
@@ -14,38 +14,38 @@ pub use code::{Code, Scope, UnknownCode};
 pub(crate) use position::{Delivered, Given, Level};
 pub use position::{Moved, Origin, Place, Position, Step};
 
-/// How much a finding matters.
+/// Importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing may be written for what the finding concerns.
+    /// Nothing is written for the objects that the finding concerns.
     Error,
-    /// Worth knowing; stops nothing.
+    /// Informs without stopping anything.
     Warning,
 }
 
-/// One thing that is wrong with the input.
+/// A mistake in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What kind of mistake it is.
+    /// Kind of the mistake.
     pub code: Code,
-    /// How much it matters.
+    /// Severity by the catalogue.
     pub severity: Severity,
-    /// What is wrong, in one sentence without a full stop.
+    /// The fact, in one sentence without a final period.
     pub message: String,
-    /// Where: the first place is the one to mend, the others belong to the story.
+    /// Places: first the one to fix, then related ones with an explanation.
     pub places: Vec<(Place, Option<String>)>,
-    /// What to do, in one sentence or a few lines.
+    /// Advice, in one sentence or a few lines.
     pub help: Option<String>,
-    /// The clusters that it concerns; none when it concerns the whole run.
+    /// Clusters that it concerns; empty for the whole run.
     pub clusters: Vec<ClusterKey>,
 }
 
 impl Finding {
-    /// A finding of a kind, as severe as the catalogue has it.
+    /// Creates a finding with the severity of its code.
     ///
-    /// The words of a finding are for every channel, those of programs included: hidden characters are escapes in them,
-    /// and credentials are masked.
+    /// All texts of a finding are safe for any output, including formats for programs: hidden
+    /// characters are escaped, and credentials are masked.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -57,17 +57,18 @@ impl Finding {
         }
     }
 
-    /// Adds the place to mend.
+    /// Adds the place to fix.
     pub fn at(self, place: Place) -> Self {
         self.with(place, None)
     }
 
-    /// Adds a place that belongs to the story, with what is there.
+    /// Adds a related place with an explanation.
     pub fn see(self, place: Place, what: impl Into<String>) -> Self {
         self.with(place, Some(said(&what.into())))
     }
 
-    /// Adds a place; with one in a kustomization, that in the manifest, which people look at first.
+    /// Adds a place. For one in a kustomization, also adds the overridden place in the manifest,
+    /// where users look first.
     fn with(mut self, place: Place, what: Option<String>) -> Self {
         let own = place.instead_of().cloned();
         self.places.push((place, what));
@@ -81,20 +82,21 @@ impl Finding {
         self
     }
 
-    /// Says what to do.
+    /// Sets the advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         let lines: Vec<String> = help.into().lines().map(said).collect();
         self.help = Some(lines.join("\n"));
         self
     }
 
-    /// Says which cluster it concerns.
+    /// Adds a cluster that it concerns.
     pub fn of(mut self, cluster: &ClusterKey) -> Self {
         self.clusters.push(cluster.clone());
         self
     }
 
-    /// Returns whether the finding names clusters as its code requires: one without them stops the whole run.
+    /// Returns whether the finding names clusters exactly as its code requires. An error without
+    /// clusters stops the whole run.
     fn has_its_scope(&self) -> bool {
         match self.code.scope() {
             Scope::Run => self.clusters.is_empty(),
@@ -103,25 +105,25 @@ impl Finding {
         }
     }
 
-    /// Whether it stops what it concerns.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Words as they may be said, on one line.
+/// Escapes hidden characters and masks credentials of one line.
 fn said(words: &str) -> String {
     visible(&masked(words)).into_owned()
 }
 
-/// Makes one of findings that say the same of several clusters, such as an error in a template that they share.
+/// Merges findings that differ only in their clusters, such as an error in a shared template.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
-    // By their hash: thousands of findings may say the same of other places.
+    // Hashes keep this linear: thousands of findings may share a message.
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let hasher = RandomState::new();
     for finding in findings {
-        // Every finding of a run comes by here, so each test checks this.
+        // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
         let alike = known
             .entry(hasher.hash_one((&finding.message, &finding.places)))

@@ -1,7 +1,7 @@
-//! Positions are symbolic until somebody reads them.
+//! Symbolic positions, resolved when they are printed.
 //!
-//! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in it; only
-//! when it is printed, that one document is read again and the route is looked up.
+//! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in
+//! it. Printing it reads that document again and looks up the route.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,28 +10,29 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
-/// it is read, each with the route of what was written instead. What lies below a route moves with it.
+/// Mapping from routes of a converted document to routes of the written text. Routes below follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
 
 impl Moved {
-    /// Says that what is read at one route is written at another. What is said last of a route, counts.
+    /// Records that the value read at one route is written at another. The last record of a route
+    /// counts.
     pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
         self.0.push((read, written));
     }
 
-    /// The route at which is read what is written at a route.
+    /// Converts a written route to the route where it is read.
     pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
         let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
-        // A service that was alone is read as a list of one, too: the list is what stands there.
+        // A single service is also read as a list with one item. The written value is the whole
+        // list.
         match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
             Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
             None => written.to_vec(),
         }
     }
 
-    /// The route of what was written for what is read at a route.
+    /// Converts a read route to the route where it is written.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
@@ -45,98 +46,97 @@ impl Moved {
     }
 }
 
-/// Where a document stands.
+/// Position of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The file, relative to the repo's root.
+    /// File, relative to the repo's root.
     pub file: Arc<Utf8Path>,
-    /// The document's first line in the file, from 1.
+    /// First line of the document in the file, from 1.
     pub first_line: usize,
     pub(crate) range: Range<usize>,
     pub(crate) shape: Shape,
-    /// Nothing of a document that stands in a file of the repo and is read as it is written, as most are.
+    /// `None` for a document that is read as it is written in a file of the repo. Most are.
     pub(crate) apart: Option<Arc<Apart>>,
 }
 
-/// How a document differs from one that stands in a file of the repo and is read as it is written.
+/// Differences from a document that is read as it is written in a file of the repo.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Apart {
     way: Way,
-    /// What stands elsewhere than where it is read.
+    /// Routes that differ from the written text.
     moved: Moved,
-    /// What builds have made of it, where that is known.
+    /// Result of builds, if known.
     delivered: Option<Arc<Delivered>>,
-    /// The place that would count if this one did not.
+    /// The overridden place.
     instead_of: Option<Box<Place>>,
 }
 
-/// What builds make of a document.
+/// The result of builds for a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Delivered {
-    /// The outermost kustomizations whose builds these are, by index.
+    /// Outermost kustomizations of these builds, by index.
     pub(crate) roots: Vec<usize>,
-    /// Whether the document is read as they make it, and not as it stands in its file.
+    /// Set if the document is read from the build's result instead of its file.
     pub(crate) is_evaluated: bool,
-    /// The values that stand elsewhere.
+    /// Values that come from elsewhere.
     pub(crate) given: Vec<Given>,
-    /// The names and namespaces that it has on the way.
+    /// Names and namespaces at intermediate kustomizations.
     pub(crate) levels: Vec<Level>,
 }
 
-/// A value of a document that something else gives.
+/// A value of a document that comes from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Given {
-    /// The route at which it is read.
+    /// Route where it is read.
     pub(crate) route: Vec<Step>,
-    /// Where it stands.
+    /// Place where it is written.
     pub(crate) place: Place,
-    /// Whether the routes below go on there.
+    /// Set if routes below it continue at that place.
     pub(crate) goes_on: bool,
-    /// Whether the document has another value, which does not count.
+    /// Set if the document itself has another value, which is overridden.
     pub(crate) replaces: bool,
 }
 
-/// The name and namespace of an object where the components of a kustomization run.
+/// Name and namespace of an object at the point where a kustomization's components run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Level {
-    /// The directory of the kustomization.
+    /// Directory of the kustomization.
     pub(crate) directory: Utf8PathBuf,
-    /// The name there.
+    /// Name at that point.
     pub(crate) name: String,
-    /// The namespace there; none where the object has none yet.
+    /// Namespace at that point, if any.
     pub(crate) namespace: Option<String>,
 }
 
-/// How a document has come to us.
+/// The way in which a document was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Way {
-    /// It stands in a file of the repo.
+    /// From a file of the repo.
     #[default]
     File,
-    /// It stands in a stream that somebody else has rendered. The input of the repo that it was made from, where that
-    /// is known.
+    /// From a rendered stream, with the input of the repo that it was made from, if known.
     Stream(Option<Arc<Utf8PathBuf>>),
-    /// A program that we ran has made it of files of the repo, for the source of this index: the text with its lines
-    /// is gone.
+    /// Made from files of the repo by a program that sipgen ran, for the source with this index.
+    /// The text and its lines are gone.
     Made(usize),
 }
 
-/// What the headers of files name that were made from a stream, whatever its name is on this machine.
+/// Name of any stream in the headers of generated files, whatever it is called on this machine.
 const STREAM: &str = "a rendered stream";
 
-/// How a document lies in its range of bytes.
+/// Position of a document within its range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shape {
-    /// It is all of it.
+    /// All of the range.
     Document,
-    /// It is the only item of a block sequence.
+    /// The only item of a block sequence.
     ListItem,
-    /// It is the item with this index of the list that the range holds.
+    /// The item with this index of the list in the range.
     Nested(u32),
 }
 
 impl Shape {
-    /// The steps from what stands in the range to the document.
+    /// Returns the steps from the content of the range to the document.
     pub(crate) fn steps_into(self) -> Vec<Step> {
         match self {
             Shape::Document => vec![],
@@ -146,12 +146,12 @@ impl Shape {
     }
 }
 
-/// One step of a route into a document.
+/// A step of a route into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// The value under a key of a mapping.
+    /// The value of a key in a mapping.
     Key(String),
-    /// The item of a sequence.
+    /// An item of a sequence.
     Index(usize),
 }
 
@@ -173,12 +173,12 @@ impl From<usize> for Step {
     }
 }
 
-/// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
+/// A place for a finding: a node of a document, a position from a parser, or a whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The node at the end of a route in a document: the whole document at the end of an empty one.
+    /// The node at the end of a route; an empty route is the whole document.
     Node(Origin, Vec<Step>),
-    /// The key at the end of a route, and not what stands under it.
+    /// The key at the end of a route, without its value.
     Key(Origin, Vec<Step>),
     /// A line and, if known, a column of a file.
     Spot(Arc<Utf8Path>, usize, Option<usize>),
@@ -186,16 +186,16 @@ pub enum Place {
     File(Arc<Utf8Path>),
 }
 
-/// A place as people read it: `file:line:column`.
+/// A position to print: `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The file, relative to the repo's root.
+    /// File, relative to the repo's root.
     pub file: Arc<Utf8Path>,
     /// Line, from 1.
     pub line: Option<usize>,
     /// Column, from 1, in characters.
     pub column: Option<usize>,
-    /// The column behind the last character of what stands there, on the same line.
+    /// Column after the last character of the node, on the same line.
     pub end_column: Option<usize>,
 }
 
@@ -210,7 +210,7 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
-    /// A document of a file of the repo, read as it is written.
+    /// Returns the origin of a document that is read as it is written in a file of the repo.
     pub(crate) fn in_file(
         file: Arc<Utf8Path>,
         first_line: usize,
@@ -226,12 +226,12 @@ impl Origin {
         }
     }
 
-    /// The only document of a file with this text.
+    /// Returns the origin of the only document in a file with this text.
     pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
         Self::in_file(file, 1, 0..text.len(), Shape::Document)
     }
 
-    /// The same document, if it has come by this way.
+    /// Sets the way in which the document was read.
     pub(crate) fn by(self, way: Way) -> Self {
         self.with(|apart| apart.way = way)
     }
@@ -241,17 +241,18 @@ impl Origin {
         self
     }
 
-    /// The same document as builds make it.
+    /// Sets the result of builds.
     pub(crate) fn delivered_as(self, delivered: Delivered) -> Self {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 
-    /// What builds make of the document, if that is not for its file to say.
+    /// Returns the result of builds, if it differs from the file.
     pub(crate) fn delivered(&self) -> Option<&Delivered> {
         self.apart.as_ref()?.delivered.as_deref()
     }
 
-    /// Name and namespace of the object where a kustomization's components run, if builds have been asked.
+    /// Returns name and namespace at the point where a kustomization's components run, if builds
+    /// were evaluated.
     pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
         self.delivered()?
             .levels
@@ -263,12 +264,13 @@ impl Origin {
         self.apart.as_ref().map_or(&Way::File, |apart| &apart.way)
     }
 
-    /// Whether the document is what a build has made, so that no build of the repo makes any more of it.
+    /// Returns whether the document is the result of a build, so that no build of the repo changes
+    /// it.
     pub fn is_rendered(&self) -> bool {
         *self.way() != Way::File
     }
 
-    /// The source that a program has made the document for, if one has.
+    /// Returns the index of the source that the document was built for, if any.
     pub(crate) fn made_for(&self) -> Option<usize> {
         match *self.way() {
             Way::Made(source) => Some(source),
@@ -276,7 +278,7 @@ impl Origin {
         }
     }
 
-    /// The input that the headers of generated files name.
+    /// Returns the input to name in headers of generated files.
     pub fn made_from(&self) -> &Utf8Path {
         match self.way() {
             Way::Stream(None) => Utf8Path::new(STREAM),
@@ -285,7 +287,7 @@ impl Origin {
         }
     }
 
-    /// Notes the input of the repo that a rendered document was made from.
+    /// Records the input of the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let Some(apart) = &mut self.apart
             && let Way::Stream(made_from) = &mut Arc::make_mut(apart).way
@@ -294,7 +296,7 @@ impl Origin {
         }
     }
 
-    /// A spot that a parser names in the document.
+    /// Returns the place of a position that a parser reports in the document.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
         match self.way() {
             Way::Made(_) => Place::File(self.file.clone()),
@@ -302,7 +304,7 @@ impl Origin {
         }
     }
 
-    /// File and line, as far as there are any.
+    /// Returns file and line, if known.
     pub fn shown(&self) -> String {
         match self.way() {
             Way::Made(_) => self.file.to_string(),
@@ -310,14 +312,14 @@ impl Origin {
         }
     }
 
-    /// The place of the document's node at a route of keys and indices.
+    /// Returns the place of the node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         let route: Vec<Step> = route.into_iter().map(Into::into).collect();
         let given = self.given(&route);
         given.unwrap_or_else(|| Place::Node(self.clone(), self.written(route)))
     }
 
-    /// The place of a value that a kustomization gives.
+    /// Returns the place of a value that a kustomization sets.
     fn given(&self, route: &[Step]) -> Option<Place> {
         let given = self
             .delivered()?
@@ -341,32 +343,33 @@ impl Origin {
         ))
     }
 
-    /// The same document, which is read in another form than that in which it is written.
+    /// Sets the mapping to the written text, for a document that is read in a converted form.
     pub fn read_as(self, moved: Moved) -> Self {
         self.with(|apart| apart.moved = moved)
     }
 
-    /// The same document, whose routes are those of what is written.
+    /// Returns the document without that mapping, so that routes refer to the written text.
     pub fn as_written(&self) -> Self {
         self.clone().read_as(Moved::default())
     }
 
-    /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
+    /// Returns the byte range in the file's text, without a byte order mark, that contains the
+    /// document, possibly with others.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The steps from what stands in [`Self::range`] to the document.
+    /// Returns the steps from the content of [`Self::range`] to the document.
     pub fn steps_into(&self) -> Vec<Step> {
         self.shape.steps_into()
     }
 
-    /// The place of the key at the end of a route, for a key that should not be there.
+    /// Returns the place of the key at the end of a route, for a key that should not exist.
     pub fn key(&self, route: Vec<Step>) -> Place {
         Place::Key(self.clone(), self.written(route))
     }
 
-    /// The route of what was written for what is read at a route.
+    /// Converts a route to the route in the written text.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         match &self.apart {
             Some(apart) => apart.moved.written(route),
@@ -374,19 +377,19 @@ impl Origin {
         }
     }
 
-    /// The place of the object's name.
+    /// Returns the place of the object's name.
     pub fn name(&self) -> Place {
         self.at(["metadata", "name"])
     }
 
-    /// The place of the document itself.
+    /// Returns the place of the whole document.
     pub fn start(&self) -> Place {
         Place::Node(self.clone(), Vec::new())
     }
 }
 
 impl Place {
-    /// The place that would count if this one did not.
+    /// Returns the place that this one overrides.
     pub(crate) fn instead_of(&self) -> Option<&Place> {
         let (Place::Node(origin, _) | Place::Key(origin, _)) = self else {
             return None;
@@ -394,7 +397,7 @@ impl Place {
         origin.apart.as_ref()?.instead_of.as_deref()
     }
 
-    /// The file that the place is in.
+    /// Returns the file of the place.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {
             Place::Node(Origin { file, .. }, _)

@@ -1,7 +1,8 @@
-//! Agents that apply a live host in full, read from the host's own metadata.
+//! Agents that apply a live host in full, derived from the host's own metadata.
 //!
-//! An agent applies everything under one name. What it applied under that name and no longer names, it removes: an
-//! object with labels alone erases the spec of a host that the same agent applies in full elsewhere.
+//! An agent applies all objects under one field manager, and removes fields that it applied earlier
+//! and that are missing now. So a partial object with labels erases the spec of a host that the
+//! same agent applies in full elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ use crate::settings::Settings;
 /// Sync option that makes Argo CD merge a partial object.
 const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
-/// Who applies a live host in full, in words; none where nothing says that an agent does, or only one that the repo
-/// does not use. What our own objects with labels alone leave on a host does not count.
+/// Describes the agent that applies a live host in full; `None` if there is no sign of one, or the
+/// repo does not use that agent. Traces of sipgen's own partial objects are ignored.
 pub(crate) fn applied_in_full(
     key: &HostKey,
     live: &Metadata,
@@ -33,7 +34,8 @@ pub(crate) fn applied_in_full(
         .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
-/// `site` is how the names of this site's objects begin.
+/// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
+/// site's objects.
 fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
@@ -64,8 +66,8 @@ fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, Strin
     )
 }
 
-/// The name of the Application that applied a host last, and how to speak of it. Like Argo CD, this takes no notice of
-/// an annotation that was copied from another object.
+/// Returns the name and the description of the Application that last applied a host. Like Argo CD,
+/// this ignores a tracking annotation that was copied from another object.
 fn application<'a>(
     key: &HostKey,
     annotations: &'a BTreeMap<String, String>,
@@ -88,7 +90,7 @@ fn application<'a>(
     )
 }
 
-/// Returns whether the live host's field managers show that an agent owns its spec.
+/// Returns whether an agent owns the spec of a live host, by its field managers.
 fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()
@@ -100,7 +102,7 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     })
 }
 
-/// Returns the agents that applied assignment labels of a live host and so keep them there.
+/// Returns the agents that own assignment labels of a live host and therefore keep them.
 pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     let owns = |agent: &Agent| {
         let mut applied = live
@@ -117,8 +119,10 @@ pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     Agent::ALL.into_iter().filter(owns).collect()
 }
 
-/// Whether what an agent applied last was one of our objects with labels alone. An object of somebody's own may apply
-/// those, under any name; they have both an assignment, or the end of one, and the annotation that has them merged.
+/// Returns whether the agent's last apply was one of sipgen's partial objects with labels.
+///
+/// A user's own object may apply these under any name. Every partial object has the merge
+/// annotation, and either an assignment or the annotation of a release.
 fn is_labels_alone(live: &Metadata, annotations: &BTreeMap<String, String>, agent: Agent) -> bool {
     let assigned = live
         .labels

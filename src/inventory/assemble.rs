@@ -28,7 +28,7 @@ pub struct Inventory {
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
     pub roots: BTreeMap<usize, Root>,
-    /// The Secrets of manifests whose network data no host names, in the order of files.
+    /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
     by_key: HashMap<HostKey, usize>,
 }
@@ -43,18 +43,18 @@ impl Inventory {
         self
     }
 
-    /// The index of a host.
+    /// Returns the index of a host.
     pub fn index(&self, key: &HostKey) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// The host with a key.
+    /// Returns the host with a key.
     pub fn host(&self, key: &HostKey) -> Option<&Host> {
         self.index(key).map(|index| &self.hosts[index])
     }
 }
 
-/// Joins the documents of each host, with its hardware where it was read.
+/// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
     documents: Vec<HostDocument>,
     networks: &Networks,
@@ -91,7 +91,7 @@ pub(crate) fn assemble(
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     for root in inventory.roots.values() {
-        // A component is patches alone: it has no base to be a cycle with.
+        // A component only has patches. Without a base there can be no cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
@@ -118,7 +118,8 @@ pub(crate) fn assemble(
     (inventory, findings)
 }
 
-/// kustomize takes `..` in a name for a step upwards, and refuses the path.
+/// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent
+/// directory and refuses the path.
 fn unbuildable(root: &Root) -> Finding {
     let message = format!(
         "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
@@ -129,7 +130,8 @@ fn unbuildable(root: &Root) -> Finding {
         .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
 }
 
-/// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
+/// Reports an output directory below a root. An overlay there would be below its own base, which
+/// kustomize refuses.
 fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     let help = if root.directory.as_str().is_empty() {
         format!("move what it lists into a directory of its own, beside {output}")
@@ -151,7 +153,8 @@ fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
-/// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.
+/// Maximum number of hosts in one build. The time of `kustomize build` is quadratic in the hosts,
+/// and Argo CD ends a build after 90 s.
 const HOSTS_OF_A_BUILD: usize = 1000;
 
 fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
@@ -180,7 +183,8 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     large.map(describe).collect()
 }
 
-/// Reports hosts that share a BMC address: a mistake, but the SIP operator's own sample has it.
+/// Reports hosts that share a BMC address. This is only a warning because the SIP operator's own
+/// sample has it.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
@@ -189,7 +193,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
             .as_ref()
             .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
         {
-            // Addresses are compared with their query but shown without it.
+            // The query is part of the comparison, but is not shown.
             by_address
                 .entry(host::without_user(&bmc.address))
                 .or_default()
@@ -215,8 +219,8 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     shared.map(describe).collect()
 }
 
-/// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
-/// stands in the address is shown.
+/// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
+/// Secret in `credentialsName`. No part of the address is shown.
 fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
     let has_user = |host: &&Host| {
         host.bmc
@@ -274,7 +278,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     by_id.into_iter().filter_map(describe).collect()
 }
 
-/// `host metal/r07-n01 has`, `2 hosts have`; nothing for none.
+/// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.
 fn in_number(hosts: &[&Host]) -> Option<String> {
     match hosts {
         [] => None,

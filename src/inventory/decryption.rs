@@ -1,6 +1,6 @@
 //! Decrypts network data that hosts need, with the locally installed sops.
 //!
-//! Each file is decrypted once, in memory, and nothing but the addresses is kept of it.
+//! Each file is decrypted once, in memory, and only its addresses are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::load::document::objects;
 use crate::load::sops::{self, Refusal};
 use crate::text::counted;
 
-/// Decrypts what is encrypted of some network data. What sops refuses is a finding: a run without those addresses would
-/// choose other hosts than one with them.
+/// Decrypts the encrypted part of some network data. A failure is a finding, because a run without
+/// these addresses would choose other hosts.
 pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
     for held in held {
@@ -87,7 +87,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, Finding::at)
 }
 
-/// Unit that one sops call decrypts.
+/// The input of one sops call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     File(Utf8PathBuf),
@@ -95,7 +95,7 @@ enum Source {
 }
 
 impl Sealed {
-    /// Returns the unit to decrypt.
+    /// Returns the input for sops.
     fn source(&self) -> Option<Source> {
         match self {
             Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
@@ -105,7 +105,7 @@ impl Sealed {
         }
     }
 
-    /// Finds the network data in the decrypted file.
+    /// Finds the network data in the decrypted text.
     fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
         match self {
             Sealed::Object(file, name, namespace) => {

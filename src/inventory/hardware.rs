@@ -1,4 +1,4 @@
-//! The hardware of a host as inspection found it, and which document says so.
+//! The hardware of a host as inspection found it, and its source.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,46 +10,46 @@ use crate::api::host::STATUS;
 use crate::api::names::HostKey;
 use crate::finding::Origin;
 
-/// The hardware of hosts, by the host's name and namespace.
+/// Hardware of hosts by namespace and name.
 pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
 
-/// What is known of a host's hardware.
+/// Known hardware of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostHardware {
     /// The MAC address from which the host boots (`spec.bootMACAddress`).
     #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
     pub boot_mac_address: Option<String>,
-    /// What inspection found, with where that stands.
+    /// Inspected hardware and its source.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
 }
 
-/// What inspection found.
+/// Inspected hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Where it stands.
+    /// The kind of its source.
     #[serde(rename = "hardwareFrom")]
     pub source: Source,
     /// The hardware.
     pub hardware: Hardware,
-    /// The document that says it.
+    /// The document that contains it.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// Where a host's hardware stands, the best place first.
+/// Sources of a host's hardware, by precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Source {
-    /// In the HardwareData of the host's name.
+    /// The HardwareData of the host's name.
     HardwareData,
-    /// In the host's own `status.hardware`.
+    /// The host's own `status.hardware`.
     #[serde(rename = "status")]
     Status,
-    /// In an annotation with a copy of its status.
+    /// An annotation with a copy of the status.
     #[serde(rename = "baremetalhost.metal3.io/status")]
     StatusAnnotation,
-    /// In an annotation with the hardware alone.
+    /// An annotation with the hardware only.
     #[serde(rename = "inspect.metal3.io/hardwaredetails")]
     DetailsAnnotation,
 }

@@ -40,8 +40,8 @@ pub struct Host {
     /// Argo CD's options in the manifest, which a patch must keep: see
     /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
-    /// Agent that applies an observed host in full, in words. An object of ours would erase its
-    /// spec.
+    /// Description of the agent that applies an observed host in full. A partial object would erase
+    /// its spec.
     pub applied_in_full_by: Option<String>,
     /// Access to its BMC.
     pub bmc: Option<Bmc>,
@@ -117,7 +117,7 @@ pub enum Standing {
         /// Index into the inventory's roots.
         root: usize,
     },
-    /// Somebody else; the repo has a snapshot of it.
+    /// An owner outside this repo. The repo has a snapshot of it.
     Observed,
 }
 
@@ -127,7 +127,8 @@ impl Host {
         matches!(self.standing, Standing::Declared { .. })
     }
 
-    /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
+    /// Returns whether it is known if the host is in use. A manifest without status or usage does
+    /// not show it; a snapshot does.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed
             || self.live.origin.is_some()
@@ -140,12 +141,12 @@ impl Host {
         self.live.usage.as_ref().map(Usage::user)
     }
 
-    /// The place of what only a live host has, such as its status.
+    /// Returns the place of a field that only a live host has, such as its status.
     pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         self.live.origin.as_ref().unwrap_or(&self.origin).at(route)
     }
 
-    /// The host's address on an interface, or why it has none.
+    /// Returns the host's address on an interface, or the reason why it has none.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
         match &self.network.data {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {

@@ -117,7 +117,7 @@ impl Descriptions {
 
     /// Joins the documents into one host. A host without a spec is a finding instead.
     ///
-    /// `hardware` is read for sites with Provisionings only; without it, the machine is unknown.
+    /// `hardware` is read only for sites with Provisionings; without it, the machine is unknown.
     pub(crate) fn join(
         self,
         key: HostKey,
@@ -237,13 +237,13 @@ impl Descriptions {
         }
     }
 
-    /// The manifest, then the snapshot.
+    /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         manifest.chain(&self.snapshot)
     }
 
-    /// The status of the live object, or else the one that its manifest was given.
+    /// Returns the status of the live object, or else the status in the manifest.
     fn status(&self) -> Option<&Status> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let mut documents = self.snapshot.iter().chain(manifest);
@@ -266,7 +266,7 @@ impl Descriptions {
             .or_else(|| operational.filter(|state| *state == "error").cloned())
     }
 
-    /// Returns what uses the host. A consumer says more than the image that it has put on the host.
+    /// Returns the usage of the host. A consumer comes first, because it says more than its image.
     fn usage(&self) -> Option<Usage> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let documents = self.snapshot.iter().chain(manifest);
@@ -291,7 +291,7 @@ fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
     annotations.get(name).map(String::as_str)
 }
 
-/// A text of the status without credentials: Ironic puts the URLs that it has asked into its messages.
+/// Masks credentials in a text of the status: Ironic's messages contain the URLs that it requested.
 fn shown(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
         .map(|text| masked_value(text).into_owned())
@@ -309,14 +309,14 @@ fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
     ))
 }
 
-/// Returns whether a text is a UID as API servers make them; no object has any other.
+/// Returns whether a text is a UID in the form of API servers. No object has another form.
 fn is_uid(text: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
 }
 
-/// A machine's object without its spec. An agent makes it when it applies labels to a host that was deleted.
+/// Reports a host without a spec. An agent creates one when it applies labels to a deleted host.
 fn shell(document: &HostDocument) -> Finding {
     let HostKey { namespace, name } = &document.key;
     Finding::new(Code::ShellHost, format!("host `{}` has no spec, so it is not counted as a host", document.key))

@@ -1,7 +1,7 @@
-//! Secrets that hosts name for their network data and that have it under no key that Metal3 reads.
+//! Secrets that hosts name for network data, but that lack the keys that Metal3 reads.
 //!
-//! Most Secrets hold credentials and are not parsed. Only where a host misses one are they looked at by name, and of their
-//! values nothing is kept.
+//! Most Secrets hold credentials and are not parsed. They are searched by name only if a host lacks
+//! network data, and their values are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::load::{Document, Files, mentions};
 /// A Secret without network data.
 #[derive(Debug, Clone)]
 pub struct Keyless {
-    /// Where it stands.
+    /// Its position.
     pub origin: Origin,
-    /// The keys that it has.
+    /// Its keys.
     pub keys: BTreeSet<String>,
 }
 
-/// A Secret, its values left out.
+/// A Secret without its values.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SecretKeys {
@@ -38,7 +38,8 @@ struct SecretKeys {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Finds the Secrets of some names that have no network data. One that names no namespace gets it by a build.
+/// Finds Secrets by name that have no network data. A Secret without a namespace matches any,
+/// because a build may give it one.
 pub(crate) fn find(
     repo: &Files,
     files: &[Utf8PathBuf],

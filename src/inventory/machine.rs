@@ -1,8 +1,8 @@
 //! Hardware properties that decide whether a host can be a node of a Provisioning.
 //!
-//! It is what inspection found. The static addresses of the host's network data count for those of its network cards
-//! for which inspection has none: a host that is declared in git may have no status, and inspection knows the address
-//! under which a machine has been seen.
+//! They come from inspection. A network card without an inspected address has the static addresses
+//! of the host's network data: a host that is declared in git may have no status. Inspected
+//! addresses win, because the machine was reached under them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::api::provisioning::{QAT, SRIOV, meant};
 use crate::finding::{Code, Finding, Origin};
 use crate::settings::provisioning::{Devices, Model};
 
-/// Returns findings about labels that say neither whether a host has a device nor that it lacks it.
+/// Reports device labels whose value is neither true nor false.
 pub(crate) fn unclear_labels(
     host: &HostKey,
     labels: &BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub(crate) fn unclear_labels(
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }
 
-/// Parses the value of a device label.
+/// Parses the value of a device label as a boolean.
 fn truth(value: &str) -> Option<bool> {
     match value {
         "true" => Some(true),
@@ -52,51 +52,51 @@ fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// Requirements of a Provisioning on one machine, beside labels.
+/// Requirements of a Provisioning on one machine, except labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskedMachine {
-    /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
+    /// MAC address of the machine, and the index of the host that has it in the inventory.
     pub named: Option<(MacAddress, usize)>,
     /// Minimum number of CPUs.
     pub cpu: u64,
     /// Minimum memory in MiB.
     pub memory_mib: u64,
-    /// Whether its network cards have SR-IOV.
+    /// Set if its network cards must support SR-IOV.
     pub sriov: bool,
-    /// Whether it has QuickAssist.
+    /// Set if it must have QuickAssist.
     pub qat: bool,
 }
 
-/// A host as a Provisioning sees it. Nothing is known of any host where the repo has no Provisioning.
+/// Properties of a host for Provisionings. Nothing is known if the repo has no Provisioning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The MAC address from which it boots (`spec.bootMACAddress`).
+    /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
-    /// Its network cards with the addresses that they had, in the order of inspection.
+    /// Network cards with their addresses, in the order of inspection.
     pub nics: Vec<Nic>,
     /// Number of CPUs, counting threads.
     pub cpu: Option<u64>,
-    /// Its memory in MiB.
+    /// Memory in MiB.
     pub memory_mib: Option<u64>,
-    /// Whether its network cards have SR-IOV.
+    /// Set if its network cards support SR-IOV.
     pub sriov: bool,
-    /// Whether it has QuickAssist.
+    /// Set if it has QuickAssist.
     pub qat: bool,
 }
 
-/// A network card, once however many addresses it has.
+/// A network card, listed once even if it has several addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// Its MAC address.
     pub mac: MacAddress,
-    /// Its addresses, those that are no use to others left out: IPv4 before IPv6.
+    /// Its routable addresses, IPv4 before IPv6.
     pub addresses: Vec<IpAddr>,
 }
 
 /// Requirement of a Provisioning that a host does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insufficient {
-    /// Inspection has found nothing, or the snapshot does not say what.
+    /// No inspection results, or the snapshot lacks them.
     Unknown,
     /// Too few CPUs: available, required.
     Cpu(u64, u64),
@@ -128,7 +128,7 @@ impl fmt::Display for Insufficient {
 }
 
 impl Machine {
-    /// What is known of a machine by its hardware, its network data and its labels.
+    /// Derives the properties from hardware, network data and labels.
     pub(super) fn new(
         hardware: &HostHardware,
         network: &Network,
@@ -157,7 +157,7 @@ impl Machine {
                 add(&mut nics, mac, Some(address));
             }
         }
-        // As they stand, but those of IPv4 first.
+        // The sort is stable, so the order within a family stays.
         nics.iter_mut()
             .for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
         let models: Vec<Model> = cards()
@@ -178,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// What it has too little of for what is asked of a machine, other than a MAC address and an address.
+    /// Returns the unmet requirements, except MAC address and address.
     pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
         let less =
             |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
@@ -195,7 +195,7 @@ impl Machine {
         [cpu, memory, sriov, qat].into_iter().flatten()
     }
 
-    /// Every MAC address that it has, once.
+    /// Returns each of its MAC addresses once.
     pub fn macs(&self) -> impl Iterator<Item = MacAddress> {
         let booting = self
             .boot_mac
@@ -208,8 +208,8 @@ impl Machine {
         self.boot_mac == Some(mac) || self.nics.iter().any(|nic| nic.mac == mac)
     }
 
-    /// The address under which it is reached: that of the network card with a MAC address. Without one, that of the
-    /// card that it boots from, or else of the first that has any.
+    /// Returns the address of the network card with a MAC address. Without a MAC address, returns
+    /// that of the card that it boots from, or else the first address of any card.
     pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
         let of = |mac: MacAddress| {
             self.nics
@@ -233,7 +233,8 @@ impl Machine {
     }
 }
 
-/// Adds an address to the card of a MAC address, if it is one by which others reach it from other networks, too.
+/// Adds an address to the network card with a MAC address, unless it is link-local or otherwise not
+/// reachable from other networks.
 fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
     let is_link_local = |address: &IpAddr| match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -262,7 +263,7 @@ mod tests {
     use crate::finding::Origin;
     use crate::inventory::hardware::{Found, Source};
 
-    /// A machine of which inspection found this hardware, with network data and labels.
+    /// Returns a machine with inspected hardware, network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {
         let found = (!hardware.is_empty()).then(|| Found {
             source: Source::Status,

@@ -20,10 +20,10 @@ pub struct Mismatch {
     unmet: Vec<Unmet>,
 }
 
-/// A requirement that excludes every host that others leave.
+/// A requirement that no host meets, or that excludes all hosts that meet the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unmet {
-    /// From the labelSelector to the requirement.
+    /// Route from the labelSelector to the requirement.
     route: Vec<Step>,
     /// Set if the label's key is wrong rather than its value.
     by_key: bool,
@@ -132,7 +132,7 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     })
 }
 
-/// The requirements of a selector with the way to each. Those under `matchLabels` alone become `Equal`, and those under
+/// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
 /// `matchExpressions` keep their order.
 fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
     let mut expressions = 0;
@@ -150,7 +150,7 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
         .collect()
 }
 
-/// Each requirement is met by some host, and no host comes near.
+/// Explains requirements that some host meets each, while every host fails two or more.
 fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unmet {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
         let verb = if *met == 1 { "meets" } else { "meet" };
@@ -173,7 +173,7 @@ fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
     matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
 }
 
-/// A requirement that none of some hosts meets, as what they do not do.
+/// Describes the property that none of the hosts has, to follow `no host`.
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
         Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
@@ -191,7 +191,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     let (key, wanted): (_, Vec<&str>) = match requirement {
         Expression::Equal(key, value) => (key, vec![value]),
         Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
-        // Negative requirements cannot exclude hosts by a misspelling.
+        // These requirements name no value that a host should have, so no value can be corrected.
         Expression::Exists(key)
         | Expression::NotIn(key, _)
         | Expression::NotEqual(key, _)
@@ -213,7 +213,8 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
 }
 
-/// Of the values that there are, the one that was meant by one of those that are wanted and not there.
+/// Returns the existing value that a wanted value probably misspells; `None` if one of the wanted
+/// values exists.
 fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
@@ -223,7 +224,8 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
         .find_map(|value| alike(value, there.iter().copied()))
 }
 
-/// The label that somebody may have meant: one of the same name under another prefix, or one that is much like it.
+/// Returns the label that was probably meant: one with the same name under another prefix, or one
+/// with similar spelling.
 pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let keys = hosts
@@ -235,7 +237,8 @@ pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) ->
     same_name.or_else(|| alike(key, keys))
 }
 
-/// The values that a label has on some hosts, in natural order. A text that no label can have is nothing to show.
+/// Returns the values of a label on some hosts, in natural order. Invalid label values are not
+/// shown.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     let values = hosts
         .iter()
@@ -247,7 +250,7 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     values
 }
 
-/// `the value a`, `the values a, b and 3 more`.
+/// Lists values: ``the value `a` ``, ``the values `a`, `b` and 3 more``.
 fn listed(values: &[&str]) -> String {
     let shown: Vec<String> = values
         .iter()
@@ -274,7 +277,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::site::Site;
 
-    /// What is said of a selector over hosts with these labels.
+    /// Returns explanation, hints and routes for a selector over hosts with these labels.
     fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {
         let directory = tempfile::tempdir().unwrap();
         let host = |(index, labels): (usize, &&str)| {

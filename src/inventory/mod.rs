@@ -1,12 +1,13 @@
 //! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
 //!
-//! * `assemble`: every host once, from `host_document`s that `join` joins to a `host`.
-//! * `appliers`: which agent applies a host.
-//! * `networks`: its addresses, found by `network_index`. `network_files` reads those in files that are no manifests, `decryption` what is
-//!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
-//! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
-//! * `hardware`: what inspection found; `machine`: what of it decides whether a host can be a node.
-//! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of their racks and servers.
+//! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
+//! * `appliers`: agents that apply a host.
+//! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
+//!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
+//!   explains how to add some.
+//! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
+//! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
+//! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
 pub(crate) mod appliers;

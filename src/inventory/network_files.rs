@@ -1,4 +1,5 @@
-//! Network data in files that are no manifests: those beside hosts, and those that generators of kustomizations read.
+//! Network data in plain files: those beside hosts, and those that generators of kustomizations
+//! read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use crate::load::{Files, sops};
 /// Suffixes of the file stems that mark network data.
 const STEMS: [&str; 2] = ["network-data", "network_data"];
 
-/// The files of a repo that may be network data by themselves.
+/// Files of a repo that may be network data by their names.
 pub(crate) struct PlainFiles<'a> {
     repo: &'a Files,
     files: HashSet<&'a Utf8Path>,
-    /// Number of hosts that the files of each directory describe.
+    /// Number of hosts in the files of each directory.
     hosts: HashMap<&'a Utf8Path, usize>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> PlainFiles<'a> {
         }
     }
 
-    /// The file beside a host that has its network data.
+    /// Returns the network data in a file beside a host.
     pub(crate) fn beside(&self, host: &Referring<'_>) -> Option<Held> {
         if self.files.is_empty() {
             return None;
@@ -64,6 +65,7 @@ impl<'a> PlainFiles<'a> {
             .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
             .collect();
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        // Names without the host's are unambiguous only if the directory has no other host.
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }
@@ -81,7 +83,7 @@ impl<'a> PlainFiles<'a> {
         let text = self.repo.plain_text(file).ok()??;
         let sealed = || Sealed::File(file.to_owned());
         let data = if sops::form(&text).is_some() {
-            // A manifest is encrypted in parts, and says what it is.
+            // A Secret that sops encrypted is read as a manifest.
             (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
@@ -99,7 +101,7 @@ impl<'a> PlainFiles<'a> {
     }
 }
 
-/// What the generators of kustomizations make for hosts, of the names that hosts refer to.
+/// Returns the network data that generators of kustomizations make under names that hosts refer to.
 pub(crate) fn generated(
     repo: &Files,
     builds: &Builds,
@@ -111,7 +113,7 @@ pub(crate) fn generated(
     }
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(Referring::names) {
-        // The name may have the hash of what is generated behind it.
+        // The name may end in the hash that kustomize appends.
         wanted.extend(
             key.name
                 .as_str()

@@ -19,15 +19,16 @@ pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
     /// Network data in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
-    /// The Secrets of manifests that no host names.
+    /// Secrets with network data that no host names.
     unnamed: Vec<Unnamed>,
-    /// The Secrets that hosts name and that have no network data.
+    /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, Keyless>,
 }
 
 impl Networks {
-    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding where a host
-    /// names them. What is encrypted and one of the hosts needs, is decrypted if the settings allow it.
+    /// Indexes network data. A manifest wins over its snapshot; two that differ are a finding if a
+    /// host names them. Encrypted network data is decrypted if a host needs it and `decrypt` is
+    /// set.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
@@ -64,6 +65,7 @@ impl Networks {
                 }
             }
         }
+        // Generators that merge into or replace another object come first.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
                 b.overrides
@@ -120,8 +122,8 @@ impl Networks {
         networks
     }
 
-    /// The Secrets of manifests whose network data no host names, in the order of files. Secrets that merely have a key
-    /// of that name are not among them.
+    /// Returns the Secrets with network data that no host names, in file order. A Secret that has
+    /// such a key but no networks is not listed.
     pub(crate) fn unnamed(&self) -> &[Unnamed] {
         &self.unnamed
     }
@@ -143,7 +145,8 @@ impl Networks {
                     (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
                     _ => None,
                 });
-        // One that several builds put into several namespaces is of use if a host of any of them names it.
+        // Several builds may put one Secret into several namespaces. It is named if a host of any
+        // of these names it.
         let mut seen: HashSet<_> = secrets
             .clone()
             .filter(|(key, ..)| named.contains(key))
@@ -165,7 +168,8 @@ impl Networks {
         unnamed
     }
 
-    /// What is held under a name, or under that of the generator that makes it.
+    /// Returns the key under which a named Secret is held: its own, or that of its generator
+    /// without the hash.
     fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
         if self.held.contains_key(name) {
             return Some(name.clone());
@@ -188,7 +192,7 @@ impl Networks {
             .then_some(base)
     }
 
-    /// The network data that a host refers to, or that lies beside it, with what is wrong with that.
+    /// Returns the network data that a host refers to or that is beside it, with findings about it.
     pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
         let names = host.names();
         let keyed = names
@@ -244,7 +248,7 @@ impl Networks {
     }
 }
 
-/// Length of the suffix that kustomize appends to generated names.
+/// Length in bytes of the hash that kustomize appends to generated names.
 const HASH: usize = 10;
 
 /// Reports network data that cannot be read. Encrypted data is reported elsewhere.

@@ -1,11 +1,11 @@
-//! Ways to give a host network data, by what the repo has already.
+//! Ways to give a host network data, depending on the content of the repo.
 
 use super::Inventory;
 use super::host::Host;
 use super::networks::Network;
 
-/// Returns what to do for a host to have network data, as a command or as lines to write; nothing where it has some, or
-/// where a finding of its own says it.
+/// Returns advice for a host without network data: a command, or lines to write. `None` if the host
+/// has some, or another finding advises already.
 pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
     match &host.network.data {

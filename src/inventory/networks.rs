@@ -1,7 +1,7 @@
-//! The network data of hosts: what holds it, and which host refers to which.
+//! The network data of hosts: its holders, and the references of hosts.
 //!
-//! A host names a Secret. Its data is read off the Secret, off the generator of a kustomization that makes it, off a
-//! ConfigMap of that name, or off a plain file beside the host: the first of these that is there counts.
+//! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
+//! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::finding::{Origin, Place, Step};
 use crate::kustomize::Builds;
 use crate::load::sops;
 
-/// A host's network data, or why there is none.
+/// A host's network data, or the reason why it has none.
 #[derive(Debug, Clone)]
 pub enum Network {
-    /// It is there.
+    /// Parsed network data.
     Known(Arc<NetworkData>),
     /// The host refers to none.
     Absent,
@@ -29,15 +29,15 @@ pub enum Network {
     Missing(SecretKey),
     /// The referenced Secret has no network data.
     Keyless(SecretKey, Keyless),
-    /// It is there, but cannot be read: what holds it, and why.
+    /// It cannot be read: its holder and the reason.
     Unreadable(Holder, String),
-    /// It is there, encrypted, and sops does not decrypt it, which a finding says: what holds it.
+    /// sops cannot decrypt its holder. A finding reports that.
     Refused(Holder),
-    /// It is there, encrypted: what holds it, and where the value is.
+    /// It is encrypted: its holder and the place of the value.
     Encrypted(Holder, Place),
 }
 
-/// Why a host has no address on an interface. The display names what is to blame.
+/// Reasons why a host has no address on an interface. The display completes "host …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unaddressed {
     /// The host refers to no network data.
@@ -46,19 +46,19 @@ pub enum Unaddressed {
     /// The referenced Secret is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
-    /// The Secret that it refers to has no key for it.
+    /// The referenced Secret has no key for network data.
     #[error("has network data in the Secret {0}, which has no key `networkData`")]
     NoKey(SecretKey),
-    /// What holds it cannot be read.
+    /// Its holder cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
-    /// sops does not decrypt what holds it, which a finding says.
+    /// sops cannot decrypt its holder. A finding reports that.
     #[error("has network data in {0}, which cannot be decrypted")]
     Refused(Holder),
     /// It is encrypted.
     #[error("has network data in {0}, which is encrypted with SOPS")]
     Encrypted(Holder),
-    /// Its network data has no network of this id.
+    /// The network data has no network with this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),
     /// The network has no static address, as with DHCP.
@@ -71,11 +71,11 @@ pub enum Unaddressed {
 pub enum Holder {
     /// A Secret.
     Secret(SecretKey),
-    /// A generator of a kustomization, by the Secret or ConfigMap that it makes.
+    /// A generator of a kustomization, identified by the Secret or ConfigMap that it makes.
     Generator(SecretKey),
     /// A ConfigMap.
     ConfigMap(SecretKey),
-    /// A file of the repo that is no manifest.
+    /// A plain file of the repo.
     File(Utf8PathBuf),
 }
 
@@ -108,28 +108,28 @@ impl Holder {
 pub struct Unnamed {
     /// Namespace and name.
     pub key: SecretKey,
-    /// Where it stands.
+    /// Its position.
     pub origin: Origin,
 }
 
-/// Network data, and where it stands.
+/// Network data with its position.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) holder: Holder,
-    /// The value's own place.
+    /// Place of the value.
     pub(crate) place: Place,
-    /// Where what holds it begins.
+    /// Start of its holder.
     pub(crate) start: Place,
-    /// Whether it is a manifest that a build of the repo reaches: it wins over a snapshot of it.
+    /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
-    /// Whether it is a live object's copy. A snapshot of a base cluster has many that are of no use here.
+    /// Set if it is a copy of a live object. A snapshot has many that no host names.
     pub(crate) is_live: bool,
-    /// Whether it is made to take another one's place.
+    /// Set if a generator makes it to replace or merge into another.
     pub(crate) overrides: bool,
     pub(crate) data: Result<Arc<NetworkData>, Unreadable>,
 }
 
-/// Why network data cannot be read. The display is one clause about what holds it.
+/// Reasons why network data cannot be read. The display is a clause about its holder.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("{0}")]
@@ -140,21 +140,22 @@ pub(crate) enum Unreadable {
     NotBase64,
     #[error("needs {0}, which is not in the repo")]
     NoFile(Utf8PathBuf),
-    /// sops does not decrypt it, which a finding says.
+    /// sops cannot decrypt it. A finding reports that.
     #[error("cannot be decrypted")]
     Refused,
 }
 
-/// An encrypted value: where it is in what the file decrypts to.
+/// An encrypted value: its position in the decrypted text.
 #[derive(Debug, Clone)]
 pub(crate) enum Sealed {
-    /// A value of a Secret or ConfigMap, by the name and namespace that the file says.
+    /// A value of a Secret or ConfigMap, by the name and namespace in the file.
     Object(Arc<Utf8Path>, String, Option<String>),
-    /// All of a file.
+    /// A whole file.
     File(Utf8PathBuf),
-    /// All of a file that stands in a value, as a generator puts it there.
+    /// A whole encrypted file inside a value, put there by a generator.
     Text(String),
-    /// A value in what somebody else has rendered: what sops has signed is no more.
+    /// A value in rendered output. sops cannot decrypt it, because the document that it signed is
+    /// gone.
     Rendered,
 }
 
@@ -166,7 +167,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind as manifests have it.
+    /// Returns the kind as in manifests.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Secret => "Secret",
@@ -175,7 +176,7 @@ impl Kind {
     }
 }
 
-/// The value of a Secret or ConfigMap that has network data: its route, and whether it is encoded. As in the API server,
+/// Returns the value with network data, its route, and whether it is base64. As in the API server,
 /// a plain value wins over an encoded one.
 pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
     let fields = match kind {
@@ -202,7 +203,8 @@ pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2]
 }
 
 impl Held {
-    /// Takes the network data out of a Secret or ConfigMap; `None` when it holds none. Nothing else of it is kept.
+    /// Extracts the network data of a Secret or ConfigMap; `None` if it has none. Everything else
+    /// is dropped.
     pub(crate) fn of_object(
         kind: Kind,
         key: SecretKey,
@@ -217,7 +219,7 @@ impl Held {
             &object.metadata.name,
         ) {
             (true, None, _) | (.., None) => Sealed::Rendered,
-            // What a build of ours has made may have another namespace than its file says.
+            // A build may give it another namespace than its file does.
             (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
             (.., Some(name)) => {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
@@ -238,7 +240,7 @@ impl Held {
         })
     }
 
-    /// The network data that a generator puts into a file.
+    /// Returns network data that a generator makes.
     pub(crate) fn generated(
         key: SecretKey,
         place: Place,
@@ -277,7 +279,7 @@ pub(crate) fn read_value(
     read_text(&text, || Sealed::Text(text.clone()))
 }
 
-/// Reads network data that may be a file that sops has encrypted.
+/// Parses network data; a file that sops encrypted is returned as [`Unreadable::Encrypted`].
 pub(crate) fn read_text(
     text: &str,
     sealed: impl Fn() -> Sealed,
@@ -288,12 +290,12 @@ pub(crate) fn read_text(
     NetworkData::parse(text).map_err(Unreadable::Malformed)
 }
 
-/// A value that is decrypted.
+/// Parses a decrypted value.
 pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
     kept_secret(read_value(value, encoded, || Sealed::Rendered))
 }
 
-/// Marks what was decrypted, so that no message shows a value of it.
+/// Marks decrypted network data as secret, so that no message shows a value.
 pub(crate) fn kept_secret(
     read: Result<NetworkData, Unreadable>,
 ) -> Result<NetworkData, Unreadable> {
@@ -306,7 +308,7 @@ pub(crate) fn kept_secret(
     }
 }
 
-/// The field of a host that names its network data, or would.
+/// Returns the route of the field that names a host's network data, or should name it.
 pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     let named = |reference: &host::Reference| {
         reference
@@ -325,16 +327,17 @@ pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     }
 }
 
-/// A host, as far as its network data concerns it.
+/// The fields of a host that decide about its network data.
 pub(crate) struct Referring<'a> {
     pub(crate) key: &'a HostKey,
     pub(crate) spec: Option<&'a host::Spec>,
-    /// The file of the repo that describes it.
+    /// File of the repo that contains it.
     pub(crate) file: Option<&'a Utf8Path>,
 }
 
 impl Referring<'_> {
-    /// The Secret with its network data for inspection, which is of use even where it gives no addresses.
+    /// Returns the Secret with network data for inspection. It counts as used even if another one
+    /// gives the addresses.
     pub(super) fn for_inspection(&self) -> Option<SecretKey> {
         let name = self
             .spec?
@@ -348,8 +351,8 @@ impl Referring<'_> {
         })
     }
 
-    /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
-    /// namespace, but not the reference inside a host.
+    /// Returns the Secrets that may have its network data, by precedence. A kustomization changes
+    /// the namespace of a Secret, but not the reference in a host.
     pub(crate) fn names(&self) -> Vec<SecretKey> {
         let Some(spec) = self.spec else {
             return Vec::new();

@@ -38,7 +38,7 @@ impl Domain {
     }
 }
 
-/// Labels for the topology of the site's hosts.
+/// Topology labels of the site's hosts.
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
     settings: &'a Topology,
@@ -47,7 +47,7 @@ pub(crate) struct TopologyLabels<'a> {
 }
 
 impl<'a> TopologyLabels<'a> {
-    /// Finds the labels by the settings, or else by the labels of the hosts.
+    /// Takes the labels from the settings, or else from the hosts.
     pub(crate) fn new<'h>(
         settings: &'a Topology,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
@@ -70,7 +70,7 @@ impl<'a> TopologyLabels<'a> {
         Self { settings, present }
     }
 
-    /// Returns the label of a domain, or message and help.
+    /// Returns the label of a domain; otherwise message and help of a finding.
     pub(crate) fn of(&self, domain: Domain) -> Result<String, (String, String)> {
         let chosen = match domain {
             Domain::Rack => &self.settings.rack,

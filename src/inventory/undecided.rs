@@ -1,11 +1,12 @@
-//! Variables in what hosts say: Flux replaces them when it applies, so that nobody knows here what they become.
+//! Variables in values of hosts. Flux replaces them when it applies, so their values are unknown
+//! here.
 
 use std::fmt;
 
 use super::host_document::HostDocument;
 use crate::layout::VARIABLE;
 
-/// A value of a host that a variable decides.
+/// A value of a host that depends on a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
     /// The field or label.
@@ -25,7 +26,7 @@ impl fmt::Display for Undecided {
 }
 
 impl Undecided {
-    /// Finds the first value that decides about a host and has a variable in it.
+    /// Finds the first value that assignment depends on and that has a variable.
     pub(crate) fn of(document: &HostDocument) -> Option<Self> {
         let labels = document
             .host
@@ -49,7 +50,7 @@ impl Undecided {
     }
 }
 
-/// The name of the first variable of a text.
+/// Returns the name of the first variable in a text.
 fn variable(text: &str) -> Option<String> {
     let (_, behind) = text.split_once(VARIABLE)?;
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -1,7 +1,8 @@
-//! What of a host says that it is in use, beside its status.
+//! Evidence that a host is in use, beside its status.
 //!
-//! Metal3 provisions a host as soon as it has an image or a custom deploy, and Cluster API's Metal3 provider takes no host
-//! that has a consumer. A manifest says so before any status does, and one that was kept from another cluster for ever.
+//! Metal3 provisions a host as soon as it has an image or a custom deploy. Cluster API's Metal3
+//! provider (CAPM3) skips hosts that have a consumer. A manifest shows these before any status
+//! does; one that was exported from another cluster shows them for ever.
 
 use std::fmt;
 
@@ -9,10 +10,10 @@ use super::host_document::HostDocument;
 use crate::api::host::{NODE_REUSE, Spec};
 use crate::finding::Step;
 
-/// A reason why a host is not free, by its own fields and labels.
+/// A reason why a host is in use, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// `spec.consumerRef`: who uses it, as `Kind namespace/name`.
+    /// `spec.consumerRef`: the consumer, as `Kind namespace/name`.
     Consumer(String),
     /// `spec.externallyProvisioned`.
     ExternallyProvisioned,
@@ -20,11 +21,12 @@ pub enum Usage {
     Image,
     /// `spec.customDeploy`.
     CustomDeploy,
-    /// The label [`NODE_REUSE`], with what the host is kept for: the name of a control plane or a MachineDeployment.
+    /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
+    /// host is reserved for.
     NodeReuse(String),
 }
 
-/// Completes the sentence "the host …".
+/// Formats a clause that follows "the host".
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,7 +48,7 @@ impl fmt::Display for Usage {
 }
 
 impl Usage {
-    /// Returns every usage of a host, by its manifest or its snapshot; who consumes it comes first.
+    /// Returns every usage in a host's document, the consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
         let spec = document.host.spec.as_ref();
         let label = document
@@ -70,7 +72,7 @@ impl Usage {
         .flatten()
     }
 
-    /// Names what uses the host.
+    /// Describes the user of the host.
     pub fn user(&self) -> String {
         match self {
             Usage::Consumer(consumer) => consumer.clone(),
@@ -81,7 +83,7 @@ impl Usage {
         }
     }
 
-    /// Returns the rule for any number of hosts: "5 in use (consumerRef)".
+    /// Returns the rule as counted in summaries: "5 in use (consumerRef)".
     pub(crate) fn rule(&self) -> &'static str {
         match self {
             Usage::Consumer(_) => "in use (consumerRef)",
@@ -104,7 +106,7 @@ impl Usage {
     }
 }
 
-/// Returns who consumes a host. Any reference counts: Metal3 looks at nothing in it.
+/// Returns the consumer of a host. Any reference counts, because Metal3 checks none of its fields.
 fn consumer(document: &HostDocument) -> Option<String> {
     let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
     let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());

@@ -59,7 +59,7 @@ impl HostOverview {
         self.assigned.as_ref().map(|assigned| &assigned.cluster)
     }
 
-    /// Reports whether this run assigns it.
+    /// Returns whether this run assigns it.
     pub fn is_new(&self) -> bool {
         self.assigned
             .as_ref()
@@ -118,7 +118,7 @@ pub(super) fn overviews(
         .collect()
 }
 
-/// Reports whether the assignment is new in this run.
+/// Returns whether the assignment is new in this run.
 fn is_new(how: Option<How>) -> bool {
     matches!(how, Some(How::Added | How::Adopted))
 }

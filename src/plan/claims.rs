@@ -1,7 +1,7 @@
-//! Claims: assignment labels on hosts, and whom to believe.
+//! Claims: assignment labels on hosts, and their precedence.
 //!
-//! Labels reach a host by its manifest, by the agent that applies our patch, or by somebody else.
-//! The previous output outranks them: a snapshot may be older than it.
+//! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
+//! somebody else. The previous output outranks them, because a snapshot may be older.
 
 use std::collections::BTreeSet;
 
@@ -111,7 +111,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
 /// Reports a host that the output assigns to one cluster and labels to another.
 ///
 /// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
-/// overwrites them. They are recognised by the agent that set them, or because they name a cluster
+/// overwrites them. They are identified by the agent that set them, or because they name a cluster
 /// of this repo.
 pub(super) fn conflict(
     host: &Host,
@@ -151,7 +151,7 @@ pub(super) fn conflict(
     concerns_planned(&finding, site, frozen).then_some(finding)
 }
 
-/// Returns whether a finding is about a cluster that is planned.
+/// Returns whether a finding concerns a planned cluster.
 pub(super) fn concerns_planned(
     finding: &Finding,
     site: &Site,
@@ -163,7 +163,7 @@ pub(super) fn concerns_planned(
         .any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
 }
 
-/// Reports that a host is adopted by labels of 2020 or early 2021, which name no namespace.
+/// Reports a host that is adopted by labels of 2020 or early 2021, which name no namespace.
 pub(super) fn adopted_by_legacy_labels(
     host: &Host,
     cluster: &ClusterKey,

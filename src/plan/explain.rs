@@ -105,7 +105,7 @@ pub struct RefusedBy {
     /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
-    /// The reason, which completes the sentence "the host …"; `None` if the host would do.
+    /// The reason, which completes the sentence "the host …"; `None` if the host is acceptable.
     pub why: Option<String>,
     /// True for a machine that names another host.
     #[serde(skip)]

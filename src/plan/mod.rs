@@ -1,22 +1,22 @@
 //! Assigns hosts to clusters.
 //!
-//! Planning goes through these steps:
+//! Planning has these steps:
 //!
 //! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
 //!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
-//!    Machines that were renamed retain theirs (`renaming`). `violations` names what is wrong with
-//!    retained hosts.
+//!    Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
+//!    would not be chosen again.
 //! 2. `eligibility` lists the rules by which a host may be taken.
-//! 3. `demand` says which hosts each node set lacks.
+//! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
 //!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
 //!    other. Both return a `search_result`.
 //! 5. `shortage` turns the proof for an unserved demand into a finding.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! For reports, `explain` gives the reasons, `host_state` a state for each host, and `machines`
-//! what Provisionings ask for. `encrypted` reports network data that must be decrypted. `placement`
-//! and `topology` hold shared data types and lookups.
+//! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
+//! the requests of Provisionings. `encrypted` reports network data that must be decrypted.
+//! `placement` and `topology` have shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -103,8 +103,8 @@ pub fn plan(
     (plan, findings)
 }
 
-/// Plans once. With `inherit`, renamed machines retain their hosts; the flag returned tells whether
-/// one does.
+/// Plans once. With `inherit`, renamed machines retain their hosts. The returned flag is set if one
+/// does.
 fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,

@@ -6,7 +6,7 @@
 //! An observed host is written once more without labels, because agents do not prune it. It stays
 //! *released* until a snapshot proves that its labels are gone. A snapshot without labels proves
 //! nothing by itself, because it may be older than the labels. Proof is a snapshot without labels
-//! after one with labels, or a snapshot with our annotation.
+//! after one with labels, or a snapshot with sipgen's annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,8 +79,8 @@ fn annotation_seen(host: &Host, release: &Release) -> bool {
         .is_some_and(|seen| seen.round == release.given_back.round)
 }
 
-/// Reports released hosts whose labels stay although the release has been applied. Another field
-/// manager set them, and server-side apply removes only what its own manager set.
+/// Reports released hosts that keep their labels although the release was applied. Another field
+/// manager set them, and server-side apply removes only fields of its own manager.
 pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
@@ -109,9 +109,9 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
     stuck.map(describe).collect()
 }
 
-/// Reports declared hosts that labels on the live object give to a cluster that needs no more
-/// hosts. No file of this repo can remove those labels: they are not in the manifest, and another
-/// field manager owns them.
+/// Reports surplus declared hosts: labels on the live object assign them to a cluster that needs no
+/// more hosts. No file of this repo can remove those labels, because they are not in the manifest
+/// and another field manager owns them.
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
@@ -149,8 +149,8 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
         || !host.assignment.in_manifest.is_empty()
 }
 
-/// Names the owner of labels that no file of this repo can remove. An agent that was replaced by
-/// another still owns the labels that it applied.
+/// Describes the owner of labels that no file of this repo can remove. An agent that was replaced
+/// by another still owns the labels that it applied.
 fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host
         .assignment

@@ -16,7 +16,7 @@ pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The directories of its services, and that of its installer.
+    /// Directories of its services, and that of its installer.
     services: Vec<String>,
 }
 

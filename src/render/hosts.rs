@@ -6,17 +6,15 @@
 //!   renderer.
 //! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without
 //!   a host.
-//! * An observed host is a partial object that tells agents to merge it, not to apply it as a
-//!   whole.
-//! * It has the UID of the object that the snapshot showed. The API server then refuses it where
-//!   that object is gone, and does not make a host without a spec of it.
-//! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched
-//!   off.
-//! * So are the Secrets that a declared host names, in its own build: one that left the repo
+//! * An observed host is a partial object that agents merge instead of applying it as a whole.
+//! * It has the UID of the object in the snapshot. If that object is gone, the API server rejects
+//!   the partial object instead of creating a host without a spec.
+//! * Every host is guarded against pruning: deleting a BareMetalHost powers off its machine.
+//! * So are the Secrets that a declared host names, in its own build: a Secret that left the repo
 //!   together with its host would be deleted while Metal3 still needs it. That patch has a
 //!   `target`, because many Secrets are in no build.
-//! * The guards are those of the agent that the settings name. Without one they are those of both.
-//! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their
+//! * The guards are those of the agent in the settings, or of both agents without one.
+//! * There is no `namespace:` and no `namePrefix:`, which would rename hosts but not their
 //!   references.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,11 +38,11 @@ use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::visible::yaml_text;
 
-/// Keeps agents from deleting a host that leaves their build.
+/// Options that keep Argo CD from deleting a host that leaves its build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and
-/// without a migration of its own of what `kubectl apply` once set. It applies by kubectl's code,
-/// which has one more: see [`host::LAST_APPLIED`].
+/// Options that make Argo CD merge a partial object: server-side, without validation of missing
+/// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
+/// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
@@ -54,7 +52,7 @@ const MERGE: [&str; 3] = [
 /// Source in the header of the files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
-/// The files below `hosts/`.
+/// Renders the files below `hosts/`.
 pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     let mut tree = Tree::new();
     for (cluster, placement) in &plan.clusters {
@@ -71,7 +69,7 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     tree
 }
 
-/// Returns the hosts of a placement, part by part.
+/// Returns the hosts of a placement, by part.
 fn assigned<'a>(
     site: &'a Site,
     placement: &'a Placement,
@@ -114,7 +112,7 @@ fn render_declared(
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
             let mut labels = labels(cluster, part);
-            // Those of an older generation, which a patch can take off and a partial object cannot.
+            // A patch can remove labels of an older generation. A partial object cannot.
             let older = host
                 .assignment
                 .in_manifest
@@ -157,7 +155,7 @@ fn render_observed(
     }
 }
 
-/// Returns the declared hosts whose manifests' labels are patched away, root by root.
+/// Renders patches that remove the labels in manifests of unassigned declared hosts, by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for host in plan
@@ -208,8 +206,8 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// Renders the kustomization of every root, even without a patch: an agent applies the hosts
-/// through it.
+/// Renders the kustomization of every root, even without a patch, because an agent applies the
+/// hosts through it.
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
     for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
@@ -256,8 +254,8 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
-            // kustomize refuses a file without any field, and the line that includes this one is
-            // not ours to remove.
+            // kustomize rejects a file without fields, and only the user can remove the line that
+            // includes this one.
             text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
@@ -266,7 +264,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
 
 /// Returns the Secrets that the assigned hosts of a build name, by namespace.
 ///
-/// The files of frozen clusters count: a host whose manifest is lost keeps its guards.
+/// Files of frozen clusters count: a host without a manifest keeps its guards.
 fn secrets_in_use<'a>(
     site: &'a Site,
     plan: &'a Plan,
@@ -296,7 +294,7 @@ fn secrets_in_use<'a>(
             .extend(&host.network.secrets);
     }
     for (key, held) in frozen {
-        // Inputs may leave out a host that the repo still declares.
+        // The repo may still declare a host that the inputs omit.
         let left_out = || {
             site.left_out
                 .get(key)
@@ -314,7 +312,7 @@ fn secrets_in_use<'a>(
     secrets
 }
 
-/// Appends a patch that guards the Secrets of a namespace, as far as they are in the build.
+/// Appends a patch that guards Secrets of a namespace if the build contains them.
 fn write_guard(
     text: &mut String,
     site: &Site,
@@ -325,8 +323,8 @@ fn write_guard(
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
-    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets
-    // it be none.
+    // A regular expression with one name per line. YAML folds each line break into a space, and `
+    // ?` makes that space optional.
     let names: Vec<String> = names
         .iter()
         .map(|name| name.as_str().replace('.', "[.]"))
@@ -354,8 +352,8 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree:
     tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
 }
 
-/// Returns whether hosts have an agent's annotations: that of the settings, or both if they name
-/// none.
+/// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they
+/// name none.
 fn guards_for(site: &Site, agent: Agent) -> bool {
     site.settings.gitops.is_none_or(|chosen| chosen == agent)
 }
@@ -395,9 +393,9 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     if guards_for(site, Agent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
-        // The manager that owns this annotation is taken for one of `kubectl apply`: kubectl hands
-        // all its fields over to the agent, and then removes those that a partial object lacks, the
-        // spec first. So the agent owns it.
+        // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
+        // transfers all fields of that owner to the agent, which then removes those missing in the
+        // partial object, above all the spec. So the agent must own the annotation.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, Agent::Flux) {
@@ -407,7 +405,7 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     annotations
 }
 
-/// Returns the component that patches a host, if any.
+/// Returns the component that patches a host, if components are used.
 fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     match host.standing {
         Standing::Declared { root } => site.wiring.components.get(&root),
@@ -415,13 +413,13 @@ fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     }
 }
 
-/// Returns whether a host has no namespace where it is patched. Only the settings know such a
-/// namespace.
+/// Returns whether a host has no namespace where it is patched, because only the settings give it
+/// one.
 fn is_found_without_namespace(host: &Host) -> bool {
     host.standing != Standing::Observed && host.namespace_by_settings
 }
 
-/// Returns the namespace by which a patch finds its host, or of a generated object.
+/// Returns the namespace in a host's patch or partial object.
 fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     match component_of(site, host) {
         Some(component) => component.namespace_of(host),
@@ -430,9 +428,9 @@ fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     }
 }
 
-/// Reports frozen clusters whose patches no longer find their hosts.
+/// Reports frozen clusters whose patches no longer match their hosts.
 ///
-/// The build would fail, and with it everything that the repo builds around the hosts.
+/// Their build would fail, and with it everything that the repo builds around the hosts.
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in &plan.frozen {
@@ -462,11 +460,10 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a document that gives a host labels and annotations; a label without value is taken
-/// away.
+/// Appends a document that gives a host labels and annotations. A label without a value is removed.
 ///
-/// In a component the host has the namespace that it has in the kustomization that includes it,
-/// maybe none, and none where only the settings know it; a comment says then which host it is.
+/// In a component, the host has the namespace at the including kustomization, if any. It has none
+/// if only the settings give it one. A comment then names the host.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -514,7 +511,7 @@ fn write_map<'a>(
     }
 }
 
-/// Appends an item that is a path.
+/// Appends a list item with a path.
 pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
     let _ = writeln!(text, "  - {key}{}", listed(path));
 }

@@ -1,15 +1,15 @@
 //! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
 //! reads the disk.
 //!
-//! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
-//! * `cluster`: the files of one cluster, by `services`, `installation`, `tenant` and
+//! * `hosts`: labels, as patches of manifests or as guarded partial objects.
+//! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
 //!   `cluster_kustomization`.
 //! * `services`: load balancers, jump hosts and Dex; a module per kind.
 //! * `installation`: the installer of a Provisioning: templates and the inventory for ansible.
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `renderer`: renders templates into the files of one cluster.
-//! * `templates`: the templates, built-in or from the repo; `bounds` limits what they may compute.
+//! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
 //! * `yaml_block`: values as YAML, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
 //! * `kustomization_check`: finds entries of kustomizations that nothing renders.
@@ -106,8 +106,8 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
                 .chain(unreadable_character(site, templates, path, text))
         });
     findings.par_extend(unfit);
-    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses
-    // is told elsewhere.
+    // After an error, rendered files are missing anyway. So are services of hosts whose addresses
+    // sops cannot decrypt, which is reported separately.
     let is_refused = site
         .inventory
         .hosts
@@ -120,7 +120,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     (tree, findings)
 }
 
-/// A variable in a file, which Flux would replace.
+/// Reports a variable in a file that Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let line = text
         .lines()
@@ -143,7 +143,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
-        // The same for all clusters, so that it is said once.
+        // The message is the same for all clusters, so that the findings are merged.
         let of_template = |place: &Place| {
             format!(
                 "the template {} renders `${{`, which Flux reads as a variable",
@@ -162,7 +162,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     })
 }
 
-/// A credential in a file, which would go to git. It is not shown.
+/// Reports a credential in a file, which would reach git. It is not shown.
 fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
     let (line, credential) = text.lines().enumerate().find_map(found)?;
@@ -179,7 +179,7 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
     ))
 }
 
-/// A character in a file that makes other programs refuse it or read something else.
+/// Reports a character that makes other programs reject or misread a file.
 fn unreadable_character(
     site: &Site,
     templates: &Templates,
@@ -209,7 +209,7 @@ fn would_be(site: &Site, path: &Utf8Path) -> String {
     format!("what would be {}", site.settings.output.join(path))
 }
 
-/// A finding at the repo's own template that makes a file, if there is one.
+/// Adds the repo's own template of a file to a finding, if there is one.
 fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
     let finding = match templates.own_of(path) {
         Some(template) => finding.at(Place::File(template.clone())).help(help),

@@ -18,7 +18,7 @@ use crate::layout;
 use crate::settings::gitops::Destination;
 use crate::site::Site;
 
-/// The kinds without a namespace that templates may render.
+/// Cluster-scoped kinds that templates may render.
 const OF_CLUSTER: [&str; 7] = [
     "CustomResourceDefinition",
     "ClusterRole",
@@ -41,7 +41,7 @@ impl Kind {
         !OF_CLUSTER.contains(&self.kind.as_str())
     }
 
-    /// Returns the object in a file of the output, with what a kustomization generates.
+    /// Returns the objects in a file of the output, including those that a kustomization generates.
     fn of_text(text: &str) -> Vec<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -55,7 +55,7 @@ impl Kind {
             #[serde(default)]
             secret_generator: Option<serde::de::IgnoredAny>,
         }
-        // Behind an error, the parser never ends.
+        // The parser yields errors endlessly after the first one.
         let documents = yaml_serde::Deserializer::from_str(text);
         let objects = documents.map_while(|document| Object::deserialize(document).ok());
         let kinds = objects.flat_map(|object| {
@@ -84,7 +84,7 @@ impl Kind {
     }
 }
 
-/// Reports the projects of our Applications that do not allow what these apply.
+/// Reports projects of generated Applications that do not allow the Applications' content.
 pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
     let projects = &site.wiring.projects;
     if site.settings.gitops != Some(Agent::Argocd) || projects.is_empty() {
@@ -197,7 +197,7 @@ fn not_allowed(
     )
 }
 
-/// Returns what to add to lists of kinds, and what to take out of them.
+/// Returns the entries to add to lists of kinds, and those to remove.
 fn lines_for(spec: &AppProjectSpec, kinds: &[&Kind]) -> Vec<String> {
     let lists = [
         (
@@ -241,15 +241,15 @@ fn quoted_group(group: &str) -> &str {
     if group.is_empty() { "\"\"" } else { group }
 }
 
-/// Returns whether a project allows a kind. All kinds with a namespace are allowed without a list
-/// of them, and none without a namespace.
+/// Returns whether a project allows a kind. Without a list, all namespaced kinds are allowed, and
+/// no cluster-scoped ones.
 fn allows_kind(spec: &AppProjectSpec, kind: &Kind) -> bool {
     let has = |list: &Vec<GroupKind>| list.iter().any(|entry| is_kind(entry, kind));
     if kind.has_namespace() {
         spec.namespace_resource_whitelist.as_ref().is_none_or(has)
             && !spec.namespace_resource_blacklist.as_ref().is_some_and(has)
     } else {
-        // An entry for some names may have those of ours.
+        // An entry with names may include those of the output.
         let may_have = |list: &Vec<GroupKind>| list.iter().any(|entry| is_group_kind(entry, kind));
         spec.cluster_resource_whitelist
             .as_ref()
@@ -266,25 +266,26 @@ fn is_group_kind(entry: &GroupKind, kind: &Kind) -> bool {
     matches(&entry.group, &kind.group) && matches(&entry.kind, &kind.kind)
 }
 
-/// Returns whether a project allows a repo: an entry matches, and none that begins with `!` does.
+/// Returns whether a project allows a repo: an entry matches, and no entry with `!` does.
 fn allows_source(spec: &AppProjectSpec, url: &str) -> bool {
     let (denied, allowed): (Vec<&String>, Vec<&String>) = spec
         .source_repos
         .iter()
         .partition(|repo| repo.starts_with('!'));
     let is_denied = denied.iter().any(|repo| allows_url(&repo[1..], url));
-    // A pattern that begins with `!` matches every other repo.
+    // A pattern with `!` matches every other repo.
     !is_denied && (!denied.is_empty() || allowed.iter().any(|repo| allows_url(repo, url)))
 }
 
-/// Returns whether a glob of `sourceRepos` matches: `*` matches no slash, but anything if alone.
+/// Returns whether a glob of `sourceRepos` matches: `*` matches no slash, but alone matches
+/// everything.
 fn allows_url(glob: &str, url: &str) -> bool {
     let (glob, url) = (normalized(glob), normalized(url));
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
     glob == "*" || glob == url || built.is_ok_and(|glob| glob.compile_matcher().is_match(&url))
 }
 
-/// Returns a URL as Argo CD's `NormalizeGitURL` writes it.
+/// Normalizes a URL like Argo CD's `NormalizeGitURL`.
 fn normalized(url: &str) -> String {
     let url = url.trim().to_lowercase();
     let url = url.strip_suffix(".git").unwrap_or(&url);
@@ -296,8 +297,10 @@ fn normalized(url: &str) -> String {
     }
 }
 
-/// Returns whether a project allows a namespace of a cluster; nothing where that is not known here:
-/// a cluster has a name and an address, and the settings have one of them.
+/// Returns whether a project allows a namespace of a cluster.
+///
+/// `None` if that is unknown: a cluster has a name and a URL, and the settings have only one of
+/// them.
 fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> Option<bool> {
     let (server, name) = destination.server_and_name();
     let is_matched = |ProjectDestination {
@@ -336,7 +339,7 @@ fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> 
     }
 }
 
-/// Returns whether a glob of Argo CD matches: `*` matches slashes.
+/// Returns whether one of Argo CD's globs matches: `*` matches slashes.
 fn matches(glob: &str, value: &str) -> bool {
     glob == value
         || GlobBuilder::new(glob)

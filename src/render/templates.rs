@@ -1,4 +1,4 @@
-//! Templates: the built-in ones, and those by which a repo replaces them.
+//! Built-in templates, and a repo's own templates that replace them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -78,27 +78,27 @@ pub fn embedded(name: &str) -> Option<&'static str> {
 /// Directory for a repo's own templates that only other templates include.
 pub(super) const PARTIALS: &str = "partials/";
 
-/// All templates, by name.
+/// All templates by name.
 pub struct Templates {
     environment: Environment<'static>,
     syntax: SyntaxConfig,
     /// Original texts, and the rewritten texts that are compiled.
     sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
-    /// The repo's directory of templates.
+    /// The repo's template directory.
     directory: Utf8PathBuf,
-    /// The repo's own templates, by name.
+    /// The repo's own templates by name.
     replaced: BTreeMap<String, Arc<Utf8Path>>,
 }
 
 impl Templates {
-    /// Returns the built-in templates, some replaced by `own`: texts by file, all files below
+    /// Returns the built-in templates, with some replaced by `own`: text by file, all below
     /// `directory`.
     ///
     /// A file that cannot be a template, or that replaces none, is a finding.
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // Without it an error does not know its column.
+        // Errors have a column only in debug mode.
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax
@@ -107,7 +107,7 @@ impl Templates {
             .lstrip_blocks(true);
         let syntax = syntax.build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
-        // What is JSON is YAML too, and quoted: no value can be taken for anything but itself.
+        // JSON is valid YAML, and quoted, so every value is read as its own type.
         environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
@@ -145,7 +145,7 @@ impl Templates {
             templates
                 .replaced
                 .insert(name.clone(), Arc::from(file.as_path()));
-            // Compiling takes the stack, and what drops the old one too.
+            // Compiling needs the stack, and so does dropping the replaced template.
             match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
@@ -158,7 +158,7 @@ impl Templates {
         let edited = match bounds::edited(&text, &self.syntax) {
             Ok(edited) => edited,
             Err(Unfit { message, at }) => {
-                // The built-in one does not stand in for it.
+                // The built-in template must not replace it silently.
                 self.environment.remove_template(name);
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
@@ -194,8 +194,7 @@ impl Templates {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
-    /// Renders a template. The finding says which template failed at which line; its cluster is not
-    /// known here.
+    /// Renders a template. The finding names template and line; the caller adds the cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
         let render = || {
             self.environment
@@ -213,18 +212,18 @@ impl Templates {
         }
     }
 
-    /// Returns the file of the repo's own template, if it has one.
+    /// Returns the file of the repo's own template, if any.
     pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
     }
 
-    /// Returns the repo's own template of a file, which is relative to the output directory.
+    /// Returns the repo's own template for a file. The path is relative to the output directory.
     pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
-            // In `clusters/NAMESPACE/NAME` and its like there is what is made once a cluster, below
-            // that a directory for each service, which bears the name of its kind.
+            // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
+            // service are in a directory below it, which has the name of its kind.
             Some(match made_in.iter().count() {
                 3 => made_in.iter().next()?.strip_suffix('s')? == directory,
                 _ => made_in.file_name()?.starts_with(directory),
@@ -236,7 +235,8 @@ impl Templates {
             .map(|(_, file)| file)
     }
 
-    /// Finds a text in the repo's own template of a file, or else in those that templates include.
+    /// Returns the places of a text in the repo's own template for a file, or else in included
+    /// templates.
     pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
         let maker = self.own_of(path);
         let spot = |name: &str, file: &Arc<Utf8Path>| {
@@ -288,7 +288,8 @@ impl Templates {
             format!("the template {name} cannot be rendered: {reason}"),
         );
         let Some(file) = self.replaced.get(name) else {
-            // A template of ours fails on what a replaced one hands to it, or by our mistake.
+            // A built-in template fails because of what one of the repo's own passes to it, or by a
+            // bug.
             return finding.help(format!("the repo's templates are in {}", self.directory));
         };
         let place = match error.line() {
@@ -304,14 +305,14 @@ impl Templates {
     }
 }
 
-/// Returns line and column of a byte of a text, from 1, the column in characters.
+/// Converts a byte offset to line and column from 1, the column in characters.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// Returns the cause in the included template: the outer error is about the include.
+/// Returns the cause in the included template. The outer error only names the include.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
     error
         .source()
@@ -319,7 +320,7 @@ fn innermost(error: &minijinja::Error) -> &minijinja::Error {
         .map_or(error, innermost)
 }
 
-/// Lists the values of a template: a line each, long ones shortened.
+/// Formats the values of a template, one per line, long ones shortened.
 fn at_hand(context: &Value) -> String {
     const LONGEST: usize = 80;
     let line = |key: Value| {
@@ -337,7 +338,7 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
-/// Returns the built-in template with the longest common suffix and prefix with a name.
+/// Returns the built-in template that shares the longest suffix and prefix with a name.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name
@@ -362,7 +363,7 @@ pub fn alike(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Those of a repo that has replaced all templates.
+    /// Returns the templates of a repo that replaces all of them.
     fn all_replaced() -> Templates {
         let own = names()
             .map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new()))

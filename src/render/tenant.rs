@@ -23,15 +23,15 @@ const TEMPLATES: TemplateSet = TemplateSet {
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// Texts for others to take, by name.
+    /// Values for other manifests, by name.
     endpoints: BTreeMap<String, String>,
-    /// Where the tenant's API is reached, if the SIPCluster says so.
+    /// Address of the tenant's API, if the SIPCluster has it.
     control_plane_endpoint: Option<Endpoint>,
-    /// The labels that all hosts of the cluster have.
+    /// Labels of all hosts of the cluster.
     host_labels: BTreeMap<&'static str, &'a str>,
-    /// The label by which the hosts of one role are told from the others.
+    /// Label with the role of a host.
     role_label: &'static str,
-    /// The roles that hosts may have.
+    /// Roles of hosts.
     roles: [Role; 2],
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Values<'a> {
 struct Endpoint {
     /// IPv6 without brackets.
     host: IpAddr,
-    /// The NodePort.
+    /// NodePort.
     port: NodePort,
 }
 
@@ -86,7 +86,7 @@ fn values(cluster: &Cluster) -> Values<'_> {
     }
 }
 
-/// Returns the address of the tenant's API, if the service has it.
+/// Returns the address of the tenant's API, if the SIPCluster has it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {

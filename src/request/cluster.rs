@@ -19,11 +19,11 @@ pub struct Cluster {
     pub kind: ClusterKind,
     /// Namespace and name.
     pub key: ClusterKey,
-    /// Place of the request.
+    /// Position of the request.
     pub origin: Origin,
-    /// Clusters with a higher priority choose their hosts first.
+    /// Clusters with a higher priority are served first.
     pub priority: i64,
-    /// Hosts wanted for each role or machine. A missing part gets no hosts.
+    /// Requested hosts for each role or machine. A missing part gets no hosts.
     pub node_sets: BTreeMap<Part, NodeSet>,
     /// Its services, in the order in which they are applied and named.
     pub services: Vec<Service>,
@@ -34,21 +34,21 @@ pub struct Cluster {
 /// Installation on the machines of a Provisioning.
 #[derive(Debug, Clone, Default)]
 pub struct Installation {
-    /// Name of the Provisioning, which is not the cluster's.
+    /// Name of the Provisioning, which differs from the cluster's.
     pub provisioning: String,
-    /// The hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
+    /// Set if the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
     pub is_virtlet_vm: bool,
-    /// The machines of the control plane, in the order of the request; at least one.
+    /// Machines of the control plane, in the order of the request; at least one.
     pub masters: Vec<NodeName>,
-    /// The machines that run workloads, in the order of the request; some may also be masters.
+    /// Machines that run workloads, in the order of the request; some may also be masters.
     pub workers: Vec<NodeName>,
-    /// Network of the pods' addresses.
+    /// Network for the pods' addresses.
     pub pod_subnet: Option<String>,
-    /// The plugins of the installer, in the order of the request.
+    /// Plugins of the installer, in the order of the request.
     pub plugins: Vec<String>,
-    /// The packages of the control plane's machines.
+    /// Packages of the control-plane machines.
     pub master_packages: Vec<InstalledPackage>,
-    /// The packages of the machines that run workloads.
+    /// Packages of the machines that run workloads.
     pub worker_packages: Vec<InstalledPackage>,
 }
 
@@ -57,23 +57,22 @@ pub struct Installation {
 pub struct InstalledPackage {
     /// Its name.
     pub name: String,
-    /// Its version; any if absent.
+    /// Its version; `None` for any version.
     pub version: Option<String>,
 }
 
-/// The hosts wanted for one part.
+/// Requested hosts for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
     /// Selects eligible hosts.
     pub selector: Selector,
-    /// The labels whose values are a host's topology domains: no two hosts share a value of any of
-    /// them.
+    /// Labels whose values are topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
     /// Route of each of those labels from the node set.
     pub topology_routes: Vec<Vec<Step>>,
-    /// Hosts wanted to run on.
+    /// Number of hosts to run on.
     pub active: usize,
-    /// Hosts wanted as slack for upgrades.
+    /// Number of additional hosts for upgrades.
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,

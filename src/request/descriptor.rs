@@ -14,13 +14,13 @@ pub struct RequestDescriptor {
     pub definition: &'static str,
     /// Argument of `sipgen schema crd`; `None` for the default kind.
     pub schema_argument: Option<&'static str>,
-    /// Cluster API claims the hosts; otherwise an installer runs on them.
+    /// Set if Cluster API claims the hosts; otherwise an installer runs on them.
     pub uses_cluster_api: bool,
     /// Source of the cluster's name, in messages.
     pub name_source: &'static str,
-    /// Validation compares the hardware of hosts with requirements.
+    /// Set if validation compares the hardware of hosts with requirements.
     pub(crate) uses_hardware: bool,
-    /// Lists name the kind behind the cluster. The most common kind is not named.
+    /// Set if lists show the kind of the cluster's request. They omit the most common kind.
     pub is_named_in_lists: bool,
     /// Decodes the spec of a document.
     pub(crate) decode: fn(&Document<'_>) -> (Spec, Vec<Finding>),

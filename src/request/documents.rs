@@ -30,7 +30,7 @@ pub(crate) type Spec = Option<Box<dyn RequestSpec>>;
 pub(crate) struct ClusterDocument {
     pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
-    /// The object's own name. A Provisioning's cluster has another.
+    /// The object's own name. The cluster of a Provisioning has a different one.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
     pub(crate) metadata: Metadata,
@@ -40,16 +40,16 @@ pub(crate) struct ClusterDocument {
 pub(crate) enum Checked {
     /// A request with its findings. It has no cluster if one of them is an error.
     Request(Box<Request>, Vec<Finding>),
-    /// No request, but another tool's template.
+    /// A template of another tool instead of a request.
     Template(Origin),
 }
 
-/// Values that requests refer to.
+/// Data that requests refer to.
 pub(crate) struct Context<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) settings: &'a Settings,
     pub(crate) software: &'a [SoftwareDocument],
-    // Few requests use these, and a site may have thousands of hosts.
+    // Created on demand: few requests use these, and a site may have thousands of hosts.
     topology_labels: OnceCell<TopologyLabels<'a>>,
     hosts_by_mac: OnceCell<HostsByMac<'a>>,
 }
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
 }
 
 impl ClusterDocument {
-    /// Returns a label.
+    /// Returns the value of a label.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         let labels = self.metadata.labels.as_ref()?;
         labels.get(key).map(String::as_str)
@@ -94,7 +94,7 @@ impl ClusterDocument {
         annotations.get(key).map(String::as_str)
     }
 
-    /// Parses the annotation with the priority.
+    /// Parses the priority annotation.
     pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
         let Some(text) = self.annotation(PRIORITY) else {
             return 0;
@@ -115,7 +115,7 @@ impl ClusterDocument {
         })
     }
 
-    /// Makes a request of it. `cluster` is `None` if the request is invalid.
+    /// Converts the document to a request. `cluster` is `None` if the request is invalid.
     pub(crate) fn into_request(self, cluster: Option<Cluster>) -> Request {
         Request {
             kind: self.kind,
@@ -130,7 +130,7 @@ impl ClusterDocument {
 
 /// A decoded Software.
 pub(crate) struct SoftwareDocument {
-    /// The cluster that it is for.
+    /// Cluster that it applies to.
     pub(crate) key: ClusterKey,
     /// Its own name.
     pub(crate) name: ObjectName,

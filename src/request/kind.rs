@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The kinds of objects that ask for clusters.
+/// Kind of an object that requests a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum ClusterKind {
-    /// One that wants hosts by roles, and services.
+    /// Requests hosts by role, and services.
     #[serde(rename = "SIPCluster")]
     SipCluster,
-    /// One that wants machines by names, and has Kubernetes installed on them.
+    /// Requests machines by name, and the installation of Kubernetes on them.
     Provisioning,
 }

@@ -1,13 +1,13 @@
-//! Requests for clusters: a folder per kind, which validates a typed object and makes a [`Cluster`]
-//! of it.
+//! Requests for clusters: a folder per kind, which validates a typed object and creates a
+//! [`Cluster`].
 //!
-//! * `cluster`: the cluster that a request asks for, whatever its kind.
+//! * `cluster`: the requested cluster, whatever the kind of the request.
 //! * `service`: its services, a module per kind.
 //! * `object_name`: names of its objects.
 //! * `registry`: maps each kind of request to its `descriptor`.
 //! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
 //! * `documents`: decoded requests, before validation.
-//! * `decode_spec`: decodes specs whole.
+//! * `decode_spec`: decodes specs completely or not at all.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
@@ -38,12 +38,11 @@ use crate::finding::{Origin, Place};
 pub struct Request {
     /// Its kind.
     pub kind: ClusterKind,
-    /// Its place.
+    /// Its position.
     pub origin: Origin,
     /// The requested cluster; `None`, with a finding, if the request is invalid.
     pub cluster: Option<Cluster>,
-    /// Indices of hosts that a Provisioning names by MAC addresses, even if it is otherwise
-    /// invalid.
+    /// Indices of hosts that a Provisioning names by MAC address, even if it is otherwise invalid.
     pub named: BTreeSet<usize>,
     /// Name of the cluster in labels of older generations, if it differs.
     pub former_name: Option<String>,

@@ -6,8 +6,8 @@ use crate::api::names::ClusterKey;
 
 /// Returns a name without dots for an object of a cluster.
 ///
-/// A cluster's name that does not fit is shortened and gets a hash of the whole, so that two long
-/// names stay distinct.
+/// A cluster's name that is too long is shortened and extended by a hash of the original, so that
+/// long names stay distinct.
 pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
     let name = cluster.name.as_str();
     let plain = format!("{prefix}-{name}");

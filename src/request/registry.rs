@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::{Origin, Place};
 
-/// Identity of all kinds of objects that requests consist of.
+/// Identities of all object kinds that requests consist of.
 pub(crate) static OBJECTS: [&ObjectKind; 3] = [
     &api::sipcluster::OBJECT,
     &api::provisioning::OBJECT,
@@ -28,18 +28,18 @@ impl ClusterKind {
         }
     }
 
-    /// Returns the kind as objects have it.
+    /// Returns the kind's name in manifests.
     pub fn as_str(self) -> &'static str {
         self.descriptor().object.kind
     }
 
-    /// Returns the kind with a name.
+    /// Returns the kind with this name.
     pub fn named(kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }
 
-    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so this
-    /// also serves clusters whose request is gone.
+    /// Returns the kind of a cluster by whether it has an installer. This also works for clusters
+    /// of the previous output whose request is gone.
     pub fn with_installer(has_installer: bool) -> Self {
         if has_installer {
             ClusterKind::Provisioning
@@ -48,7 +48,7 @@ impl ClusterKind {
         }
     }
 
-    /// Returns words of which each file with a request has one.
+    /// Returns words of which every file with a request contains one.
     pub(crate) fn marks() -> [&'static str; 2] {
         Self::ALL.map(|kind| kind.descriptor().object.mark())
     }

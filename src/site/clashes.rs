@@ -1,8 +1,8 @@
-//! Conflicts between services over resources that only one can have.
+//! Conflicts between services over exclusive resources.
 //!
-//! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one, and none
-//! may take that of another while it is still there. Dex keeps its state in its namespace, so two of them in one
-//! namespace share it.
+//! A NodePort is open on every node of the base cluster, so two Services cannot use the same one,
+//! and none can take one that another Service still has. Dex stores its state in its namespace, so
+//! two instances in one namespace share it.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::finding::{Code, Finding};
 use crate::output::state::State;
 use crate::request::{Cluster, Request, Service, ServiceKind};
 
-/// Returns what services of the clusters cannot both have, or take from each other.
+/// Reports resources that two services claim, or that would move from one service to another.
 pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &State) -> Vec<Finding> {
     let valid = clusters
         .values()
         .filter_map(|request| request.cluster.as_ref());
     let mut findings = dex_storage(valid.clone());
     let contested = node_ports(valid.clone());
-    // A NodePort that two services ask for moves in any case.
+    // A contested NodePort moves in any case, so reporting the move would add nothing.
     findings.extend(if contested.is_empty() {
         moved_node_ports(valid, state)
     } else {
@@ -29,7 +29,7 @@ pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &Stat
     findings
 }
 
-/// The NodePorts that more than one service asks for, as a finding for each pair of services.
+/// Reports NodePorts that several services claim, one finding for each pair of services.
 fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     type User<'a> = (&'a Cluster, &'a Service);
     let mut users: Vec<User<'_>> = Vec::new();
@@ -74,8 +74,10 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     shared.into_iter().map(describe).collect()
 }
 
-/// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
-/// told by their order, so an entry that is removed from the list or moved in it lets others move, too.
+/// Reports NodePorts that move from one service to another, one warning for each pair of services.
+///
+/// Services of a kind are identified by their index in the list, so removing or moving an entry
+/// changes the owner of other entries' NodePorts.
 fn moved_node_ports<'a>(
     clusters: impl Iterator<Item = &'a Cluster>,
     state: &State,
@@ -113,8 +115,8 @@ fn moved_node_ports<'a>(
     findings
 }
 
-/// The namespaces in which more than one Dex would run. They would share their signing keys, clients and
-/// refresh tokens: one tenant's Dex could vouch for another's users.
+/// Reports namespaces with several instances of Dex. They would share signing keys, clients and
+/// refresh tokens: one tenant's Dex could authenticate another tenant's users.
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
     for cluster in clusters {
@@ -157,7 +159,8 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
     shared.map(describe).collect()
 }
 
-/// `NodePort 30443`, or `NodePorts 30080-30082`, or how many when they are not in one run.
+/// Formats `NodePort 30443`, `NodePorts 30080-30082`, or the number of ports if they are not
+/// consecutive.
 pub(crate) fn describe_ports(ports: &[NodePort]) -> String {
     match ports {
         [port] => format!("NodePort {port}"),

@@ -1,8 +1,8 @@
-//! Whether a mistake can reach a base cluster, or is only in the repo.
+//! Decides whether a mistake can reach a base cluster or only exists in the repo.
 //!
-//! Repos have examples, templates and alternatives beside what their builds apply. Mistakes in those are warnings at
-//! most, and the remedy is the line of `sources` that leaves their files out. Requests are the exception: nothing else
-//! would report a cluster that is missing.
+//! Repos contain examples, templates and alternatives that no build applies. Mistakes in those are
+//! at most warnings, which suggest the line of `sources` that excludes their files. Requests are an
+//! exception: nothing else would report a missing cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::settings::Settings;
 use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
 
-/// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
+/// Words that mark files and directories as not applied. `test` is not among them because it also
+/// names environments.
 const EXAMPLES: [&str; 12] = [
     "demo",
     "docs",
@@ -40,27 +41,28 @@ const EXAMPLES: [&str; 12] = [
     "testdata",
 ];
 
-/// The parts of a repo that tell its inventory from examples.
+/// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
     repo: &'a Files,
     settings: &'a Settings,
     builds: &'a Builds,
-    /// The globs of the settings' sources.
+    /// Globs of the settings' sources.
     globs: Vec<Globs>,
-    /// The directories without a kustomization whose files agents apply as they are.
+    /// Directories without a kustomization whose files agents apply as they are.
     applied: Vec<Followed>,
-    /// Tells whether some hosts are surely meant, so that others may be examples.
+    /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
-    /// The files with hosts or requests that are inputs.
+    /// Input files with hosts or requests.
     files: BTreeSet<Arc<Utf8Path>>,
-    /// The directories of those that are no examples.
+    /// Directories of those files, except examples.
     directories: BTreeSet<Utf8PathBuf>,
-    /// The Secrets that hosts name.
+    /// Names of Secrets that hosts refer to.
     secrets: BTreeSet<String>,
 }
 
 impl<'a> Concern<'a> {
-    /// Returns the judge of a repo with these hosts and requests, of which agents apply some directories.
+    /// Collects the facts about these hosts and requests. `applied` are directories that agents
+    /// apply.
     pub(super) fn new<'b>(
         repo: &'a Files,
         settings: &'a Settings,
@@ -112,7 +114,8 @@ impl<'a> Concern<'a> {
         concern
     }
 
-    /// Returns whether something says that a document is meant: a build, the settings, or its place.
+    /// Returns whether a document is certainly not an example: by a build, an agent, the settings
+    /// or its path.
     fn is_meant(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
@@ -138,8 +141,9 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
 
-    /// Returns whether a build, an agent, the settings or a host has a use for a Secret, as one beside hosts or requests
-    /// seems to have. In a repo without an inventory, any may be one of it.
+    /// Returns whether a build, an agent, the settings or a host uses a Secret. A Secret in a
+    /// directory with hosts or requests counts as used, and so does any Secret of a repo without an
+    /// inventory, except in examples.
     pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
         self.is_meant(origin)
@@ -148,14 +152,14 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file)
     }
 
-    /// Returns whether a request is another tool's template, as its name or namespace shows.
+    /// Returns whether a request is a template of another tool, by its name or namespace.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
         let is_applied =
             || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
-    /// Reports that a template of a request is left out.
+    /// Reports a template of a request that is ignored.
     pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
         let message =
             format!("a {kind} is not read: its name is a placeholder, so it is a template");
@@ -164,7 +168,7 @@ impl<'a> Concern<'a> {
             .help(sources::leave_out(self.settings, &[&origin.file]))
     }
 
-    /// Makes a warning of an error in a host that concerns no base cluster.
+    /// Downgrades an error in a host to a warning if it concerns no base cluster.
     pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
         if self.has_host(origin, None) {
             finding
@@ -173,7 +177,7 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Makes a warning of an error in a file that no build reaches.
+    /// Converts an error in a file that no build reaches to a warning.
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
         let Finding {
             message,
@@ -191,8 +195,8 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Reports the kustomizations that kustomize refuses to read, by directory, where a build of hosts or requests has
-    /// them.
+    /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
+    /// contains them.
     pub(super) fn refused(&self, mut refused: BTreeMap<Utf8PathBuf, Refusal>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for root in self.builds.roots() {
@@ -237,7 +241,7 @@ impl<'a> Concern<'a> {
         findings
     }
 
-    /// Makes a warning of an error in a kustomization that has no host and no request.
+    /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
     pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
         let Some(file) = finding
             .places
@@ -275,7 +279,7 @@ fn is_live(host: &BareMetalHost) -> bool {
     host.status.is_some() || live_field(&host.metadata).is_some()
 }
 
-/// Returns whether the settings name a file, and do not only let it pass.
+/// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names = |globs: &Globs| {
         globs
@@ -286,7 +290,7 @@ fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
-/// Returns whether the settings leave a file out by name.
+/// Returns whether a glob of the settings excludes a file.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
     let excludes = |globs: &Globs| {
         globs
@@ -301,7 +305,7 @@ fn globs_of(settings: &Settings) -> Vec<Globs> {
     settings.sources.iter().filter_map(Source::globs).collect()
 }
 
-/// Returns whether a path says that it is an example.
+/// Returns whether a path contains a word for examples.
 fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| {
@@ -318,8 +322,10 @@ fn is_template(metadata: &Metadata) -> bool {
         .any(|text| is_placeholder(text))
 }
 
-/// Takes out hosts of which no build reaches any of several documents, and documents beside those that are meant. A
-/// host that a cluster has stays, and is refused: nothing says which document is true.
+/// Drops duplicate documents of hosts that may be examples, and reports them.
+///
+/// If all documents of a host may be examples, all are dropped, unless the host is assigned: it
+/// then stays with all its documents and is refused, because it is unknown which one is true.
 pub(super) fn without_duplicates(
     documents: &mut Vec<HostDocument>,
     state: &State,
@@ -338,7 +344,8 @@ pub(super) fn without_duplicates(
         if meant.is_empty() && state.held.contains_key(key) {
             continue;
         }
-        // One beside a manifest says how its host is, most of all that it is in use.
+        // Beside a manifest, one more document stays: it may show the live state. One with a
+        // consumer is preferred.
         if !meant.is_empty()
             && meant
                 .iter()
@@ -388,7 +395,7 @@ pub(super) fn without_duplicates(
             finding.at(documents[*index].origin.name())
         });
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
-        // Where none is meant, one of the files may be.
+        // If all files may be examples, the advice must not exclude every one.
         let others = files
             .split_first()
             .map(|(_, others)| others)
@@ -415,7 +422,8 @@ fn files_of(files: &[Utf8PathBuf]) -> String {
     }
 }
 
-/// Takes out requests in examples, and such that no build reaches, where another one of the same cluster is meant.
+/// Drops duplicate requests in examples, or reached by no build, if a better one of the same
+/// cluster exists.
 pub(super) fn without_duplicate_requests(
     documents: &mut Vec<(ClusterDocument, Spec)>,
     builds: &Builds,

@@ -1,4 +1,4 @@
-//! The objects of a repo's files as builds deliver them, where builds do more than to give a namespace.
+//! Objects as builds deliver them, for builds that change more than the namespace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,8 +14,10 @@ use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
 use crate::settings::Settings;
 
-/// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
-/// alone can do, is in the findings; such documents stay as they stand.
+/// Replaces objects by what builds make of their documents.
+///
+/// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
+/// and are reported.
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
@@ -107,7 +109,8 @@ pub(super) fn by_builds(
     (objects, findings)
 }
 
-/// The hosts that refer to what a build gives another name: kustomize does not know of these references.
+/// Reports hosts that refer to an object that a build renames. kustomize does not know these
+/// references.
 fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
     let by_name = renamed
         .iter()
@@ -154,7 +157,7 @@ fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
 }
 
 impl Object {
-    /// Where it stands, for what builds may change.
+    /// Returns the origin of an object that builds may change.
     fn origin(&self) -> Option<&Origin> {
         match self {
             Object::Cluster(origin, ..)
@@ -174,12 +177,12 @@ impl Object {
         }
     }
 
-    /// Whether what a build makes of it counts, and not what stands in its file.
+    /// Returns whether the built object counts instead of the one in the file.
     fn is_built(&self) -> bool {
         !matches!(self, Object::Template(_)) && self.origin().is_some()
     }
 
-    /// Whether nothing can be planned without knowing what it becomes.
+    /// Returns whether planning is impossible without the built object.
     fn is_vital(&self) -> bool {
         matches!(
             self,
@@ -187,8 +190,8 @@ impl Object {
         )
     }
 
-    /// What it is to the builds of some roots, which leave it as it is; nothing, where there are none. Its plain text
-    /// stands in the file in any case.
+    /// Returns the object unchanged, as delivered by the builds of some roots. Without roots, only
+    /// the plain text of a Secret is kept, because it is in the file in any case.
     fn of_roots(mut self, roots: Vec<usize>) -> Option<Self> {
         if roots.is_empty() {
             return match self {
@@ -214,7 +217,7 @@ impl Object {
         Some(self)
     }
 
-    /// A request by its name alone: a build that is not known may change whatever it asks for.
+    /// Reduces a request to its name, because an unknown build may change its spec.
     fn without_spec(self) -> Self {
         match self {
             Object::Cluster(origin, kind, metadata, ..) => {
@@ -227,7 +230,7 @@ impl Object {
         }
     }
 
-    /// What is left of a Secret beside its plain text, which was found in its file, as agents' objects were.
+    /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
     fn without_plain_text(self) -> Option<Self> {
         match self {
             Object::PlainSecret(_, network_data) => network_data

@@ -1,12 +1,12 @@
 //! The hardware of hosts, read on demand.
 //!
-//! What inspection found is most of a snapshot's bytes, and decides nothing when hosts are assigned to SIPClusters, so
-//! reading a site passes it by. Whoever wants it has the files that matter read once more: a site with Provisionings, for
-//! which it decides.
+//! Inspected hardware is most of a snapshot's bytes and is irrelevant for SIPClusters, so reading a
+//! site skips it. The relevant files are read again for sites with Provisionings and for commands
+//! that show hardware.
 //!
-//! A host's hardware stands in one of several places. The first of these that has it counts: the HardwareData of its
-//! name, where Metal3 keeps it today; `status.hardware`; the copy of the status in an annotation, for hosts that are
-//! kept in git; the annotation by which people hand in what inspection would find.
+//! The first of these sources counts: the HardwareData of the host's name, where Metal3 keeps it
+//! today; `status.hardware`; the annotation with a copy of the status, for hosts in git; the
+//! annotation by which users supply the result of an inspection.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +30,7 @@ use crate::load::{Document, Files, ParseError, ReadError, mentions};
 use crate::request::{self, ClusterDocument};
 use crate::settings::Settings;
 
-/// The hardware of all hosts of a site that was read from `repo`, and what is wrong with it.
+/// Returns the hardware of all hosts of a site that was read from `repo`, with findings.
 ///
 /// # Errors
 ///
@@ -41,9 +41,9 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>
     read(repo, &site.settings, built, &is_host, None)
 }
 
-/// The hardware that decides about Provisionings, of the hosts of a site that is still being read.
+/// Returns the hardware of hosts while their site is being read, if it has Provisionings.
 ///
-/// Nothing where no Provisioning asks for hosts: reading hardware takes as long as reading all the rest.
+/// Otherwise hardware is not read, because that takes as long as reading everything else.
 pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
@@ -67,7 +67,7 @@ pub(super) fn if_it_decides(
     Ok((Some(hardware), findings))
 }
 
-/// The hardware of one host, and what is wrong with it.
+/// Returns the hardware of one host, with findings.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn of(
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
-/// One document that says something of a host's hardware.
+/// The content of one document about a host's hardware.
 struct Said {
     origin: Origin,
     metadata: Metadata,
@@ -114,7 +114,7 @@ struct Spec {
     hardware: Option<Hardware>,
 }
 
-/// An object whose hardware cannot be read. What is written beside it counts all the same.
+/// An object whose hardware cannot be read. Its other fields still count.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Rest {
@@ -206,7 +206,8 @@ fn read(
     Ok((by_host, findings))
 }
 
-/// What a document says of hardware. A host that cannot be read at all was reported when the site was read.
+/// Reads the hardware in a document. A host that is not readable at all was reported when the site
+/// was read.
 fn say(document: &Document<'_>) -> Option<Said> {
     let kind = match document.kind()? {
         hardware::KIND => hardware::KIND,
@@ -217,7 +218,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
     let object = match document.parse::<Object>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
-        // The rest of it is as good as without the error.
+        // The fields beside the hardware are still valid.
         Err(error) => {
             let (outer, route) = if kind == host::KIND {
                 ("status", ["status"])

@@ -1,9 +1,10 @@
-//! Hosts that are read by another way than their manifests in the repo.
+//! Origin of hosts that come from a stream, a build or `paths`.
 //!
-//! A stream, a build of ours or `paths` may leave a host's manifest out, and the host is declared all the same: an agent
-//! applies the manifest, and an object with labels alone beside it would erase its spec (see `render::hosts`). So every
-//! manifest of the repo is looked at, input or not. A rendered host whose manifest is there, under the name and namespace
-//! that its build gives it, is declared by it. One without is observed only if it is a live object.
+//! These inputs may omit a host's manifest, but the host is still declared: an agent applies the
+//! manifest, and a partial object with labels would erase its spec (see `render::hosts`). So all
+//! manifests of the repo are read, inputs or not. A rendered host is declared by the manifest that
+//! its build gives the same name and namespace. Without a manifest, it is observed only if it is a
+//! live object.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::inventory::host_document::HostDocument;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
-/// manifests of hosts that are not among them, too.
+/// Completes input hosts by the repo's `other` documents, which show who renders them. Also returns
+/// the manifests of hosts that are not inputs.
 pub(crate) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
@@ -62,7 +63,7 @@ pub(crate) fn complete(
             None if document.origin.made_for().is_some()
                 || document.origin.is_rendered() && !is_snapshot(&document, None) =>
             {
-                // One without a spec is an object with labels alone, which declares nothing.
+                // A document without a spec is a partial object with labels and declares nothing.
                 if document.host.spec.is_some() {
                     document.roots = inputs.roots(&document.origin);
                 }
@@ -80,7 +81,7 @@ pub(crate) fn complete(
         }
         complete.push(document);
     }
-    // What is left of the inputs are snapshots: of hosts that are declared, the manifests belong to them.
+    // The remaining inputs are snapshots. Those of declared hosts still need their manifests.
     let seen: HashSet<HostKey> = complete
         .iter()
         .map(|document| document.key.clone())
@@ -108,15 +109,18 @@ pub(crate) fn complete(
     (complete, left_out, findings.collect())
 }
 
-/// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.
+/// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
+/// then so does its rendered form.
 fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
     let has_status = document.host.status.is_some();
     live_field(&document.host.metadata).is_some()
         || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
 }
 
-/// A build may have sipgen's own patches in it. What those gave to a host the last time is remembered in the output, and
-/// is no claim of the manifest's.
+/// Replaces the assignment labels of a rendered host by those of its manifest.
+///
+/// The build may include sipgen's own patches. Their labels are recorded in the output and are no
+/// claim of the manifest.
 fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     let own = manifest.host.metadata.labels.as_ref();
     for label in assignment::LABELS {
@@ -128,7 +132,7 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     }
 }
 
-/// A kustomization that may give hosts other names than are known here: its file, and the field by which.
+/// A kustomization that may rename hosts: its file and the renaming field.
 pub(crate) struct Renamed {
     pub(crate) file: Arc<Utf8Path>,
     pub(crate) field: &'static str,
@@ -143,7 +147,8 @@ fn names_of(hosts: &[(HostKey, Place)]) -> String {
     }
 }
 
-/// Live objects of a stream that no manifest of the repo renders, as far as is known: a build may rename manifests.
+/// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
+/// their name.
 fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     let Renamed { file, field, place } = renamed;
     let finding = Finding::new(
@@ -164,7 +169,7 @@ fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     finding.see(place, format!("the `{field}`"))
 }
 
-/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
+/// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
 fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
     let names = names_of(&hosts);
     let finding = Finding::new(

@@ -1,7 +1,8 @@
-//! Which documents are inputs: all of a repo's, those of its `sources`, or those of streams that stand in for them.
+//! Selection of input documents: all of a repo, those of its `sources`, or streams that replace
+//! them.
 //!
-//! Whatever the inputs are, kustomizations and agents' objects are read everywhere in the repo: they decide what may be
-//! done to hosts.
+//! Kustomizations and agents' objects are always read everywhere in the repo, because they decide
+//! how hosts may be changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,21 +21,21 @@ use crate::settings::sources::{Glob, Source};
 pub(crate) struct Inputs<'a> {
     sources: &'a [Source],
     which: Which,
-    /// The roots whose builds have what each source builds.
+    /// Roots whose builds contain the result of each source.
     roots: Vec<Vec<usize>>,
 }
 
 enum Which {
     /// Every document in the repo's files.
     All,
-    /// Documents from streams.
+    /// Documents from streams only.
     Streams,
-    /// Those of sources: by file, the source that has it. What is built is an input in any case.
+    /// Files of sources, each with the index of its source. Built documents are always inputs.
     Listed(HashMap<Utf8PathBuf, usize>),
 }
 
 impl<'a> Inputs<'a> {
-    /// Finds out which of the repo's `files` are inputs, with globs that match nothing as findings.
+    /// Determines which of the repo's `files` are inputs, and reports globs that match nothing.
     pub(super) fn new(
         repo: &Files,
         settings: &'a Settings,
@@ -72,7 +73,7 @@ impl<'a> Inputs<'a> {
                 Vec::new(),
             );
         }
-        // Files that a source builds are read through the build, not again through a glob.
+        // Files that a source builds are read through the build and not again through a glob.
         let built = sources
             .iter()
             .filter_map(|source| source.kustomization.as_deref());
@@ -91,7 +92,7 @@ impl<'a> Inputs<'a> {
             {
                 listed.entry(file.clone()).or_insert(index);
             }
-            // What is never read, such as a symbolic link, may be excluded by its name all the same.
+            // A glob may exclude a path that is never read, such as a symbolic link.
             let excludes_unread = |position: usize| {
                 let excluded = paths[position].strip_prefix('!');
                 let here = |path: &str| {
@@ -133,12 +134,12 @@ impl<'a> Inputs<'a> {
             }
     }
 
-    /// Whether everything that a host is may stand in the repo's files: nothing stands in for them.
+    /// Returns whether the repo's files are the inputs, without `sources` or streams.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self.which, Which::All)
     }
 
-    /// The namespace that the settings give to a document that has none.
+    /// Returns the namespace that the settings give to a document without one.
     pub(super) fn namespace(&self, origin: &Origin) -> Option<&'a str> {
         let of_file = || match &self.which {
             Which::Listed(files) if !origin.is_rendered() => files.get(&*origin.file).copied(),
@@ -152,8 +153,8 @@ impl<'a> Inputs<'a> {
             .map(|namespace| namespace.as_str())
     }
 
-    /// The roots whose builds render what came by a build of ours; or else the only one of all that the settings name,
-    /// which somebody else's stream is made of.
+    /// Returns the roots whose builds render a document from a source. For a stream, returns the
+    /// root of all sources if there is only one, because the stream must have been made from it.
     pub(crate) fn roots(&self, origin: &Origin) -> Vec<usize> {
         if let Some(source) = origin.made_for() {
             return self.roots.get(source).cloned().unwrap_or_default();
@@ -167,7 +168,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The objects that sources build. Each source is built once a run, however often its objects are read.
+/// Objects that sources build. Each source is built once a run, however often its objects are read.
 #[derive(Debug)]
 pub(super) struct Rendered {
     built: Vec<BuiltSource>,
@@ -175,15 +176,15 @@ pub(super) struct Rendered {
 
 #[derive(Debug)]
 struct BuiltSource {
-    /// The index of the source.
+    /// Index of the source.
     source: usize,
-    /// The file of its kustomization.
+    /// File of its kustomization.
     file: Arc<Utf8Path>,
     built: Built,
 }
 
 impl Rendered {
-    /// Builds the sources of the settings, unless streams stand in for them.
+    /// Builds the sources of the settings, unless streams replace them.
     pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
         let (mut built, mut findings) = (Vec::new(), Vec::new());
         if !repo.streams().is_empty() {
@@ -210,7 +211,7 @@ impl Rendered {
         (Self { built }, findings)
     }
 
-    /// Reads the streams, or else what the sources build, and counts the objects of streams.
+    /// Reads the streams, or else the built sources, and counts the objects of streams.
     pub(super) fn read<T: Send>(
         &self,
         repo: &Files,
@@ -238,14 +239,14 @@ impl Rendered {
     }
 }
 
-/// The file of a directory's kustomization.
+/// Returns the file of a directory's kustomization.
 fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
     let files = crate::api::kustomization::FILE_NAMES.map(|name| directory.join(name));
     let found = files.iter().find(|file| repo.kind(file).is_some());
     found.unwrap_or(&files[0]).clone()
 }
 
-/// What was rendered is nothing at all or no manifest, as when the program before the pipe has failed.
+/// Reports streams without any object. Usually the program before the pipe failed.
 pub(super) fn empty(repo: &Files) -> Finding {
     let names: Vec<&str> = repo
         .streams()

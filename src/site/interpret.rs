@@ -1,4 +1,4 @@
-//! Documents as typed objects, one by one: what each is, before anything is known of the others.
+//! Typed objects from documents, each by itself.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -29,7 +29,7 @@ use crate::request::provisioning::{decode_software, of_label};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterKind, Spec};
 
-/// One object, before the builds that name it are known.
+/// An object, before the builds that name it are known.
 pub(super) enum Object {
     Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
@@ -38,19 +38,19 @@ pub(super) enum Object {
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
     PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
-    /// A kustomization, and why kustomize refuses to read it, if it does.
+    /// A kustomization, with the reason if kustomize refuses to read it.
     Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
     Template(Template),
     Agent(AgentObject),
-    /// A Secret by which Argo CD knows a cluster, and its values in plain text.
+    /// A Secret that registers a cluster in Argo CD, with its values in plain text.
     ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
-    /// The definition of a kind of request, by its name.
+    /// The definition of a request kind, by its name.
     Definition(&'static str),
-    /// A file of sipgen's own.
+    /// A generated file with hosts.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Origin, Finding),
-    /// A host that cannot be read.
+    /// A host that cannot be parsed.
     UnreadableHost(Origin, Finding),
 }
 
@@ -69,7 +69,7 @@ pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
         .is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
 
-/// Reads a document if it concerns us. Templates of other tools look like our kinds and are none.
+/// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
 pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
@@ -85,7 +85,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
             }
             Err(_) if document.looks_like_template() => None,
             Err(error) => {
-                // Fields have positions only where they are decoded one by one.
+                // Only field-by-field decoding reports positions.
                 let error = document
                     .parse::<Kustomization>()
                     .err()
@@ -98,15 +98,16 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
     interpret_resource(&document)
 }
 
-/// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
+/// Reads a rendered document of a relevant kind. Objects that configure agents are skipped, because
+/// they are read from the repo's files.
 pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
     let object = interpret_resource(document)
         .filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
     object.or_else(|| not_rendered(document))
 }
 
-/// Whatever kind it was to be: a program that renders does not write what cannot be parsed, unless it fails half-way.
-/// Where one passes on its templates, those are left alone, as in files.
+/// Reports a rendered document that cannot be parsed, whatever its kind: the rendering program
+/// probably failed half-way. Unrendered templates are ignored, as in files.
 fn not_rendered(document: &Document<'_>) -> Option<Object> {
     let error = document
         .broken()
@@ -119,7 +120,7 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
-        // The kind proves little where other groups have one of that name.
+        // The kind alone proves little if other API groups have a kind of that name.
         let is_request = OBJECTS.into_iter().any(|object| {
             document.mentions_kind(&[object.kind])
                 && (!object.has_common_name() || document.mentions(&[object.group]))
@@ -141,7 +142,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         return request(document, object);
     }
     match kind {
-        // What inspection found is most of a live host, and nothing of it matters here.
+        // Inspected hardware is most of a live host and irrelevant here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
@@ -193,10 +194,10 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     }
 }
 
-/// Reads a Secret or ConfigMap that may hold network data. One that cannot be read as such may still be somebody's: a
-/// host that needs it says that it misses it.
+/// Reads a Secret or ConfigMap that may hold network data. An unreadable one is skipped: a host
+/// that needs it reports that it is missing.
 fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
-    // Most Secrets are credentials.
+    // Most Secrets are credentials, which this skips unparsed.
     let object = document
         .mentions(&SECRET_KEYS)
         .then(|| document.parse::<NetworkDataSecret>().ok())
@@ -204,8 +205,10 @@ fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
     object.filter(|object| object.api_version == "v1")
 }
 
-/// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a
-/// cluster. Its apiVersion is read where nobody has read it yet.
+/// Reports an object whose kind is probably misspelled.
+///
+/// A possible template of another tool is not reported, but recorded as it may hide a cluster.
+/// `api_version` is read from the document if it is `None`.
 fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
     let (kind, finding) = misspelled_kind(document, api_version)?;
     let origin = document.origin.clone();
@@ -220,7 +223,7 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     (kind != host::KIND).then(|| Object::Template(Template::new(document)))
 }
 
-/// Gives a host that has no status the one that Metal3 would take from its annotation.
+/// Gives a host without a status the one in its annotation, as Metal3 does.
 fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
     let text = host
         .metadata
@@ -242,13 +245,13 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
     }
 }
 
-/// A SIPCluster, a Provisioning or a Software, if it is one by its group.
+/// Reads a SIPCluster, Provisioning or Software, if its API group matches.
 fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Object> {
     let (kind, api_version) = (object.kind, object.api_version);
     let origin = document.origin.clone();
     let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
-        // Others have such kinds, too, and may write what they like there.
+        // Other API groups have kinds of this name, with other fields.
         Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
             return None;
         }

@@ -1,7 +1,7 @@
-//! Documents that the repo has but the inputs leave out.
+//! Documents that the repo has but the inputs omit.
 //!
-//! Whatever is not among the inputs is gone, and is given back. One site of a repo with several, rendered alone, says
-//! nothing of the others: they are not gone, and nobody wants them to be.
+//! A missing input is released. The input may be the rendered output of only one of several sites
+//! of a repo, so hosts and clusters of the others must not count as removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,20 +16,20 @@ use crate::request::Request;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// A host that a kustomization of the repo renders, and that is not among the inputs.
+/// A host that a kustomization of the repo renders but that is not an input.
 #[derive(Debug)]
 pub struct HostLeftOut {
     /// Its manifest.
     pub origin: Origin,
-    /// The directory of the outermost kustomization that renders it.
+    /// Directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
-    /// The Secrets that it names.
+    /// Secrets that it names.
     pub secrets: BTreeSet<ObjectName>,
     pub(super) root_index: usize,
 }
 
 impl HostLeftOut {
-    /// The host of a manifest; nothing, if no kustomization renders it.
+    /// Returns the host of a manifest; `None` if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
@@ -51,7 +51,7 @@ impl HostLeftOut {
     }
 }
 
-/// Returns the hosts that inputs leave out. In the mode `observed` snapshots alone say which hosts there are.
+/// Returns the hosts that inputs omit. In mode `observed`, only snapshots count, so there are none.
 pub(super) fn hosts(
     all: HashMap<HostKey, HostLeftOut>,
     settings: &Settings,
@@ -63,7 +63,8 @@ pub(super) fn hosts(
     }
 }
 
-/// Returns the roots whose overlay an agent applies, and with it the hosts that inputs leave out.
+/// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
+/// hosts.
 pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> BTreeSet<usize> {
     let applied = left_out
         .values()
@@ -80,8 +81,9 @@ pub(super) fn held(
     left_out
 }
 
-/// The clusters of the output directory that no input asks for, and that files of the repo, which are no inputs, do. It
-/// is a mistake of the whole run, and of no cluster: the inputs are not what they should be.
+/// Reports clusters of the output directory that no input requests, but files of the repo do.
+///
+/// The mistake concerns the whole run rather than a cluster: the inputs are incomplete.
 pub(super) fn clusters(
     state: &State,
     clusters: &BTreeMap<ClusterKey, Request>,

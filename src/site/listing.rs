@@ -1,4 +1,5 @@
-//! The files to read: those with the names of resources, and those that kustomizations list under any name.
+//! The files to read: those named like resources, and those that kustomizations list under any
+//! name.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::kustomize::Builds;
 use crate::load::{Files, Kind, ReadError, may_hold_resources};
 use crate::request::ClusterKind;
 
-/// The files of a repo that may concern us, except below `output`; those that are too large are findings.
+/// Returns the files of a repo that may be relevant, except below `output`. Too large files are
+/// findings.
 pub(super) fn files(
     repo: &Files,
     output: &Utf8Path,
@@ -18,7 +20,7 @@ pub(super) fn files(
     Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
-/// Splits files into those that are read and findings for those that are too large.
+/// Separates files from findings for those that are too large.
 pub(super) fn not_too_large(
     repo: &Files,
     mut files: Vec<Utf8PathBuf>,
@@ -39,8 +41,8 @@ pub(super) fn not_too_large(
     (files, findings)
 }
 
-/// The files that kustomizations list and that are not found by their names, and as findings what they list and nothing
-/// can read: kustomize applies whatever it is told to, under any name, and follows links.
+/// Returns the files that kustomizations list under unusual names, and findings for listed paths
+/// that cannot be read. kustomize applies a listed file under any name, and follows links.
 pub(super) fn listed_elsewhere(
     repo: &Files,
     builds: &Builds,

@@ -1,8 +1,8 @@
-//! Clusters and hosts that the previous run knew, that this run does not find, and that something unread may hold.
+//! Clusters and hosts of the previous run that are missing now and may be in something unread.
 //!
-//! The absence of a request releases its hosts and deletes its services, so it counts only where it is proven: the file
-//! that the cluster was generated from is deleted, or was read to its end. A link, a pipe, a file that git ignores or a
-//! document that no parser understands proves nothing.
+//! A missing request releases its hosts and deletes its services, so absence must be proven: the
+//! file that the cluster was generated from is deleted or was read completely. A link, a pipe, a
+//! file that git ignores or a document that cannot be parsed proves nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use crate::text::in_shell;
 /// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
 
-/// The parts of a site that prove or disprove an absence.
+/// Facts that prove or disprove an absence.
 pub(super) struct Known<'a> {
     pub(super) repo: &'a Files,
     pub(super) settings: &'a Settings,
-    /// The files that were read.
+    /// Files that were read.
     pub(super) files: &'a [Utf8PathBuf],
     pub(super) state: &'a State,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
-    /// The errors so far: a file that has one is not lost without a word.
+    /// Errors so far. A file with an error is already reported.
     pub(super) findings: &'a [Finding],
 }
 
-/// A cluster or a host that is gone.
+/// A missing cluster or host.
 struct Lost<'a> {
-    /// Kind and name, as a message has them.
+    /// Kind and name for messages.
     what: String,
-    /// Its name in a manifest.
+    /// Name in a manifest.
     name: &'a str,
-    /// The cluster that it is or belongs to.
+    /// The cluster itself, or the cluster that the host is assigned to.
     cluster: &'a ClusterKey,
-    /// Tells the cluster itself from one of its hosts.
+    /// Set for a cluster, unset for a host.
     is_cluster: bool,
 }
 
@@ -55,7 +55,7 @@ struct Lost<'a> {
 /// Returns an error if a file or directory cannot be read.
 pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     let lost = known.lost();
-    // A stream is read to its end, and stands for all that there is.
+    // A stream is read to its end and is complete by definition.
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
@@ -75,11 +75,11 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
 
 /// State of the files that a cluster was generated from.
 enum Source {
-    /// One of them is there and was not read to its end.
+    /// At least one exists and was not read completely.
     Unread(Finding),
     /// Every existing file was read completely.
     Read,
-    /// None is there any more, or none is known.
+    /// None exists any longer, or none is known.
     Gone,
 }
 
@@ -119,15 +119,15 @@ impl Known<'_> {
         clusters.chain(hosts).collect()
     }
 
-    /// Returns the paths that may hold resources, that are not read and that the settings do not exclude.
+    /// Returns unread paths that may hold resources and that the settings do not exclude.
     fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = self.repo.unread(&self.settings.output)?;
         unread.retain(|(path, _)| self.settings.may_read(path));
         Ok(unread)
     }
 
-    /// Each document that no parser understands, or that is no host in spite of its kind, with its text and whether it
-    /// may be another tool's template.
+    /// Returns documents that cannot be parsed, or not as the host that their kind says, with their
+    /// text and whether they may be templates of other tools.
     fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
         let broken = |document: Document<'_>| {
             let found = || {
@@ -149,7 +149,7 @@ impl Known<'_> {
             .scan(self.files, |file, _| self.settings.may_read(file), broken)
     }
 
-    /// Looks at the files that a cluster was generated from. Of hosts, none are known.
+    /// Checks the files that a cluster was generated from. They are not recorded for hosts.
     fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
         let made_from = self
             .state
@@ -158,7 +158,7 @@ impl Known<'_> {
             .filter(|_| lost.is_cluster);
         let mut source = Source::Gone;
         for file in made_from.into_iter().flatten() {
-            // A build of the site had it, and has it no more: it may be of another site.
+            // No build of this site reaches the file any longer. It may belong to another site.
             if self.repo.is_out_of_reach(file) {
                 continue;
             }
@@ -208,7 +208,7 @@ impl Known<'_> {
             .any(|(place, _)| **place.file() == *file)
     }
 
-    /// A document of a file that cannot be read to its end.
+    /// Reports a document of a file that cannot be parsed.
     fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
         let unreadable = |document: Document<'_>| {
             document
@@ -230,10 +230,10 @@ impl Known<'_> {
     }
 }
 
-/// A document that no parser understands and that may be what is gone.
+/// Reports a document that cannot be parsed and may be the missing one.
 fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
     let may_be = |text: &str, is_template: bool| {
-        // Templates of requests are looked at by `templates`.
+        // `mistaken_templates` checks templates of requests.
         names(text, lost.name)
             && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
     };
@@ -254,7 +254,7 @@ fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Opt
     )
 }
 
-/// A path that is not read and may hold what is gone.
+/// Reports an unread path that may hold the missing object.
 fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
     let ((first, why), rest) = unread.split_first()?;
     let message = format!(

@@ -1,19 +1,19 @@
 //! The site: a repo's clusters and hosts, validated and joined.
 //!
-//! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `left_out`:
-//!   what inputs leave out that the repo still has.
-//! * `objects`: from documents to typed objects with the names that their builds give them. `listing` finds the files,
-//!   `interpret` reads one document, and `names` knows what builds call it.
-//! * `host_origin`: which build renders a host; `requests`: what each request asks for.
-//! * `delivered`: those objects as builds deliver them, where builds change them.
+//! * `inputs`: which documents are inputs, by `sources` or streams; `left_out`: documents of the
+//!   repo that inputs omit.
+//! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
+//!   `interpret` reads one document, and `names` applies names.
+//! * `host_origin`: which build renders a host; `requests`: checked requests.
+//! * `delivered`: objects as builds change them.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
-//! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
-//! * `hardware`: what inspection found in the hosts, read on demand.
-//! * `lost`: what the previous run knew and something unread may hold.
-//! * `mistaken_templates`: requests that pass for templates of other tools, and are none.
+//! * `concern`: whether a mistake can reach a base cluster.
+//! * `hardware`: inspected hardware, read on demand.
+//! * `lost`: objects of the previous run that something unread may hold.
+//! * `mistaken_templates`: requests that are mistaken for templates of other tools.
 //! * `misplaced`: generated hosts outside the output directory.
-//! * `clashes`: what two services cannot both have.
+//! * `clashes`: conflicts between services.
 //!
 //! Host selection is not part of this module.
 
@@ -56,9 +56,9 @@ pub use names::ServiceWithPorts;
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
 pub struct Site {
-    /// The settings that it was read with.
+    /// Settings that it was read with.
     pub settings: Settings,
-    /// Every cluster that the repo asks for.
+    /// Every requested cluster.
     pub clusters: BTreeMap<ClusterKey, Request>,
     /// Every host.
     pub inventory: Inventory,
@@ -66,23 +66,23 @@ pub struct Site {
     pub wiring: Wiring,
     /// Previous output.
     pub state: State,
-    /// The hosts that the last run gave to clusters, that kustomizations of the repo render, and that are not among the
-    /// inputs. Without them, no plan can be trusted.
+    /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
+    /// valid without them.
     pub left_out: HashMap<HostKey, HostLeftOut>,
-    /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
+    /// Services of the repo with NodePorts, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
-    /// Whether the hardware of hosts has been read, and what is wrong with it told: it decides for Provisionings only.
+    /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
     pub knows_hardware: bool,
-    /// The names of the definitions of requests that the repo has.
+    /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
     /// Files that each kustomization reaches.
     builds: Builds,
-    /// The objects that sources build, for those who read hardware.
+    /// Objects that sources build, kept for reading hardware.
     rendered: Rendered,
 }
 
 impl Site {
-    /// Reads a repo and the previous run's output. Findings say what is wrong with their content.
+    /// Reads a repo and the previous output. Findings report mistakes in their content.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Site {
         ));
 
         let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
-        // With clusters missing from the inputs, a loss needs no proof.
+        // If clusters are known to be missing from the inputs, their absence needs no proof.
         if missing.is_none() {
             let known = Known {
                 repo,
@@ -179,7 +179,8 @@ impl Site {
         Ok((site, all))
     }
 
-    /// Returns the kind of request of a cluster; of one that is gone, by what the previous run wrote.
+    /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
+    /// output.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
         let installer = layout::installer_directory(cluster);
         let is_installed = || {
@@ -192,7 +193,7 @@ impl Site {
         }
     }
 
-    /// Returns the roots of declared hosts whose builds have a document, too.
+    /// Returns the roots of declared hosts whose builds also contain a document.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
         let indices: BTreeSet<usize> = self
             .builds

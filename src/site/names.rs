@@ -17,21 +17,21 @@ use crate::inventory::networks::{self, Held};
 use crate::kustomize::Builds;
 use crate::request::provisioning::cluster_of;
 
-/// A Service of the repo that asks for NodePorts.
+/// A Service of the repo with NodePorts.
 #[derive(Debug, Clone)]
 pub struct ServiceWithPorts {
-    /// Its place in the inputs.
+    /// Its position in the inputs.
     pub origin: Origin,
     /// Its name.
     pub name: String,
-    /// The namespaces that builds give it.
+    /// Namespaces that builds give it.
     pub namespaces: Vec<String>,
-    /// The NodePorts, each with its place among the Service's ports.
+    /// NodePorts, each with its index among the Service's ports.
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has
-/// found its name to be wrong.
+/// Returns the key that its build gives to a host, or to an object named like a host; `None` if the
+/// name is invalid, which reading the site reports.
 pub(super) fn key(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -44,8 +44,8 @@ pub(super) fn key(
     Some(HostKey { namespace, name })
 }
 
-/// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own
-/// without one.
+/// Returns each namespace that builds give to an object, with the kustomization that sets it;
+/// without one, the object's own namespace.
 pub(super) fn namespaces(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -76,12 +76,12 @@ pub(super) fn namespaces(
     namespaces
 }
 
-/// Gives objects their names, and collects findings about names.
+/// Names objects as builds do, and collects findings about names.
 pub(super) struct Names<'a> {
     builds: &'a Builds,
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) findings: Vec<Finding>,
-    /// Kustomizations that were already reported for renaming what must keep its name.
+    /// Kustomizations already reported for a prefix or suffix.
     renamed: BTreeSet<Arc<Utf8Path>>,
 }
 
@@ -95,12 +95,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Names of documents that are no inputs: their findings concern nobody.
+    /// Returns a copy for documents that are not inputs. Its findings are dropped.
     pub(super) fn quiet(&self) -> Self {
         Self::new(self.builds, self.inputs, Vec::new())
     }
 
-    /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
+    /// Returns namespace and name of a host or request; `None`, with a finding, if they are
+    /// invalid.
     fn of(
         &mut self,
         kind: &str,
@@ -154,7 +155,8 @@ impl<'a> Names<'a> {
         Some((namespace?, name?))
     }
 
-    /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
+    /// Returns the cluster that a document concerns, and the document's own name; `None`, with a
+    /// finding, if either is invalid.
     pub(super) fn cluster(
         &mut self,
         object: &ObjectKind,
@@ -177,7 +179,7 @@ impl<'a> Names<'a> {
         Some((ClusterKey { namespace, name }, own_name))
     }
 
-    /// A host with its key, and what builds do with its document.
+    /// Returns a host with its key and its builds.
     pub(super) fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
         let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
         let own_namespace = host
@@ -236,7 +238,8 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
+    /// Reports a prefix or suffix: references to hosts and from hosts, such as BMC credentials,
+    /// keep the old name.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
         let renamed_by = self
             .builds
@@ -259,7 +262,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A Service with its NodePorts, if it asks for some; what else may be wrong with it is not ours to judge.
+    /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
     pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
         if self.builds.is_patch(&origin.file) {
             return None;
@@ -286,8 +289,8 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are
-    /// not ours to judge.
+    /// Returns the network data of a Secret or ConfigMap under each namespace that a build gives
+    /// it. Mistakes in its name are not reported.
     pub(super) fn network_data(
         &self,
         origin: &Origin,

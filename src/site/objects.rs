@@ -1,4 +1,4 @@
-//! The typed objects of a repo, with the names that builds give them, in the steps of [`read`].
+//! Typed objects of a repo, with the names that builds give them. [`read`] has the steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,35 +36,35 @@ use crate::load::{Document, Files, FirstLook, ReadError, mentions};
 use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{Settings, sources};
 
-/// The objects of a repo that decide about clusters and hosts.
+/// Objects of a repo that decide about clusters and hosts.
 pub(super) struct Objects {
     pub(super) clusters: Vec<(ClusterDocument, Spec)>,
-    /// The requests in files of the repo that are no inputs.
+    /// Requests in files of the repo that are not inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) software: Vec<SoftwareDocument>,
     pub(super) hosts: Vec<HostDocument>,
-    /// The hosts that kustomizations of the repo render, and that are not among the inputs.
+    /// Hosts that kustomizations of the repo render but that are not inputs.
     pub(super) left_out: HashMap<HostKey, HostLeftOut>,
-    /// Every document of the repo's files that describes a host, whether it is an input or not.
+    /// Every document in the repo's files that describes a host, input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
     pub(super) rendered: Rendered,
-    /// Requests and Softwares that are some other tool's templates, as far as one can see.
+    /// Requests and Softwares that are probably templates of another tool.
     pub(super) templates: Vec<Template>,
     /// Objects that configure agents.
     pub(super) agent_objects: Vec<AgentObject>,
-    /// The Services that ask for NodePorts.
+    /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
-    /// The names of the definitions of requests that the repo has.
+    /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
-    /// The files that were read, sorted.
+    /// Files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
-    /// The directories that cannot be read, with the reason.
+    /// Directories that cannot be read, with the reason.
     pub(super) closed: Vec<(Utf8PathBuf, String)>,
 }
 
-/// Words of which a file has one if it may hold such an object.
+/// A file with such an object contains one of these words.
 const WORDS: [&str; 7] = [
     host::KIND,
     "Secret",
@@ -75,11 +75,12 @@ const WORDS: [&str; 7] = [
     ARGOCD_GROUP,
 ];
 
-/// Reads the typed objects of a repo's files, except below its output directory, and of what is rendered.
+/// Reads the typed objects of a repo's files, except below its output directory, and of rendered
+/// inputs.
 ///
 /// # Errors
 ///
-/// When a file or directory cannot be read.
+/// Returns an error if a file or directory cannot be read.
 pub(super) fn read(
     repo: &Files,
     settings: &Settings,
@@ -150,7 +151,7 @@ pub(super) fn read(
     let mut names = Names::new(&builds, &inputs, findings);
     let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern);
     let software = name_software(all.software, &mut names);
-    // Streams name the same inputs in generated files as the repo's files do.
+    // Generated files must name the same source whether the input is a stream or the repo's files.
     for (document, _) in &mut clusters {
         if let Some(origin) = in_repo.get(&document.key) {
             document.origin.note_made_from(&origin.file);
@@ -177,7 +178,7 @@ pub(super) fn read(
     let mut held: Vec<Held> = held
         .flat_map(|(origin, kind, secret)| names.network_data(origin, *kind, secret))
         .collect();
-    // Services count whether they are inputs or not: NodePorts in the base cluster are in the repo.
+    // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter();
     let services = services
         .filter_map(|(origin, service)| names.service(origin, &service))
@@ -214,20 +215,20 @@ pub(super) fn read(
     Ok((objects, findings))
 }
 
-/// The objects of a repo's files, and which kustomization reaches which file.
+/// Objects of a repo's files, and the kustomizations that reach the files.
 struct Scanned {
     /// Every object except kustomizations.
     objects: Vec<Object>,
-    /// The files that were read, sorted.
+    /// Files that were read, sorted.
     files: Vec<Utf8PathBuf>,
-    /// The directories that cannot be read, with the reason.
+    /// Directories that cannot be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
     builds: Builds,
-    /// Why kustomize refuses to read the kustomization of a directory.
+    /// Reason why kustomize refuses the kustomization of a directory.
     refused: BTreeMap<Utf8PathBuf, Refusal>,
     of_builds: Vec<Finding>,
     too_large: Vec<Finding>,
-    /// Findings about files that kustomizations list and that cannot be read.
+    /// Findings about listed files that cannot be read.
     unread: Vec<Finding>,
 }
 
@@ -249,7 +250,8 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
         if !layout::is_ours(content) {
             return FirstLook::from(is_kustomization(file) || ours(content));
         }
-        // A comment that was copied from a generated file makes no request sipgen's own.
+        // A request may have sipgen's marker because a user copied the comment from a generated
+        // file.
         let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
         FirstLook {
             says,
@@ -295,7 +297,8 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
     })
 }
 
-/// Removes all but the first document of each kustomization's file, because kustomize reads no other.
+/// Removes all but the first document of each kustomization file, because kustomize reads no
+/// others.
 fn only_first_kustomizations(objects: &mut Vec<Object>) {
     let mut known = BTreeSet::new();
     objects.retain(|object| match object {
@@ -310,7 +313,8 @@ fn only_first_kustomizations(objects: &mut Vec<Object>) {
 
 type Kustomizations = Vec<(Origin, Kustomization)>;
 
-/// Takes the kustomizations out of the objects, with the directories whose kustomization is refused.
+/// Separates kustomizations from the other objects, with the directories whose kustomization is
+/// refused.
 fn take_kustomizations(
     objects: &mut Vec<Object>,
 ) -> (Kustomizations, BTreeMap<Utf8PathBuf, Refusal>) {
@@ -329,7 +333,7 @@ fn take_kustomizations(
     (kustomizations, refused)
 }
 
-/// Objects by kind, before they have the names that builds give them.
+/// Objects by kind, before builds name them.
 #[derive(Default)]
 struct ByKind {
     clusters: Vec<ReadCluster>,
@@ -375,7 +379,7 @@ impl ByKind {
                 let secret = |(origin, secret)| (origin, networks::Kind::Secret, secret);
                 self.secrets.extend(network_data.map(secret));
             }
-            // Rendered kustomizations build nothing; those of the repo are taken out before.
+            // Rendered kustomizations build nothing. Those of the repo were removed earlier.
             Object::Kustomization(..) => {}
             Object::Template(template) => self.templates.push(template),
             Object::Agent(object) => self.agent_objects.push(object),
@@ -406,14 +410,14 @@ impl ByKind {
         clusters.chain(self.software.iter().map(|(origin, ..)| origin))
     }
 
-    /// Takes the findings about documents that cannot be read and that are inputs.
+    /// Takes the findings about unreadable documents that are inputs.
     fn unreadable(
         &mut self,
         builds: &Builds,
         inputs: &Inputs<'_>,
         concern: &Concern<'_>,
     ) -> Vec<Finding> {
-        // A patch may leave out its apiVersion, and is no object.
+        // A patch may omit its apiVersion. It is not an object.
         let is_patch = |origin: &Origin, finding: &Finding| {
             finding.code == Code::NearMiss && builds.is_patch(&origin.file)
         };
@@ -434,7 +438,7 @@ impl ByKind {
     }
 }
 
-/// Names the requests that are inputs, and finds those of the repo that are not.
+/// Names requests, and separates inputs from other requests of the repo.
 fn name_clusters(
     clusters: Vec<ReadCluster>,
     names: &mut Names<'_>,
@@ -491,11 +495,11 @@ fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<Soft
     documents
 }
 
-/// The documents of hosts, with the keys that builds give them.
+/// Documents of hosts, with the keys that builds give them.
 #[derive(Default)]
 struct HostDocuments {
     inputs: Vec<HostDocument>,
-    /// Documents of the repo that are no inputs.
+    /// Documents of the repo that are not inputs.
     others: Vec<HostDocument>,
     /// Every document of the repo's files.
     documents: Vec<(HostKey, Origin)>,

@@ -1,7 +1,7 @@
 //! Values of Secrets in the inputs that are neither encrypted nor network data.
 //!
-//! Whoever can read the repo, or a clone of it that is years old, has such a value. What others have rendered is not in
-//! the repo, and says nothing about it.
+//! Such a value leaks to everyone with a clone of the repo, however old. Rendered inputs are
+//! ignored, because they are not in the repo.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings, sources};
 use crate::text::counted;
 
-/// The key of network data in the form of nmstate, which some image builders of Metal3 take.
+/// Key of network data in nmstate format, which some image builders of Metal3 read.
 const NMSTATE: &str = "nmstate";
-/// The keys of Secrets of Argo CD that are no secrets: the names and addresses of clusters and repos.
+/// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
 const OF_ARGOCD: [&str; 7] = [
     "clusterResources",
     "name",
@@ -40,7 +40,7 @@ const SHOWN: usize = 5;
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
 
-/// A Secret with values in plain text. Their keys are not shown: people write a password on the wrong side of the colon.
+/// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
 pub(crate) struct PlainSecret {
     origin: Origin,
     /// Place of its name.
@@ -73,7 +73,7 @@ struct Metadata {
     labels: Option<BTreeMap<String, Value>>,
 }
 
-/// Finds the values of a Secret that stand in plain text in a file of the repo.
+/// Finds values of a Secret in plain text in a file of the repo.
 pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     let origin = &document.origin;
     if origin.is_rendered() || document.looks_like_template() {
@@ -112,7 +112,7 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     })
 }
 
-/// Finds the texts that generators of Secrets have in kustomizations themselves.
+/// Finds literals of Secret generators in kustomizations.
 pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
     let is_plain = |literal: &String| {
         let (key, text) = literal.split_once('=').unwrap_or(("", literal));
@@ -146,7 +146,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     };
     let decoded = is_encoded.then(decoded).flatten();
     let text = decoded.as_deref().unwrap_or(text);
-    // Cluster API has user data with credentials under the second key.
+    // Cluster API stores user data with credentials under the same key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
     !(is_network_data
         || is_placeholder(text)
@@ -154,8 +154,8 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         || sops::form(text).is_some())
 }
 
-/// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
-/// plugin, a reference of 1Password, vals or Bank-Vaults, or what people leave of a value that they take out.
+/// Returns whether a text stands for an external value: a Flux variable, a path of Argo CD's Vault
+/// plugin, a reference of 1Password, vals or Bank-Vaults, or a redacted value.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_between = |start: &str, end: &str| {
@@ -172,15 +172,15 @@ fn is_placeholder(text: &str) -> bool {
         || text.eq_ignore_ascii_case("redacted")
 }
 
-/// Reports those in files that are inputs, one finding for each file. It is an error where a Secret of the file is in
-/// use: a build, the settings or a host reach it.
+/// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
+/// agent, the settings or a host uses one of the Secrets.
 pub(crate) fn findings(
     all: Vec<PlainSecret>,
     settings: &Settings,
     concern: &Concern<'_>,
     is_input: impl Fn(&Origin) -> bool,
 ) -> Vec<Finding> {
-    // A source builds from files of the repo, so their Secrets count.
+    // A source builds files of the repo, so their Secrets count.
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
@@ -303,7 +303,7 @@ mod tests {
         assert!(is_plain("password", "no base64", true));
     }
 
-    /// The codes of the findings about Secrets, and in which files.
+    /// Returns the codes of findings about Secrets, each with its file.
     fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
         let files = files
             .iter()
@@ -337,7 +337,7 @@ mod tests {
             "the Secret `bmc` has values in plain text".to_owned(),
         )];
         assert_eq!(found(&[("a.yaml", SECRET)], None), error);
-        // A patch needs no apiVersion.
+        // A patch does not require an apiVersion.
         assert_eq!(
             found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None),
             error

@@ -1,4 +1,4 @@
-//! Requests of clusters, checked and joined with the inventory.
+//! Requests, checked and joined with the inventory.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::request::{
 };
 use crate::settings::{Settings, sources};
 
-/// Checks each request. Those of older generations that turn out to be templates are added to the templates.
+/// Checks each request. Requests of older generations that prove to be templates are added to
+/// `templates`.
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
     mut templates: Vec<Template>,
@@ -47,7 +48,7 @@ pub(super) fn check(
     (clusters, templates, findings)
 }
 
-/// The finding about a second request of a cluster.
+/// Reports a second request of a cluster.
 fn duplicate(document: &ClusterDocument, other: &Request, settings: &Settings) -> Finding {
     let ClusterDocument {
         kind, key, origin, ..

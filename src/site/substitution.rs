@@ -1,7 +1,7 @@
-//! Values of the variables that Flux replaces in builds (`spec.postBuild`), as far as the repo has them.
+//! Values of variables that Flux replaces in builds (`spec.postBuild`), if the repo has them.
 //!
-//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides them all. The keys
-//! of a Secret are known even where its values are encrypted; the values of one are never read.
+//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides
+//! all. For a Secret only the keys are used, which are known even if its values are encrypted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::layout::VARIABLE;
 use crate::load::{Document, Files, ReadError, mentions};
 use crate::settings::Settings;
 
-/// Each variable with its value and place; none where only the cluster knows the value.
+/// Each variable with its value and place; `None` if only the cluster knows the value.
 type Values = BTreeMap<String, Option<(String, Place)>>;
 
-/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; none where nobody knows what a
-/// build makes of it.
+/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; `None` if the
+/// result of its build is unknown.
 type Held = HashMap<(&'static str, String, String), Option<Values>>;
 
 /// A ConfigMap or Secret.
@@ -42,7 +42,7 @@ struct Holder {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Where builds and settings say which namespace an object has.
+/// Inputs that decide the namespace of an object.
 #[derive(Clone, Copy)]
 pub(super) struct Naming<'a> {
     pub(super) repo: &'a Files,
@@ -97,7 +97,7 @@ pub(super) fn by_directory(
         }
         let namespaces = naming.namespaces(origin, kustomization.metadata.namespace.as_deref());
         let variables = variables(origin, post_build, &namespaces, &held);
-        // Without any variable, Flux does not even take the defaults.
+        // Without variables, Flux substitutes nothing, not even defaults.
         if variables.values.is_empty()
             && !variables.are_partial
             && post_build.substitute_strategy.as_deref() != Some("Always")
@@ -131,7 +131,7 @@ fn variables(
             .filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
         match found.next().and_then(Option::as_ref) {
             Some(values) => variables.values.extend(values.clone()),
-            // It may set any of those before it.
+            // The unknown object may override any earlier value.
             None => {
                 variables
                     .values
@@ -150,7 +150,7 @@ fn variables(
     variables
 }
 
-/// Keeps the values in which two agree that build the same directory.
+/// Keeps the values that are equal in two Kustomizations of the same directory.
 fn agreed(one: Variables, other: Variables) -> Variables {
     let are_partial = one.are_partial || other.are_partial;
     Variables {
@@ -175,7 +175,7 @@ fn agreed_values(mut one: Values, other: Values) -> Values {
     one
 }
 
-/// Returns a value as the API server takes it for text, without line breaks, which Flux removes.
+/// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
 fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.replace('\n', ""),
@@ -187,7 +187,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl Naming<'_> {
-    /// Reads the ConfigMaps and Secrets of some names, as builds deliver them.
+    /// Reads ConfigMaps and Secrets by name, as builds deliver them.
     fn held(&self, names: &BTreeSet<&str>) -> Result<Held, ReadError> {
         let words: Vec<&str> = names
             .iter()
@@ -237,7 +237,8 @@ impl Naming<'_> {
         Ok(held)
     }
 
-    /// Adds a ConfigMap or Secret under each of its namespaces; of several, only what they agree on is known.
+    /// Adds a ConfigMap or Secret under each of its namespaces. If several share a key, only equal
+    /// values are kept.
     fn hold(
         &self,
         held: &mut Held,

@@ -7,21 +7,21 @@ use crate::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::api::host;
 use crate::settings::Settings;
 
-/// Deletes what an Application has applied when it is deleted itself.
+/// Finalizer that deletes an Application's objects together with the Application.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
-/// Makes Argo CD merge a partial object, not apply it as a whole. It reads the last one here only,
-/// and not in the annotations of objects.
+/// Makes Argo CD merge a partial object. Without these options, it applies the object as a whole.
+/// It reads the last one only here, not in annotations of objects.
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
     "ClientSideApplyMigration=false",
 ];
 
-/// Keeps Argo CD from deleting what leaves git, and with the Application.
+/// Keeps Argo CD from deleting objects that leave git, and from deleting them with the Application.
 const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
 
-/// The Application that applies a directory.
+/// Returns the Application that applies a directory.
 pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
     let argocd = &settings.argocd;
     let mut metadata = json!({
@@ -47,7 +47,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         },
     });
     if delivery.holds == Holds::Declared {
-        // Cluster API switches hosts on and off as Machines take them: Argo CD must not.
+        // Cluster API powers hosts on and off as Machines claim them, so Argo CD must not.
         spec["ignoreDifferences"] =
             json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
     }
@@ -66,10 +66,10 @@ fn wave(holds: Holds) -> i32 {
 fn sync_options(holds: Holds) -> Vec<&'static str> {
     match holds {
         Holds::Definitions => KEEP.to_vec(),
-        // A pod of the old ReplicaSet may start once more, and needs the old ConfigMap.
+        // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
         Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
-        // The old Job goes before the new one comes: two installers must not work on the same
-        // hosts.
+        // The old Job must be gone before the new one starts: two installers must not work on the
+        // same hosts.
         Holds::Installer => Vec::new(),
         Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
         Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),

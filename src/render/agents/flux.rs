@@ -20,11 +20,11 @@ struct Spec<'a> {
     timeout: Option<&'a Duration>,
     source_ref: &'a SourceRef,
     path: String,
-    /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For
-    /// hosts that would be machines switched off, for definitions everything that they define.
+    /// Flux deletes objects that leave the build, and all of them with the Kustomization. For hosts
+    /// that would power off machines, and for definitions delete every object of their kinds.
     prune: bool,
-    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after
-    /// it. Nor until an installer has finished, which takes longer than Flux waits.
+    /// Disabled for hosts, because one host in error would block everything that depends on them,
+    /// and for installers, which run longer than Flux waits.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,
@@ -32,7 +32,7 @@ struct Spec<'a> {
     service_account_name: Option<String>,
 }
 
-/// The Kustomization that applies a directory.
+/// Returns the Kustomization that applies a directory.
 pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
     let flux = &settings.flux;
     let spec = Spec {

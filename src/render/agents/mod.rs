@@ -7,7 +7,8 @@
 //!
 //! * Only services and installers are ever deleted with the object that applied them; hosts and
 //!   definitions never.
-//! * What an object of the repo's own applies gets none of ours: two would fight over it.
+//! * A directory that one of the repo's own objects applies gets no generated object: two would
+//!   revert each other.
 
 mod argocd;
 mod flux;
@@ -32,43 +33,43 @@ use names::Names;
 
 /// A directory of the output that an agent applies.
 struct Delivery {
-    /// The name of its object.
+    /// Name of its object.
     name: String,
-    /// Relative to the output directory.
+    /// Path relative to the output directory.
     directory: Utf8PathBuf,
     holds: Holds,
-    /// The names of those that come before it.
+    /// Names of the objects that it depends on.
     after: Vec<String>,
-    /// The file of its object, beside the agent's kustomization.
+    /// File of its object, beside the agent's kustomization.
     file: String,
 }
 
 /// Content of a directory, which decides what an agent may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
-    /// CustomResourceDefinitions. Deleted, they take every object of their kind along.
+    /// CustomResourceDefinitions. Deleting one deletes every object of its kind.
     Definitions,
     /// A cluster's services.
     Services,
-    /// Nothing but an object that says so: what depends on it comes after all services.
+    /// Only a marker object. Objects that depend on it follow all services.
     AfterServices,
-    /// Hosts as the repo declares them, with their labels.
+    /// Hosts that the repo declares, with their labels.
     Declared,
-    /// Labels of hosts that somebody else makes.
+    /// Labels of observed hosts.
     Observed,
-    /// Installer of a cluster. It runs for long, and nothing waits for it.
+    /// Installer of a cluster. It runs for a long time, and nothing waits for it.
     Installer,
-    /// Hosts given back, without labels.
+    /// Released hosts, without labels.
     Released,
 }
 
-/// The file of the object that is always there.
+/// File of the permanent object.
 const ANCHOR: &str = "about.yaml";
 
-/// The file of the Kustomization that comes after all services, and the directory that it applies.
+/// File of the Kustomization that follows all services, and the directory that it applies.
 const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 
-/// The files of the agent that the settings name; `tree` is what is rendered already.
+/// Renders the files for the agent of the settings. `tree` has the files rendered so far.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     let mut files = Tree::new();
     let Some(agent) = site.settings.gitops else {
@@ -123,7 +124,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     files
 }
 
-/// A kustomization of some files, of which it has the one with the object that is always there.
+/// Adds a kustomization of some files and of the permanent object.
 fn write_kustomization(
     files: &mut Tree,
     made_from: &str,
@@ -139,9 +140,10 @@ fn write_kustomization(
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }
 
-/// An object that is always there. Without it the directory would vanish with the last cluster, and
-/// the agent that applies it would find nothing to compare with and leave that cluster's services
-/// running.
+/// Returns the permanent object of a directory.
+///
+/// Without it, the directory would vanish with the last cluster. The agent would then find nothing
+/// to compare with, and leave that cluster's services running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });
@@ -220,8 +222,8 @@ impl<'a> Output<'a> {
         self.present.contains(kustomization.as_path())
     }
 
-    /// Returns whether our objects apply a directory: it is built, and no object of the repo's own
-    /// applies it.
+    /// Returns whether generated objects apply a directory: it is built, and none of the repo's own
+    /// objects applies it.
     fn is_ours(&self, directory: &Utf8Path) -> bool {
         self.is_built(directory) && !self.site.wiring.delivered.has(directory)
     }
@@ -275,7 +277,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Returns the directories of roots whose declared hosts our objects apply.
+    /// Returns the directories of roots whose declared hosts are applied by generated objects.
     fn declared_roots(&self) -> impl Iterator<Item = &'a Utf8Path> {
         let site = self.site;
         let roots = site.inventory.roots.iter();
@@ -291,14 +293,15 @@ impl<'a> Output<'a> {
             name: self.names.declared(root),
             directory: layout::declared_directory(root),
             holds: Holds::Declared,
-            // This build may take the labels off the hosts of any tenant, and give them to any: a
-            // service that cannot be applied would hold up all others.
+            // It depends on no services: this build may move hosts between any tenants, and one
+            // failing service would block all of them.
             after: Vec::new(),
             file: "hosts.yaml".to_owned(),
         })
     }
 
-    /// A host is labeled as its cluster's before anything is installed on it.
+    /// Returns the installer of a cluster. Its hosts are labeled before anything is installed on
+    /// them.
     fn installer(&self, cluster: &ClusterKey) -> Option<Delivery> {
         let directory = layout::cluster_directory(cluster);
         if !self.is_installed(cluster) || !self.is_ours(&directory) {
@@ -342,7 +345,7 @@ impl<'a> Output<'a> {
             name: self.names.released(),
             directory,
             holds: Holds::Released,
-            // Not the clusters' own hosts: those of one that cannot be applied would hold up the
+            // It does not depend on the clusters' hosts: one that cannot be applied would block the
             // release of all others.
             after: Vec::new(),
             file: "released.yaml".to_owned(),

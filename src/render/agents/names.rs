@@ -1,16 +1,16 @@
 //! Names of agents' objects.
 //!
-//! They are at most 63 characters long: agents label what they apply with them.
+//! They have at most 63 characters, because agents use them as label values.
 
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::api::names::ClusterKey;
 
-/// The longest value of a label.
+/// Maximum length of a label value.
 const LONGEST: usize = 63;
 
-/// The names of the objects of one site, which begin with what the settings say.
+/// Names of the objects of one site. They start with the prefix from the settings.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a>(pub(super) &'a str);
 
@@ -20,8 +20,8 @@ impl Names<'_> {
         self.name("crds", "dex", true)
     }
 
-    /// Returns the name of the object that applies a cluster's services. Namespaces have no dots,
-    /// so no two clusters have one name.
+    /// Returns the name of the object that applies a cluster's services. It is unique because
+    /// namespaces contain no dots.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
         self.of_cluster("services", cluster)
     }
@@ -55,8 +55,8 @@ impl Names<'_> {
         self.name("released", "", true)
     }
 
-    /// The site's, what it is of, and the rest. A rest that is no name, or too long, is made one,
-    /// and a hash tells it from others.
+    /// Joins the site's prefix, the kind and the rest. A rest that is invalid or too long is
+    /// replaced, with a hash that keeps it unique.
     fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
         let parts: Vec<&str> = [self.0, kind, rest]
             .into_iter()

@@ -1,11 +1,9 @@
 //! Counts the bytes that a rendering allocates.
 //!
-//! * The functions whose names begin with `__` stand in rewritten templates where operators and
-//!   literals stood.
-//! * Every filter counts what it is given before it runs, and what it makes; what may be many times
-//!   what it is given, before it is made.
-//! * Lists are made at once, and not when they are looked at: a list of a list of a list would take
-//!   the stack then.
+//! * Rewritten templates call functions with names in `__` instead of operators and literals.
+//! * Every filter counts its input before it runs, and its output. Output that may be many times as
+//!   large is counted before it is created.
+//! * Lists are evaluated at once: lazily nested lists would exhaust the stack.
 
 use std::fmt::Write as _;
 
@@ -17,24 +15,24 @@ use minijinja::{
 use super::{BYTES, DEEPEST, too_much};
 use crate::render::yaml_block::block;
 
-/// Bytes of a value beside its text: the size of an item of a list.
+/// Bytes of a value in addition to its text: the size of a list item.
 const ITEM: usize = 32;
-/// Bytes read that count as one byte allocated.
+/// Number of bytes read that count as one allocated byte.
 const SEEN: usize = 16;
-/// Widest indentation and padding.
+/// Maximum width of indentation and padding, in characters.
 const WIDEST: usize = 1000;
 
-/// Bytes that the rendering may still allocate.
+/// Number of bytes that the rendering may still allocate.
 struct Left(usize);
 
-/// Counts some bytes.
+/// Counts allocated bytes.
 fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let left = state.get_or_insert_extension_with(|| Left(BYTES));
     left.0 = left.0.checked_sub(bytes).ok_or_else(too_much)?;
     Ok(())
 }
 
-/// Returns the size of a value with all that is in it.
+/// Returns the size of a value and everything inside it, in bytes.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
     let left = state.get_or_insert_extension_with(|| Left(BYTES)).0;
@@ -42,20 +40,20 @@ fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usi
     Ok(weight)
 }
 
-/// Counts a value that is written.
+/// Counts a value that is written to the output.
 fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let weight = weight(state, value, false)?;
     count(state, weight)
 }
 
-/// Counts a value that is looked at from end to end.
+/// Counts a value that is read completely.
 fn count_seen(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> {
     let weight = weight(state, value, false)?;
     count(state, weight / SEEN)?;
     Ok(weight)
 }
 
-/// Counts a value that is made: a text, or a list of values that are there.
+/// Counts a new value: a text, or a list of existing values.
 fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.as_bytes().is_some() {
         count_written(state, value)
@@ -64,8 +62,10 @@ fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Adds what a value and all in it take. With `is_kept`, there may be nothing in it that has values
-/// of its own that change: namespaces and macros could be put into each other without end.
+/// Adds the size of a value and everything inside it.
+///
+/// With `is_kept`, mutable values such as namespaces and macros are rejected: they could contain
+/// each other endlessly.
 fn add_weight(
     value: &Value,
     left: usize,
@@ -111,7 +111,7 @@ fn not_kept() -> Error {
     )
 }
 
-/// Returns whether a value has others that may change after it is kept, or that only it knows.
+/// Returns whether a value has internal state.
 fn is_state(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
@@ -121,7 +121,7 @@ fn is_state(value: &Value) -> bool {
     })
 }
 
-/// A list in the place of what would make its items when it is looked at.
+/// Evaluates a lazy iterable to a list.
 fn made(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Iterable || value.is_tuple() {
         return Ok(value);
@@ -133,7 +133,7 @@ fn made(value: Value) -> Result<Value, Error> {
     Ok(Value::from(items))
 }
 
-/// Counts what a text takes if its characters become values.
+/// Counts a text whose characters become separate values.
 fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     count(
         state,
@@ -141,14 +141,14 @@ fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Erro
     )
 }
 
-/// The error of an operator that is given nothing.
+/// Returns the error for an undefined operand.
 fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
     filters::string(state, value)
         .err()
         .unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
-/// `a ~ b`.
+/// Implements `a ~ b`.
 fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut text = String::new();
     for value in &*values {
@@ -163,7 +163,7 @@ fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> 
     Ok(Value::from(text))
 }
 
-/// `a + b`: of numbers, texts or lists.
+/// Implements `a + b` for numbers, texts or lists.
 fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut sum: Option<Value> = None;
     for value in &*values {
@@ -214,7 +214,7 @@ fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Val
     }
 }
 
-/// `a * b`: of numbers, or of a text or a list and a number.
+/// Implements `a * b` for numbers, or for a text or list and a number.
 fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let failed = || {
         let message = format!(
@@ -266,7 +266,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     })
 }
 
-/// The filters of the language, but for `pprint`: nobody reads what it makes.
+/// Returns minijinja's filters except `pprint`, which is for debugging only.
 fn builtin() -> Vec<(&'static str, Value)> {
     macro_rules! of {
         ($($name:literal $function:ident),* $(,)?) => {
@@ -285,7 +285,7 @@ fn builtin() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The filters that take a text as it is. To all others it may be a list of its characters.
+/// Filters that treat a text as a whole. All others may split it into a list of characters.
 const OF_TEXTS: [&str; 21] = [
     "safe",
     "escape",
@@ -310,13 +310,13 @@ const OF_TEXTS: [&str; 21] = [
     "block",
 ];
 
-/// The filters that make nothing, and look at no more than one item.
+/// Filters that create nothing and read at most one item.
 const OF_ONE: [&str; 12] = [
     "safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float",
     "bool",
 ];
 
-/// Counts what a filter makes that may be many times what it is given.
+/// Counts the output of filters that may create many times their input.
 fn count_growth(
     state: &mut State<'_, '_>,
     name: &str,
@@ -378,7 +378,7 @@ fn count_growth(
         "tojson" | "block" => (weight / ITEM)
             .saturating_mul(widest.max(2))
             .saturating_mul(DEEPEST / 4),
-        // Each item may be looked for in the whole of another list.
+        // Each item may be searched for in the whole of another list.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
@@ -392,7 +392,7 @@ fn count_growth(
     count(state, bytes)
 }
 
-/// Applies a filter within the bounds.
+/// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
     name: &str,
@@ -417,7 +417,7 @@ fn filtered(
     Ok(result)
 }
 
-/// Counts a value that a namespace keeps.
+/// Counts a value that is stored in a namespace.
 fn count_kept(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let weight = weight(state, value, true)?;
     count(state, weight / SEEN)
@@ -428,7 +428,7 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
     escape_formatter(output, state, value)
 }
 
-/// Puts all that into an environment.
+/// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
     for (name, filter) in builtin()
@@ -441,7 +441,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         environment.add_filter(name, bounded);
     }
     environment.remove_filter("pprint");
-    // It would show values that are no template's to write, and all of them.
+    // It would print all values, including ones that templates should not write.
     environment.remove_global("debug");
     environment.add_function(
         "dict",
@@ -482,7 +482,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.add_function(
         "__text",
         |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
-            // The length of a text that stands in the template.
+            // The argument is the length of a text in the template.
             Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
             None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
         },

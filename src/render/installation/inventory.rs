@@ -1,4 +1,4 @@
-//! The inventory of a Provisioning's machines, in the two forms that ansible reads.
+//! The inventory of a Provisioning's machines, in two formats for ansible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
     TAKEN.contains(&node.as_str())
 }
 
-/// The machines of a cluster with their addresses and groups. Never a password, never a user.
+/// Machines of a cluster with their addresses and groups, without users and passwords.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inventory<'a> {
     /// Every node once: the first master, all workers, and the other masters, which is the
@@ -52,8 +52,11 @@ pub struct Inventory<'a> {
 }
 
 impl<'a> Inventory<'a> {
-    /// Returns the inventory of an installation by its nodes' addresses; an error names the nodes
-    /// without address.
+    /// Returns the inventory of an installation, from the addresses of its nodes.
+    ///
+    /// # Errors
+    ///
+    /// Returns the nodes without an address.
     pub fn new(
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
@@ -101,7 +104,7 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// The addresses by the keys that the ConfigMap of a cluster's addresses has; a node with both
+    /// Returns the addresses by the keys in the cluster's ConfigMap of addresses. A node with both
     /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &NodeName| {
@@ -122,8 +125,8 @@ impl<'a> Inventory<'a> {
             .collect()
     }
 
-    /// As the last version of the Binary Provisioning Agent wrote it, byte by byte: two blanks
-    /// behind a name, a blank line between two sections, none at the end.
+    /// Formats the inventory exactly as the last version of the Binary Provisioning Agent did: two
+    /// spaces after a name, a blank line between sections, none at the end.
     fn ini(&self) -> String {
         let host = |(node, address): &(&NodeName, IpAddr)| {
             format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
@@ -154,8 +157,10 @@ impl<'a> Inventory<'a> {
             .join("\n")
     }
 
-    /// With the groups and variables of kubespray. Where all addresses are of IPv6, kubespray has
-    /// to be told that there is no IPv4; group variables of the platform's own come before that.
+    /// Formats the inventory with the groups and variables of kubespray.
+    ///
+    /// kubespray must be told if all addresses are IPv6. The platform's own group variables
+    /// override these.
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {
@@ -189,13 +194,13 @@ impl<'a> Inventory<'a> {
     }
 }
 
-/// A name that no YAML parser takes for anything but a text.
+/// Quotes a name, so that every YAML parser reads text.
 fn quoted(node: &NodeName) -> Value {
     Value::from(node.as_str())
 }
 
 fn line(text: &mut String, indentation: usize, content: &str) {
-    // Nothing that is written into a text can fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(text, "{:indentation$}{content}", "");
 }
 
@@ -215,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Each node of an installation with an address that ends in its number.
+    /// Returns an address for each node of an installation, ending in its number.
     fn addresses(installation: &Installation, network: &str) -> BTreeMap<NodeName, IpAddr> {
         let nodes = installation.masters.iter().chain(&installation.workers);
         let mut addresses = BTreeMap::new();
@@ -234,7 +239,7 @@ mod tests {
             .text(format)
     }
 
-    /// The names in a section of an INI file.
+    /// Returns the names in a section of an INI file.
     fn section(text: &str, name: &str) -> Vec<String> {
         let lines = text
             .lines()

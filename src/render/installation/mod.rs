@@ -1,7 +1,7 @@
-//! Renders the installer of a Provisioning: the directory `installer/` with the inventory, the Job
-//! and the addresses.
+//! Renders the installer of a Provisioning: the directory `installer/` with inventory, Job and
+//! addresses.
 //!
-//! * `inventory`: the machines as ansible reads them.
+//! * `inventory`: machines for ansible.
 //! * `variables`: their packages.
 
 mod inventory;
@@ -38,21 +38,21 @@ const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The name of the installer's objects, and the first part of its Job's.
+    /// Name of the installer's objects, and prefix of its Job's name.
     name: String,
-    /// The Job's name, which ends in a hash of all that the Job does.
+    /// Name of the Job, ending in a hash of everything that the Job does.
     job: String,
-    /// The container image.
+    /// Container image.
     image: &'a str,
-    /// What the container runs: a program and its arguments, for no shell.
+    /// Command of the container: a program and its arguments, without a shell.
     command: Vec<String>,
-    /// The directory in which the installer looks for its inventory.
+    /// Directory in which the installer looks for its inventory.
     directory: String,
-    /// The inventory's file.
+    /// File name of the inventory.
     inventory: &'static str,
-    /// The files in `group_vars`.
+    /// Files in `group_vars`.
     variables: Vec<&'static str>,
-    /// The addresses of the machines: by `MASTER_` and by `WORKER_` with the machine's name.
+    /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     let Some(addresses) = addresses(renderer) else {
         return;
     };
-    // A machine without host is a shortage, of which planning tells.
+    // Planning reports a machine without a host.
     let Ok(inventory) = Inventory::new(installation, &addresses) else {
         return;
     };
@@ -131,7 +131,7 @@ fn machines<'a>(
     })
 }
 
-/// Returns the addresses of the machines that have a host; `None`, and a finding, if a host has no
+/// Returns the addresses of machines that have a host; `None`, with a finding, if a host has no
 /// address.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
@@ -227,7 +227,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         })
 }
 
-/// Renders the files, the Job last: its name is a hash of the others.
+/// Renders the files. The Job comes last, because its name is a hash of the others.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
@@ -259,7 +259,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
             Err(finding) => return renderer.findings.push(*finding),
         }
     }
-    // The kustomization above may change the Job, too.
+    // The kustomization above may also change the Job.
     match renderer.templates.render(
         cluster_kustomization::TEMPLATE,
         cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
@@ -267,7 +267,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),
     }
-    // Another host may have the address of the one before, and nothing on it.
+    // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines(cluster, renderer.placement, renderer.site);
     parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
     parts.push(inventory_text.clone());
@@ -295,8 +295,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
 
 /// Reports a template of the repo that names its Job without the hash.
 ///
-/// An agent would have to change an existing Job, which the API server refuses. `nameless` has no
-/// name for the Job, `named` has one.
+/// An agent would then change an existing Job, which the API server rejects. `nameless` lacks the
+/// Job's name, `named` has it.
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
@@ -317,7 +317,7 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     )
 }
 
-/// Returns the command of the container. A dollar is doubled, because Kubernetes expands `$(NAME)`.
+/// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
 fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
@@ -339,9 +339,8 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// Returns the documents of a manifest without comments.
-///
-/// A comment that a later sipgen rewords must not run every installer again.
+/// Returns the documents of a manifest without comments, so that a reworded comment does not run
+/// every installer again.
 fn meaning(text: &str) -> String {
     let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
     let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
@@ -355,7 +354,7 @@ fn meaning(text: &str) -> String {
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
-/// Returns a hash of some texts, valid in a name.
+/// Returns a hash of texts that is valid in a name.
 fn hash(parts: &[String]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

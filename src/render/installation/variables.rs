@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::request::cluster::{Installation, InstalledPackage};
 use crate::settings::provisioning::InventoryFormat;
 
-/// The directory of the variables, beside the inventory.
+/// Directory of the variables, beside the inventory.
 pub(super) const DIRECTORY: &str = "group_vars";
 
 /// Returns the files of `group_vars` by name, without the ownership header. A role without packages
-/// has none.
+/// has no file.
 ///
-/// Each role has its own variable: in ansible one group's value replaces another's, and a node with
-/// both roles would lose packages.
+/// Each role has its own variable. In ansible, one group's value replaces another's, and a node
+/// with both roles would lose packages.
 pub fn variables(
     installation: &Installation,
     format: InventoryFormat,
@@ -48,7 +48,7 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
         if let Some(version) = version {
             text.push_str(&format!("    version: {}\n", literal(version)));
         }
-        // By which apt knows the package in that version.
+        // Name under which apt finds the package in that version.
         let apt = version
             .as_ref()
             .map_or_else(|| name.clone(), |version| format!("{name}={version}"));
@@ -57,8 +57,7 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
     text
 }
 
-/// A text as it is: ansible would run what stands between `{{` and `}}`, with all that its
-/// templates can do.
+/// Escapes a text for ansible, which would evaluate an expression between `{{` and `}}`.
 fn literal(text: &str) -> String {
     let is_template = ["{{", "{%", "{#"]
         .iter()

@@ -26,33 +26,33 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The port of Dex on the base cluster's nodes.
+    /// Port of Dex on the base cluster's nodes.
     node_port: NodePort,
-    /// The URL by which tokens name it.
+    /// URL that tokens have as their issuer.
     issuer: String,
-    /// The issuer's host, if that is a name: what the certificate is for.
+    /// Host of the issuer's URL if it is a name; the certificate is for that name.
     dns_name: Option<&'a str>,
-    /// The issuer's host, if that is an address; IPv6 without brackets.
+    /// Host of the issuer's URL if it is an address; IPv6 without brackets.
     address: Option<String>,
-    /// How many pods there are.
+    /// Number of pods.
     replicas: u16,
-    /// The Secret with Dex's certificate.
+    /// Secret with Dex's certificate.
     tls_secret: String,
-    /// The Secret of the authority that an issuer is made from.
+    /// Secret with the certificate authority of a generated issuer.
     ca_secret: Option<&'a ObjectName>,
-    /// Who issues the certificate; nobody where somebody else puts it into its Secret.
+    /// Issuer of the certificate; absent if another party stores it in its Secret.
     issuer_ref: Option<IssuerRef<'a>>,
-    /// Whether every machine trusts the certificate's authority anyway.
+    /// True if every machine already trusts the certificate's authority.
     publicly_trusted: bool,
-    /// The identity providers.
+    /// Identity providers.
     connectors: &'a [Connector],
-    /// Who may ask for tokens.
+    /// Clients that may request tokens.
     clients: &'a [Client],
-    /// The client for which API servers take tokens.
+    /// Client whose tokens API servers accept.
     client_id: &'static str,
-    /// The Secrets whose entries are Dex's environment.
+    /// Secrets whose entries are Dex's environment.
     environment: &'a [ObjectName],
-    /// For how long tokens and requests are valid, where the SIPCluster says so.
+    /// Lifetimes of tokens and requests, if the SIPCluster sets them.
     expiry: Option<&'a Expiry>,
 }
 
@@ -66,7 +66,7 @@ struct IssuerRef<'a> {
     name: &'a str,
 }
 
-/// Returns the values of the service whose objects are called `name`.
+/// Returns the values of a service with objects named `name`.
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {

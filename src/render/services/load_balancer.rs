@@ -31,25 +31,25 @@ pub(super) const WORKER: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values {
-    /// How many pods there are.
+    /// Number of pods.
     replicas: u16,
-    /// For probes and Prometheus; no client's.
+    /// Port for probes and Prometheus, not for clients.
     metrics_port: u16,
-    /// The ports for clients.
+    /// Ports for clients.
     ports: Vec<Port>,
-    /// How HAProxy sees that a server is well.
+    /// Health check of the servers.
     check: Check,
-    /// The hosts behind the load balancer.
+    /// Hosts behind the load balancer.
     servers: Vec<Server>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Port {
-    /// Its name in the Service, the pod and HAProxy.
+    /// Name in the Service, the pod and HAProxy.
     name: String,
-    /// Of the Service, of HAProxy and of the servers.
+    /// Port of the Service, of HAProxy and of the servers.
     port: u16,
-    /// On the base cluster's nodes.
+    /// Port on the base cluster's nodes.
     node_port: NodePort,
 }
 
@@ -62,16 +62,17 @@ enum Check {
 
 #[derive(Serialize, JsonSchema)]
 struct Server {
-    /// The host's name, with its namespace before it if that is not the cluster's.
+    /// The host's name, with its namespace as prefix if that is not the cluster's.
     name: String,
     /// IPv6 in brackets.
     address: String,
 }
 
-/// Port for probes and metrics. HAProxy's other ports are the API servers' port and NodePorts.
+/// Port for probes and metrics. It differs from HAProxy's other ports: the API servers' port and
+/// NodePorts.
 const METRICS_PORT: u16 = 8404;
 
-/// Returns the values of a load balancer before the tenant's API servers.
+/// Returns the values of a load balancer for the tenant's API servers.
 pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -92,7 +93,7 @@ pub(super) fn before_control_plane(
     })
 }
 
-/// Returns the values of a load balancer before the tenant's workers.
+/// Returns the values of a load balancer for the tenant's workers.
 pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
     service: &Service,

@@ -25,11 +25,11 @@ pub(super) struct ServiceTemplates {
 pub(in crate::render) struct Context<'a, T> {
     /// The cluster.
     pub(super) cluster: &'a ClusterKey,
-    /// The name of the service's objects.
+    /// Name of the service's objects.
     pub(super) name: String,
-    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
+    /// Kind of service in names and labels: `loadbalancer-worker`, `jumphost`.
     pub(super) component: &'static str,
-    /// The container image.
+    /// Container image.
     pub(super) image: &'a str,
     /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
     pub(super) node_labels: &'a BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! The machines that a Provisioning asks for.
+//! The machines of a Provisioning.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
-/// Most similar MAC addresses that a finding names.
+/// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
 
 /// Returns the help for a MAC address that no host has.
@@ -58,24 +58,24 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> Stri
     }
 }
 
-/// A machine as it stands in one of the lists.
+/// A machine in one of the lists.
 struct Entry<'a> {
     name: NodeName,
     role: Role,
-    /// What is asked of it; nothing where the list has its name alone.
+    /// Its requirements; `None` if the list only has its name.
     asked: Option<&'a provisioning::Machine>,
     route: Route,
 }
 
-/// A machine of one name, of whichever lists.
+/// A machine by name, from one or both lists.
 struct Wanted {
     role: Role,
     route: Route,
-    /// The MAC address, with the route to it.
+    /// MAC address with its route.
     mac: Option<(MacAddress, Route)>,
     machine: AskedMachine,
     selector: Selector,
-    /// Has any requirement.
+    /// Set if it has any requirement.
     is_asked: bool,
 }
 
@@ -87,7 +87,8 @@ impl Check<'_> {
         is_virtlet_vm: bool,
     ) -> Machines {
         if spec.masters.iter().flatten().next().is_none() {
-            // None by default would give every host of the cluster back after a typing mistake.
+            // The list is required: if empty were valid, a typo would release every host of the
+            // cluster.
             self.report(
                 Code::NoMasters,
                 self.origin.at(["spec", "masters"]),
@@ -103,7 +104,7 @@ impl Check<'_> {
             ..Machines::default()
         };
         let mut wanted: BTreeMap<NodeName, Wanted> = BTreeMap::new();
-        // In the order in which they are written, as what is said of them.
+        // Findings are reported in the order of the request.
         let mut names: Vec<NodeName> = Vec::new();
         for entry in masters.into_iter().chain(workers) {
             let name = entry.name.clone();
@@ -159,7 +160,7 @@ impl Check<'_> {
         machines
     }
 
-    /// The machines of a list whose names are some, each name once.
+    /// Returns the machines of a list with valid names, each name once.
     fn entries<'a>(
         &mut self,
         list: Option<&'a [BTreeMap<String, Option<provisioning::Machine>>]>,
@@ -168,7 +169,7 @@ impl Check<'_> {
     ) -> Vec<Entry<'a>> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
-        // Entries with several keys or none were rejected by decoding.
+        // Decoding rejected entries with no key or several keys.
         for (index, (name, asked)) in
             listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
         {
@@ -229,6 +230,7 @@ impl Check<'_> {
         let asked = asked.unwrap_or(&nothing);
         let below =
             |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
+        // An invalid requirement counts, so that it is not reported as missing as well.
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;
         if let Some(text) = asked
@@ -330,7 +332,7 @@ impl Check<'_> {
         }
     }
 
-    /// Makes one machine of two in both lists: what either asks for, it must have.
+    /// Merges a machine's entries from both lists. It must meet the requirements of both.
     fn join(&mut self, name: &NodeName, known: &mut Wanted, also: Wanted) {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
@@ -354,7 +356,7 @@ impl Check<'_> {
         known.is_asked |= also.is_asked;
     }
 
-    /// Two machines cannot be one, by one MAC address or by two of one host.
+    /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
     fn refuse_shared_macs(
         &mut self,
         names: &[NodeName],
@@ -395,7 +397,7 @@ impl Check<'_> {
         }
     }
 
-    /// The index of the one host that has a MAC address.
+    /// Returns the index of the only host with a MAC address.
     fn host_with(
         &mut self,
         name: &NodeName,
@@ -434,7 +436,7 @@ impl Check<'_> {
         }
     }
 
-    /// Says what a host lacks that is named by its MAC address.
+    /// Reports unmet requirements of a host that is named by MAC address.
     fn judge(
         &mut self,
         name: &NodeName,

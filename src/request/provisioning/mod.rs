@@ -1,12 +1,12 @@
-//! Validates a Provisioning and its Softwares and makes a [`Cluster`] of them.
+//! Validates a Provisioning and its Softwares and creates a [`Cluster`].
 //!
-//! * `decode`: their specs.
-//! * `documents`: which cluster they are for, and how machines are listed.
-//! * `machines`: the machines that are asked for, and which host has a MAC address.
+//! * `decode`: specs.
+//! * `documents`: their cluster, and the form of the lists of machines.
+//! * `machines`: the requested machines and the hosts that their MAC addresses name.
 //! * `pod_subnet`: the pods' network.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
-//! * `unquoted_names`: names that are others to other programs.
+//! * `unquoted_names`: names that other programs read as another value.
 
 mod decode;
 mod documents;
@@ -56,8 +56,8 @@ impl RequestSpec for ProvisioningSpec {
     }
 }
 
-/// Validates a Provisioning. Returns no cluster if one of the findings is an error, but the indices
-/// of the hosts that it names by MAC addresses in any case.
+/// Validates a Provisioning. Returns no cluster if a finding is an error, but always the indices of
+/// hosts that it names by MAC address.
 fn check(
     spec: &ProvisioningSpec,
     document: &ClusterDocument,
@@ -115,14 +115,14 @@ fn check(
 
 type Route = Vec<Step>;
 
-/// Checks one Provisioning and collects what is wrong with it.
+/// Validation of one Provisioning, with its findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     findings: Vec<Finding>,
 }
 
-/// The machines that a Provisioning asks for.
+/// The machines of a Provisioning.
 #[derive(Default)]
 struct Machines {
     node_sets: BTreeMap<Part, NodeSet>,
@@ -165,7 +165,7 @@ impl Check<'_> {
         );
     }
 
-    /// Fields of 2019 were files on the agent's own machine.
+    /// Reports fields of 2019, which named files on the agent's machine.
     fn former_fields(&mut self, spec: &ProvisioningSpec) {
         let former = [
             ("hostfile", &spec.hostfile),
@@ -204,7 +204,7 @@ impl Check<'_> {
         );
     }
 
-    /// The plugins, each once.
+    /// Returns the plugins without duplicates.
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
@@ -260,7 +260,7 @@ impl Check<'_> {
     }
 }
 
-/// The part that the machine of a name has.
+/// Returns the part for a machine of a role.
 fn part(role: Role, name: &NodeName) -> Part {
     Part {
         role,

@@ -1,4 +1,4 @@
-//! The network from which the pods of a Provisioning's cluster get their addresses.
+//! The pod network of a Provisioning's cluster.
 
 use std::net::IpAddr;
 
@@ -8,8 +8,10 @@ use crate::finding::{Code, Finding};
 use crate::inventory::hosts_by_mac::HostsByMac;
 
 impl Check<'_> {
-    /// The network as it is written. It must not have the address of a machine in it: what is sent
-    /// there would stay among the pods. And its addresses are of a family that the machines have.
+    /// Returns the network as written.
+    ///
+    /// It must not contain the address of a machine, because traffic to that address would stay
+    /// among the pods. Its address family must be one that the machines have.
     pub(super) fn pod_subnet(
         &mut self,
         spec: &ProvisioningSpec,
@@ -51,7 +53,7 @@ impl Check<'_> {
         Some(text.to_owned())
     }
 
-    /// Says where a network does not go together with the addresses of the machines that are named.
+    /// Reports a network that conflicts with addresses of named machines.
     fn hold_against_machines(
         &mut self,
         text: &str,
@@ -114,7 +116,7 @@ impl Check<'_> {
     }
 }
 
-/// The first address of the network that an address is in.
+/// Returns the first address of the network that contains an address.
 fn first_address(address: IpAddr, prefix: u32) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {

@@ -19,11 +19,11 @@ const SUFFIXES: [(&str, u32, i32); 15] = [
     ("E", 10, 18),
 ];
 
-/// Most digits of a number: more would overflow.
+/// Maximum number of digits in a number. More would overflow.
 const MOST_DIGITS: usize = 18;
 
-/// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`,
-/// `128974848000m`), rounded up. `None` for an invalid or negative quantity. The grammar is that of
+/// Parses a quantity of bytes (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`) to mebibytes,
+/// rounded up. `None` for an invalid or negative quantity. The grammar is that of
 /// `resource.Quantity`.
 pub(super) fn mebibytes(text: &str) -> Option<u64> {
     let end = text
@@ -62,7 +62,7 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
             numerator.checked_mul(factor?)?
         };
     } else {
-        // What is divided by more than there are numbers for, is next to nothing.
+        // A divisor beyond the range of numbers makes the result almost zero.
         denominator = factor
             .and_then(|factor| denominator.checked_mul(factor))
             .unwrap_or(u128::MAX);

@@ -1,4 +1,4 @@
-//! The packages that Softwares ask for.
+//! The packages of Softwares.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::request::kind::ClusterKind;
 
 type Route = Vec<Step>;
 
-/// A package with where it is asked for.
+/// A package and the place of its request.
 struct Found<'a> {
     package: InstalledPackage,
     origin: &'a Origin,
@@ -22,9 +22,10 @@ struct Found<'a> {
 /// One of the lists of a Software.
 type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
-/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream:
-/// where that decided, the packages would change places when a file is renamed, and the installer
-/// would run again.
+/// Returns the Softwares of a cluster by name.
+///
+/// The order must not depend on files or streams: renaming a file would reorder the packages and
+/// run the installer again.
 pub(super) fn software_of<'a>(
     key: &ClusterKey,
     all: &'a [SoftwareDocument],
@@ -35,9 +36,10 @@ pub(super) fn software_of<'a>(
     software
 }
 
-/// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what
-/// one asks for in any version, another may ask for in a certain one. A machine with both roles
-/// gets those of both.
+/// Returns the packages of masters and of workers from the Softwares of a cluster, each once.
+///
+/// If one Software requests any version, another's version counts. A machine with both roles has
+/// the packages of both.
 pub(super) fn check_packages(
     cluster: &ClusterKey,
     software: &[&SoftwareDocument],
@@ -91,8 +93,8 @@ pub(super) fn check_packages(
     found.map(|found| found.into_iter().map(|found| found.package).collect())
 }
 
-/// Says that a machine with both roles would get a package of the workers in another version than
-/// that of the masters.
+/// Reports a package of the workers whose version differs from the masters', for machines with both
+/// roles.
 fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
     let master = masters
         .iter()
@@ -105,7 +107,7 @@ fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
     )
 }
 
-/// Says that a package is asked for in one version, and in another one.
+/// Reports a package that is requested in two versions.
 fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
     let (version, differs) = (
         known.package.version.as_ref()?,
@@ -123,7 +125,8 @@ fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
     })
 }
 
-/// Adds a package to those that are known, of which the ones from an index on are of the same list.
+/// Adds a package. Packages from index `own` on are from the same list, where a duplicate is
+/// reported.
 fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Finding> {
     let Some(at) = found
         .iter()
@@ -148,7 +151,7 @@ fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Fin
     finding
 }
 
-/// A package that apt takes for one, and for nothing else.
+/// Parses a package. Names that apt interprets in another way are invalid.
 fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     let (name, version) = match package {
         Package::Named(name) => (name, None),
@@ -169,7 +172,8 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
             }
         },
     };
-    // Such as `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would remove it.
+    // For example `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would make apt remove
+    // the package.
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('-')
         && name
@@ -206,7 +210,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     })
 }
 
-/// Softwares of clusters that no Provisioning makes.
+/// Reports Softwares of clusters without a Provisioning.
 pub(crate) fn without_cluster(
     software: &[SoftwareDocument],
     clusters: &BTreeMap<ClusterKey, Request>,

@@ -1,5 +1,5 @@
-//! Names in a Provisioning or a Software that other YAML parsers read as another value, because
-//! they are not quoted.
+//! Names in a Provisioning or Software that other YAML parsers read as another value, because they
+//! are not quoted.
 
 use yaml_serde::Value;
 

@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 /// Settings that only Dex has.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// The port of Dex on the base cluster's nodes.
+    /// Port of Dex on the base cluster's nodes.
     pub node_port: NodePort,
     /// URL by which users and API servers know it.
     pub issuer_url: IssuerUrl,
@@ -33,21 +33,20 @@ pub struct Auth {
     pub replicas: u16,
     /// Issuer of its certificate.
     pub certificate: Certificate,
-    /// Every machine trusts that certificate already.
+    /// Set if every machine already trusts that certificate.
     pub publicly_trusted: bool,
-    /// The identity providers.
+    /// Identity providers.
     pub connectors: Vec<Connector>,
     /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
-    /// The Secrets whose entries are Dex's environment.
+    /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests; Dex's defaults if absent.
     pub expiry: Option<Expiry>,
 }
 
 impl Auth {
-    /// The id of the client that kubectl uses, and so the audience of the tokens that API servers
-    /// take.
+    /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
     /// Returns the URL by which users and API servers know Dex.
@@ -77,18 +76,18 @@ pub enum Certificate {
 /// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connector {
-    /// The type of provider.
+    /// Type of provider.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its name in URLs.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Its settings, free of secrets.
+    /// Its settings, without secrets.
     pub config: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A program that may ask for tokens.
+/// A program that may request tokens.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
@@ -96,16 +95,16 @@ pub struct Client {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// Whether it cannot keep a secret.
+    /// True if it cannot keep a secret.
     pub public: bool,
-    /// The environment variable with its secret.
+    /// Environment variable with its secret.
     pub secret_env: Option<String>,
-    /// Where users may be sent back to.
+    /// URLs to which Dex may redirect users.
     #[serde(rename = "redirectURIs")]
     pub redirect_uris: Vec<String>,
-    /// The clients that may ask for tokens for this one.
+    /// Clients that may request tokens for this one.
     pub trusted_peers: Vec<String>,
-    /// The URL of a picture.
+    /// URL of its logo.
     #[serde(rename = "logoURL")]
     pub logo_url: Option<String>,
 }

@@ -33,16 +33,16 @@ pub struct Endpoint {
     pub suffix: &'static str,
 }
 
-/// The kinds of endpoints.
+/// Kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointKind {
     /// Address and port of the tenant's API.
     ControlPlane,
-    /// The issuer's URL that the tenant's API servers and users know.
+    /// URL of the issuer for the tenant's API servers and users.
     Issuer,
     /// Address and port of the jump host.
     JumpHost,
-    /// The ports that a service has on every node of the base cluster, such as `30080-30082`.
+    /// Ports of a service on every node of the base cluster, such as `30080-30082`.
     NodePorts,
 }

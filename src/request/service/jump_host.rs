@@ -19,13 +19,13 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 /// Settings that only jump hosts have.
 #[derive(Debug, Clone)]
 pub struct JumpHost {
-    /// The port of the SSH server on the base cluster's nodes.
+    /// Port of the SSH server on the base cluster's nodes.
     pub node_port: NodePort,
-    /// BMCs are reached through the environment's proxy.
+    /// Set if BMCs are reached through the environment's proxy.
     pub bmc_proxy: bool,
     /// OpenSSH public keys.
     pub authorized_keys: Vec<String>,
-    /// The Secret with the nodes' private keys, in the cluster's namespace.
+    /// Secret with the nodes' private keys, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
     /// Source of the SSH server's host keys.
     pub host_keys: HostKeys,

@@ -1,4 +1,4 @@
-//! Load balancers: HAProxy before the tenant's API servers or workers.
+//! Load balancers: HAProxy for the tenant's API servers or workers.
 
 use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
 use crate::api::names::{NodePort, Role};
@@ -26,26 +26,26 @@ pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
     definitions: None,
 };
 
-/// HAProxy before the tenant's API servers.
+/// HAProxy for the tenant's API servers.
 #[derive(Debug, Clone)]
 pub struct ControlPlaneLoadBalancer {
-    /// The port of the tenant's API on the base cluster's nodes.
+    /// Port of the tenant's API on the base cluster's nodes.
     pub node_port: NodePort,
     /// Number of HAProxy pods, at least one.
     pub replicas: u16,
 }
 
-/// HAProxy before the tenant's workers.
+/// HAProxy for the tenant's workers.
 #[derive(Debug, Clone)]
 pub struct WorkerLoadBalancer {
-    /// The forwarded ports, in ascending order.
+    /// Forwarded ports, in ascending order.
     pub node_ports: Vec<NodePort>,
     /// Number of HAProxy pods, at least one.
     pub replicas: u16,
 }
 
 impl WorkerLoadBalancer {
-    /// Returns the route, from the service, to the field that asks for some of its NodePorts.
+    /// Returns the route from the service to the field with some of its NodePorts.
     pub(super) fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
         let mut route = vec!["nodePortRange".into()];
         match ports {

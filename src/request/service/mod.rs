@@ -1,8 +1,8 @@
-//! Services beside a cluster's hosts, checked.
+//! Validated services of a cluster.
 //!
-//! A kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
-//! [`ServiceKind`] and one of [`Detail`]. Everything that differs between kinds, but for their
-//! templates, is read from the descriptor.
+//! Each kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
+//! [`ServiceKind`] and one of [`Detail`]. All differences between kinds are in the descriptor,
+//! except templates.
 
 pub mod auth;
 mod descriptor;
@@ -25,7 +25,7 @@ use crate::api::names::{ClusterKey, NodePort, Role, SecretKey};
 use crate::finding::Step;
 use crate::layout;
 
-/// The kinds of services. The order is that of rendering.
+/// Kinds of services, in the order of rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ServiceKind {
     /// `loadBalancerControlPlane`
@@ -64,29 +64,29 @@ impl ServiceKind {
     }
 }
 
-/// One service beside a cluster's hosts.
+/// A service of a cluster.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Number among the services of its kind, from 1. The first has a name without number.
+    /// Index among the services of its kind, from 1. The first has a name without number.
     pub ordinal: usize,
-    /// The container image.
+    /// Container image.
     pub image: String,
     /// Labels of the nodes that its pods run on; empty for the base cluster's control-plane nodes.
     pub node_labels: BTreeMap<String, String>,
-    /// The network whose addresses it uses, unless its kind uses none.
+    /// Network whose addresses it uses; `None` if its kind uses none.
     pub interface: Option<String>,
-    /// The address under which the base cluster's NodePorts are reached.
+    /// Address under which the base cluster's NodePorts are reached.
     pub cluster_ip: Option<IpAddr>,
-    /// Settings that only its kind has.
+    /// Settings specific to its kind.
     pub detail: Detail,
 }
 
-/// Settings that only one kind of service has.
+/// Settings specific to a kind of service.
 #[derive(Debug, Clone)]
 pub enum Detail {
-    /// HAProxy before the tenant's API servers.
+    /// HAProxy for the tenant's API servers.
     ControlPlaneLoadBalancer(ControlPlaneLoadBalancer),
-    /// HAProxy before the tenant's workers.
+    /// HAProxy for the tenant's workers.
     WorkerLoadBalancer(WorkerLoadBalancer),
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHost),
@@ -120,8 +120,8 @@ impl Service {
 
     /// Returns the name of its directory: `jumphost`, and `jumphost2` for a second one.
     ///
-    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster
-    /// called `2`.
+    /// There is no dash before the number, because `jumphost-2` is the jump host of a cluster named
+    /// `2`.
     pub fn directory(&self) -> String {
         let component = self.descriptor().component;
         if self.ordinal == 1 {
@@ -138,7 +138,7 @@ impl Service {
 
     /// Returns the name of its objects in the cluster's namespace.
     ///
-    /// A Service's name is a DNS label: no dots, 63 characters at most.
+    /// A Service's name is a DNS label: without dots, at most 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63;
         object_name(&self.directory(), cluster, LONGEST)
@@ -174,7 +174,7 @@ impl Service {
         }
     }
 
-    /// Returns the route to the field in its SIPCluster that asks for some of its NodePorts.
+    /// Returns the route to the field in its SIPCluster with some of its NodePorts.
     pub fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
         let below = match &self.detail {
             Detail::WorkerLoadBalancer(balancer) => balancer.port_route(ports),
@@ -204,7 +204,7 @@ impl Service {
         }
     }
 
-    /// Returns the key of an entry. That of a second service of a kind has its number.
+    /// Returns the key of an entry, with a number for all but the first service of a kind.
     fn endpoint_key(&self, prefix: &str, suffix: &str) -> String {
         match self.ordinal {
             1 => format!("{prefix}{suffix}"),

@@ -9,7 +9,7 @@ use crate::load::Document;
 use crate::request::decode_spec::{read_spec, value};
 use crate::request::documents::{RequestSpec, Spec};
 
-/// Decodes the spec of a SIPCluster. One of an older generation is converted on validation.
+/// Decodes the spec of a SIPCluster. Validation converts older generations.
 pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     let value = match value(document, KIND) {
         Ok(value) => value,

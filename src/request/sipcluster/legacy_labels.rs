@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Converts claims by older labels into current ones. A host with an ambiguous claim belongs to
-/// another owner.
+/// Converts claims by older labels to current ones. A host with an ambiguous claim counts as owned
+/// by somebody else.
 pub(crate) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
@@ -46,7 +46,8 @@ pub(crate) fn resolve(
     (inventory, findings)
 }
 
-/// Returns the cluster of that name in the host's namespace, or else the only one of that name.
+/// Returns the cluster with the claimed name: in the claimed namespace, or else in the host's, or
+/// else the only one.
 fn meant<'a>(
     claim: &OlderClaim,
     host: &HostKey,

@@ -16,7 +16,7 @@ use crate::request::documents::{Checked, ClusterDocument, Context, RequestSpec};
 pub(super) struct LegacySpec {
     /// The whole document.
     pub(super) document: Value,
-    /// It may be another tool's template.
+    /// Set if it may be a template of another tool.
     pub(super) may_be_template: bool,
 }
 
@@ -79,7 +79,7 @@ fn older_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) 
     .help("`sipgen migrate` rewrites it in today's form; docs/migrating.md says what becomes of each field")
 }
 
-/// Decodes the spec that the conversion of an older SIPCluster made.
+/// Decodes the converted spec of an older SIPCluster.
 fn decode_converted(spec: Value, origin: &Origin) -> (Option<Box<SIPClusterSpec>>, Vec<Finding>) {
     fitting(OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec).map_err(|error| {

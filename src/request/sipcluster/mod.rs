@@ -1,4 +1,4 @@
-//! Validates a SIPCluster and makes a [`Cluster`] of it. Each kind of service has its own module.
+//! Validates a SIPCluster and creates a [`Cluster`]. Each kind of service has its own module.
 
 mod auth;
 mod decode;
@@ -48,7 +48,7 @@ impl RequestSpec for SIPClusterSpec {
     }
 }
 
-/// Validates a SIPCluster. Returns no cluster if one of the findings is an error.
+/// Validates a SIPCluster. Returns no cluster if a finding is an error.
 fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let mut check = Check {
@@ -83,7 +83,7 @@ fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>,
 
 /// Default number of pods: two, so that a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
-/// Most pods of a service: more than any base cluster requires.
+/// Maximum number of pods of a service, more than any base cluster requires.
 const MOST_REPLICAS: u16 = 100;
 
 /// Validation of one SIPCluster, with its findings.
@@ -116,7 +116,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports a mistake in a key. The value is not shown.
+    /// Reports a mistake in a key without quoting the value.
     fn report_key(
         &mut self,
         code: Code,
@@ -135,7 +135,8 @@ impl Check<'_> {
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
-            // None by default would give every host of the cluster back after a typing mistake.
+            // The field is required: if empty were valid, a typo would release every host of the
+            // cluster.
             self.report(
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
@@ -194,7 +195,8 @@ impl Check<'_> {
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
-            // Zero by default would give every host of the cluster back after a typing mistake.
+            // The field is required: a default of zero would release every host of the cluster
+            // after a typo.
             self.report(
                 Code::NoCount,
                 below(&count_route, ["active".into()]),
@@ -260,8 +262,7 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
-        // Without a pattern for the rest: a new field of services does not compile until it is
-        // read.
+        // Without `..`, a new field of `Services` does not compile until this function reads it.
         let sipcluster::Services {
             load_balancer_control_plane,
             load_balancer_worker,
@@ -294,8 +295,8 @@ impl Check<'_> {
         checked
     }
 
-    /// Validates the settings that every service has. Returns no service without a detail, which
-    /// had an error.
+    /// Validates the common settings of services. Returns no service without a detail, which
+    /// already has an error.
     fn service(
         &mut self,
         service: &service_fields::Service,
@@ -424,8 +425,8 @@ impl Check<'_> {
         }
     }
 
-    /// Reports an invalid name of a Secret. The text is not shown: it may be the secret itself,
-    /// pasted by mistake.
+    /// Reports an invalid name of a Secret. The text is not shown, because it may be a secret that
+    /// was pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
         self.report(

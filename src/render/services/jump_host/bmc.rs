@@ -5,16 +5,16 @@ use serde::Serialize;
 
 use crate::api::host::without_user;
 
-/// How the jump host's tool reaches a host's BMC.
+/// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Bmc {
-    /// Scheme, host and port. The port stays: one address may have a BMC per port.
+    /// Scheme, host and port. One address may have a BMC per port.
     url: String,
-    /// The path of the system that is the host; empty where the address names none.
+    /// Path of the host's system; empty if the address has none.
     system: String,
-    /// Whether its certificate is taken unseen.
+    /// True if its certificate is not verified.
     insecure: bool,
-    /// Whether it is spoken to through Redfish.
+    /// True if it is accessed by Redfish.
     redfish: bool,
 }
 
@@ -59,7 +59,7 @@ impl Bmc {
         }
         let redfish = REDFISH.contains(&driver);
         let scheme = if redfish { transport } else { driver };
-        // The root of the service is no system.
+        // The service root is not a system.
         let system = path.trim_end_matches('/');
         let system = if matches!(system, "/redfish" | "/redfish/v1") {
             ""
@@ -75,7 +75,7 @@ impl Bmc {
     }
 }
 
-/// A name or an address, IPv6 in brackets, and a port if there is one.
+/// Returns whether a text is a host name or an address, IPv6 in brackets, with an optional port.
 fn is_host(text: &str) -> bool {
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest),

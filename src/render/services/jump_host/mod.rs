@@ -33,39 +33,40 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The port of the SSH server on the base cluster's nodes.
+    /// Port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
-    /// Whether BMCs are reached through the environment's proxy.
+    /// True if BMCs are reached through the environment's proxy.
     bmc_proxy: bool,
-    /// The lines of `authorized_keys`.
+    /// Lines of `authorized_keys`.
     authorized_keys: &'a [String],
-    /// The Secret with the keys that the nodes admit.
+    /// Secret with private keys that the nodes accept.
     node_private_keys: Option<&'a ObjectName>,
-    /// Where the SSH server's host keys are kept: one of both; in neither, every pod makes its own.
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
     host_keys: KeptHostKeys<'a>,
-    /// The volume of the operators' homes; without one they are lost with the pod.
+    /// Volume of the operators' home directories. Without it, they are lost with the pod.
     homes: Option<Homes<'a>>,
-    /// Whether the jump host gets the BMCs' credentials.
+    /// True if the jump host has the BMCs' credentials.
     power_control: bool,
-    /// The cluster's hosts.
+    /// Hosts of the cluster.
     hosts: Vec<ReachableHost<'a>>,
-    /// The BMC Secrets of other namespaces that have to be copied.
+    /// BMC Secrets of other namespaces to copy.
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
-    /// The Secret that has them.
+    /// Secret with the host keys.
     secret_name: Option<&'a ObjectName>,
-    /// The volume in which they are made once.
+    /// Volume in which the host keys are generated once.
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
-    /// Absent for the base cluster's default one.
+    /// Storage class; absent for the base cluster's default class.
     storage_class_name: Option<&'a ObjectName>,
-    /// How large it is to be.
+    /// Requested size.
     storage: Option<&'a StorageSize>,
 }
 
@@ -79,7 +80,7 @@ struct Homes<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
-    /// What operators call it: the host's name, with its namespace before it if that is not the
+    /// Name for operators: the host's name, with its namespace as prefix if that is not the
     /// cluster's.
     name: String,
     /// The host's namespace.
@@ -90,11 +91,11 @@ struct ReachableHost<'a> {
     role: &'static str,
     /// IPv6 without brackets.
     address: IpAddr,
-    /// How its BMC is reached, if its address can be understood.
+    /// Access to its BMC, if the BMC's address is valid.
     bmc: Option<Bmc>,
-    /// The Secret with the BMC's credentials.
+    /// Secret with the BMC's credentials.
     credentials: Option<String>,
-    /// Whether the host must never be powered off.
+    /// True if the host must never be powered off.
     disable_power_off: bool,
 }
 
@@ -109,7 +110,7 @@ struct SecretCopy<'a> {
     secret: ObjectName,
 }
 
-/// Returns the values; `None`, and a finding, if a host cannot be reached.
+/// Returns the values; `None`, with a finding, if a host has no address or an invalid name.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a Service,
@@ -170,7 +171,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 
 /// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
-    // The API server takes no other name.
+    // The API server rejects any other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
     Some(SecretKey {
         namespace: host.key.namespace.clone(),
@@ -178,11 +179,11 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     })
 }
 
-/// Returns the copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own
+/// Returns the copies of BMC Secrets from other namespaces. A jump host may read Secrets of its own
 /// namespace only.
 ///
-/// A Secret that cannot be copied is an error: every such Secret with `reference`, one without a
-/// store with `external-secrets`.
+/// A Secret that cannot be copied is an error: with `reference`, every such Secret; with
+/// `external-secrets`, one without a store.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
@@ -276,7 +277,7 @@ fn reachable_hosts<'a>(
 
 /// Checks that a host's name on the jump host is unique and a DNS name.
 ///
-/// It is used by ssh, `/etc/hosts` and the files of credentials.
+/// ssh, `/etc/hosts` and the credential files use it.
 fn check_name(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -306,8 +307,8 @@ fn check_name(
     false
 }
 
-/// Returns the address of a host's BMC. An invalid one is omitted with a warning: the host itself
-/// works.
+/// Returns the address of a host's BMC. An invalid one is omitted with a warning, because the host
+/// itself works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {

@@ -18,7 +18,7 @@ const LOCAL: &str = "local";
 
 /// A setting that, if enabled, admits unknown users or logs passwords.
 struct Unsafe {
-    /// The type of connector that has it.
+    /// Type of connector that has it.
     of: &'static str,
     name: &'static str,
     message: &'static str,
@@ -53,8 +53,7 @@ const UNSAFE: [Unsafe; 4] = [
 ];
 
 impl Check<'_> {
-    /// Checks the connectors, and gives those without a redirectURI the one that leads back to this
-    /// Dex.
+    /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
     pub(super) fn connectors(
         &mut self,
         entry: &auth::Auth,
@@ -274,7 +273,8 @@ impl Settings<'_, '_> {
             .iter()
             .filter(|field| field.needed && is_empty(config.get(field.name)))
         {
-            // A callback is missing only if the issuer is invalid, which is reported by itself.
+            // A callback defaults to a URL of the issuer, so it is missing only if the issuer is
+            // invalid. That has its own finding.
             if !matches!(field.shape, Shape::Callback) {
                 let help = match field.shape {
                     Shape::Secret => format!(
@@ -353,7 +353,7 @@ impl Settings<'_, '_> {
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
         self.free_of_secrets(text, route);
-        // Values of variables are unknown here.
+        // The value of a variable is unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
@@ -432,7 +432,7 @@ impl Settings<'_, '_> {
         }
         for dollar in values::dollars(text) {
             match dollar {
-                // Its name is not shown: it may be a secret that begins with a dollar.
+                // The name is not shown, because it may be a secret that begins with a dollar.
                 Dollar::Variable(_) if !self.has_environment => self.check.report(
                     Code::UnsetVariable,
                     route.clone(),
@@ -450,7 +450,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// A connector's settings, or one of them, of which only Dex knows what they mean.
+    /// Checks settings whose meaning is known to Dex alone, for secrets.
     fn unknown(&mut self, value: &Value, route: &Route) {
         match value {
             Value::Object(config) => {

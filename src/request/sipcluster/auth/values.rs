@@ -36,7 +36,7 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     found
 }
 
-/// Returns whether a text is one environment variable and nothing else.
+/// Returns whether a text is exactly one environment variable.
 pub(super) fn is_variable(text: &str) -> bool {
     text.strip_prefix('$').is_some_and(is_variable_name)
 }
@@ -57,7 +57,7 @@ pub(super) fn has_password(text: &str) -> bool {
         .is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// Returns whether a setting of this name is likely to be a secret.
+/// Returns whether the name of a setting suggests a secret.
 pub(super) fn sounds_secret(name: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "secret",

@@ -1,20 +1,20 @@
-//! Converts SIPClusters of older generations into the current one.
+//! Converts SIPClusters of older generations to the current one.
 //!
-//! All four generations have one apiVersion, so they are told apart by their fields:
+//! All four generations have the same apiVersion, so they are distinguished by their fields:
 //!
-//! | generation | what it has |
+//! | generation | its fields |
 //! | --- | --- |
 //! | November 2020 | `config.cluster-name`, `scheduling-constraints`, `infra` as a mapping, `nodePorts` |
 //! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
 //! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
 //!
-//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of
-//! several generations; only one that says the same as a current one beside it is an error. What is
-//! read carries a table of where it is written ([`Moved`]), so that findings point at what people
-//! wrote. The same conversion says which edits rewrite the file.
+//! An older field is converted wherever it is, so a SIPCluster may have fields of several
+//! generations. It is an error only beside the current field with the same meaning. The result has
+//! a table of the original positions ([`Moved`]), so that findings point at the written text. The
+//! same conversion yields the edits that rewrite the file.
 //!
 //! * `node_sets`: flavors, and spreading over racks and hosts.
-//! * `services`: `infra`, and what was called otherwise under `services`.
+//! * `services`: `infra`, and former names below `services`.
 
 mod node_sets;
 mod services;
@@ -26,7 +26,7 @@ use crate::api::sipcluster;
 use crate::finding::{Code, Finding, Moved, Origin, Step};
 use crate::inventory::topology_labels::TopologyLabels;
 
-/// The generations before the current one, the oldest first.
+/// Generations before the current one, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// November and December 2020.
@@ -38,7 +38,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Its name, in words.
+    /// Returns its name for messages.
     pub fn words(self) -> &'static str {
         match self {
             Generation::November2020 => "November 2020",
@@ -48,45 +48,44 @@ impl Generation {
     }
 }
 
-/// One step of rewriting a document, by the routes that it has before any of them. Those that lie
-/// deeper come first.
+/// An edit of a document, by routes before any edit. Deeper edits come first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
-    /// An entry gets another key.
+    /// Renames the key of an entry.
     Rename(Vec<Step>, String),
-    /// An entry becomes another one.
+    /// Replaces an entry, including its key.
     Replace(Vec<Step>, String, Value),
-    /// A text becomes the list of it, under another key.
+    /// Converts a text to a list with that text, under another key.
     IntoList(Vec<Step>, String, Value),
-    /// A mapping becomes the list of it, under another key.
+    /// Converts a mapping to a list with that mapping, under another key.
     Wrap(Vec<Step>, String),
-    /// An entry goes.
+    /// Removes an entry.
     Remove(Vec<Step>),
-    /// The entries of a mapping take its place. Here is what they are called and are then.
+    /// Replaces a mapping by its entries, with their new keys and values.
     Lift(Vec<Step>, Mapping),
-    /// The items of a list, by their indices, go into lists of their own.
+    /// Splits a list into several lists, by the indices of its items.
     Group(Vec<Step>, String, Vec<(&'static str, Vec<usize>)>),
 }
 
 /// Conversion of an older SIPCluster.
 #[derive(Debug, Clone)]
 pub struct Conversion {
-    /// The oldest generation that one of its fields is of.
+    /// The oldest generation of its fields.
     pub generation: Generation,
-    /// The name by which hosts know the tenant, where that is not the SIPCluster's own and nothing
-    /// else says it.
+    /// Former name of the cluster in hosts' labels, if it differs from the SIPCluster's name and no
+    /// annotation sets it.
     pub former_name: Option<String>,
-    /// The document as it is written.
+    /// The original document.
     pub(crate) document: Value,
     /// Its `spec` in the current form.
     pub(crate) spec: Value,
-    /// Places of its fields in the document.
+    /// Original routes of its fields.
     pub(crate) moved: Moved,
     /// Edits that rewrite the document.
     pub(crate) edits: Vec<Edit>,
     /// Older fields that cannot be converted.
     pub(crate) errors: Vec<Finding>,
-    /// Unknown fields in older places.
+    /// Unknown fields inside older ones.
     pub(crate) unknown: Vec<Finding>,
 }
 
@@ -134,7 +133,7 @@ fn generation(spec: &Value) -> Option<Generation> {
     is_march.then_some(Generation::March2021)
 }
 
-/// The entries of a value that are found by a text; none where it is no mapping.
+/// Returns the entries of a mapping with text keys; empty for any other value.
 fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
     value
         .and_then(Value::as_mapping)
@@ -162,7 +161,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         unknown: Vec::new(),
     };
     let spec = converter.spec(&written, &name);
-    // Whoever wrote it in today's form, meant it.
+    // An explicit annotation in the current form takes precedence.
     let annotations = document
         .get("metadata")
         .and_then(|metadata| metadata.get("annotations"));
@@ -188,7 +187,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     }
 }
 
-/// Converts one spec, and collects what is found on the way.
+/// Converts one spec and collects the result.
 struct Converter<'a> {
     origin: Origin,
     labels: &'a TopologyLabels<'a>,
@@ -201,7 +200,7 @@ struct Converter<'a> {
 
 type Route = Vec<Step>;
 
-/// A route with more steps.
+/// Appends steps to a route.
 fn below(route: &[Step], steps: impl IntoIterator<Item = impl Into<Step>>) -> Route {
     route
         .iter()
@@ -271,7 +270,7 @@ impl Converter<'_> {
         self.edits.push(Edit::Remove(route));
     }
 
-    /// The tenant's name, by which hosts knew it. Its SIPCluster's name is what it is called today.
+    /// Records the tenant's name in hosts' labels. Today, it is the SIPCluster's name.
     fn cluster_name(&mut self, value: &Value, name: &str, route: Route) {
         match value {
             Value::String(former) if former == name || former.is_empty() => {}
@@ -286,7 +285,7 @@ impl Converter<'_> {
         }
     }
 
-    /// Two fields say the same thing, and nobody knows which of them is meant.
+    /// Reports two fields with the same meaning, because either may be the intended one.
     fn twice(&mut self, older: Route, current: &str, at: Route) {
         let key = match older.last() {
             Some(Step::Key(key)) => key.clone(),

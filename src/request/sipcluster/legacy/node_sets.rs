@@ -9,12 +9,12 @@ use crate::inventory::topology_labels::Domain;
 
 /// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
-/// Older names of the spreading constraint: one word.
+/// Older names of the spreading constraint, a single word.
 pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
-/// Oldest name of it: a list of words, all of which apply.
+/// Its oldest name, with a list of words that all apply.
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
-/// Returns the role of an older name of a node set.
+/// Returns the role that an older name of a node set stands for.
 pub(super) fn older_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),
@@ -55,7 +55,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// `at` is where the node set is written, `read` where it is read.
+    /// Converts a node set. `at` is its original route, `read` the route in the result.
     fn node_set(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
@@ -75,7 +75,7 @@ impl Converter<'_> {
             } else {
                 &["topologyKey", "topologyKeys"]
             };
-            // An older form of the same, further up, counts as well.
+            // Another older form of the same field may have been converted already.
             let known = current
                 .iter()
                 .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
@@ -109,7 +109,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// `KEY=VALUE`: the label that a host must have.
+    /// Converts `KEY=VALUE`, a required label.
     fn flavor(&mut self, value: &Value, route: &[Step]) -> Option<(&'static str, Value)> {
         let label = value.as_str().and_then(|text| {
             let (key, value) = text.split_once('=')?;
@@ -130,7 +130,7 @@ impl Converter<'_> {
         Some(("labelSelector", Value::Mapping(selector)))
     }
 
-    /// The words of spreading, each with its route.
+    /// Returns the words of a spreading constraint, each with its route.
     fn spread_words(&mut self, name: &str, value: &Value, route: &[Step]) -> Vec<(String, Route)> {
         let words: Vec<(&Value, Route)> = match value {
             Value::Sequence(words) if name == CONSTRAINTS => words
@@ -192,7 +192,7 @@ impl Converter<'_> {
 const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack and PerHost; or, today, name the label of \
                            racks or hosts by `topologyKey`";
 
-/// Returns the topology domain of a word for it.
+/// Returns the topology domain that a word names.
 fn domain_of(word: &str) -> Option<Domain> {
     match word {
         "per-rack" | "PerRack" => Some(Domain::Rack),

@@ -7,7 +7,7 @@ use crate::finding::{Code, Step};
 
 /// Older names of kinds of services, with their current keys under `services`.
 ///
-/// A load balancer was always one for the control plane.
+/// Older load balancers served the control plane only.
 const KINDS: [(&str, &str); 6] = [
     ("loadbalancer", "loadBalancerControlPlane"),
     ("jumppod", "jumpHost"),
@@ -54,7 +54,7 @@ fn has_older_field(service: &Mapping) -> bool {
 }
 
 impl Converter<'_> {
-    /// `infra`, as a mapping of one service a kind or as a list of services.
+    /// Converts `infra`: a mapping with one service per kind, or a list of services.
     pub(super) fn infra(&mut self, written: &Value, at: &[Step]) -> Value {
         let today: Route = vec!["spec".into(), "services".into()];
         self.moved.add(today.clone(), at.to_vec());
@@ -138,7 +138,7 @@ impl Converter<'_> {
         );
     }
 
-    /// `services` as it was in early 2021.
+    /// Converts `services` of early 2021.
     pub(super) fn services(&mut self, written: &Value, at: &[Step]) -> Value {
         let Some(lists) = written.as_mapping() else {
             return written.clone();
@@ -177,7 +177,7 @@ impl Converter<'_> {
         Value::Mapping(services)
     }
 
-    /// `at` is where the service is written, `read` where it is read.
+    /// Converts a service. `at` is its original route, `read` the route in the result.
     fn service(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
@@ -222,7 +222,7 @@ impl Converter<'_> {
         lifted
     }
 
-    /// One field of a service, by the name and with the value that it has today.
+    /// Returns a field of a service with its current name and value.
     fn service_field<'n>(
         &mut self,
         name: &'n str,
@@ -260,8 +260,7 @@ impl Converter<'_> {
         Some((today, value))
     }
 
-    /// A text with a key, or with several, one a line. That each is one is checked where today's
-    /// keys are.
+    /// Converts a text with one key per line. Their validity is checked with the current form.
     fn ssh_keys(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Value {
         let today = "sshAuthorizedKeys".to_owned();
         let Some(text) = value.as_str() else {
@@ -289,7 +288,7 @@ impl Converter<'_> {
         list
     }
 
-    /// The list of labels of nodes that the oldest seed had.
+    /// Converts the list of node labels of the oldest generation.
     fn node_labels(&mut self, list: &Value, route: &[Step]) -> Value {
         let mut labels = Mapping::new();
         for (index, item) in list.as_sequence().into_iter().flatten().enumerate() {
@@ -315,7 +314,7 @@ impl Converter<'_> {
         labels
     }
 
-    /// The list of ports that the oldest seed had for a while.
+    /// Converts the list of ports that the oldest generation had for a while.
     fn node_ports(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Option<Value> {
         let ports = match value {
             Value::Sequence(ports) => ports.as_slice(),
@@ -350,7 +349,7 @@ impl Converter<'_> {
     }
 }
 
-/// A service's fields as they are written, where, and where they are read.
+/// Fields of a service, their original route and the route in the result.
 struct Place<'a> {
     fields: &'a Mapping,
     at: &'a [Step],
