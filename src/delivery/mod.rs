@@ -157,9 +157,9 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
         .at(repo.settings.place(["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
         .help(format!(
-            "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
-                 the agent\"; then remove `gitops`, generate, and let {name} apply the hosts, which bear the guards of \
-                 both agents then; at last set `gitops` anew"
+            "first detach the services from {name}, or it deletes them: see \"Change the agent\" in docs/gitops.md; \
+                 then remove `gitops`, generate, and let {name} apply the hosts, which then have the guards of both \
+                 agents; finally set `gitops` to the new agent"
         ))
     })
 }

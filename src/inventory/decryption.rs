@@ -82,7 +82,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
         counted(files.len(), "file")
     );
     let finding = Finding::new(Code::NotDecrypted, message).help(format!(
-        "whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"
+        "provide `sops` and its key to sipgen, for instance by SOPS_AGE_KEY_FILE; {reason}"
     ));
     places.into_iter().fold(finding, Finding::at)
 }

@@ -55,7 +55,7 @@ impl Networks {
                     let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
                     if !same {
                         let message =
-                            format!("{} is there twice, with different network data", one.holder);
+                            format!("{} is duplicated with different network data", one.holder);
                         let finding = Finding::new(Code::DuplicateNetworkData, message)
                             .at(one.place.clone())
                             .see(other.place.clone(), "the other one")

@@ -76,10 +76,10 @@ impl Usage {
     pub fn user(&self) -> String {
         match self {
             Usage::Consumer(consumer) => consumer.clone(),
-            Usage::ExternallyProvisioned => "somebody else (spec.externallyProvisioned)".to_owned(),
+            Usage::ExternallyProvisioned => "another owner (spec.externallyProvisioned)".to_owned(),
             Usage::Image => "its operating system (spec.image)".to_owned(),
             Usage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
-            Usage::NodeReuse(_) => format!("a Machine to come ({NODE_REUSE})"),
+            Usage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
         }
     }
 

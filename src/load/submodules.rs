@@ -111,8 +111,8 @@ pub(super) fn is_checked_out(directory: &Path) -> bool {
 /// Returns the error for a submodule that is not checked out.
 pub(super) fn missing(path: &Utf8Path) -> GitError {
     GitError::new(format!(
-        "the submodule {path} is not checked out, so what it has of the inventory is not known; say \
-         `git submodule update --init {}`, or, if nobody needs it here, `update = none` in {NAMES}",
+        "the submodule {path} is not checked out, so its hosts and requests are unknown: run \
+         `git submodule update --init {}`, or set `update = none` in {NAMES} if it is not needed",
         in_shell(path.as_str())
     ))
 }

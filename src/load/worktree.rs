@@ -147,7 +147,7 @@ fn left_out(first: &Utf8Path, count: usize) -> GitError {
     };
     let is = if count == 1 { " is" } else { "" };
     GitError::new(format!(
-        "{first}{others}{is} left out of this sparse checkout, so what the repo has is not known; say \
-         `git sparse-checkout disable`, or add the directories by `git sparse-checkout add`"
+        "{first}{others}{is} left out of this sparse checkout, so their content is unknown: run \
+         `git sparse-checkout disable`, or add the directories with `git sparse-checkout add`"
     ))
 }

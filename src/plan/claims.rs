@@ -26,7 +26,7 @@ pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
 /// Returns the claims on a host, except those that this repo made on a declared host.
 ///
 /// A run overwrites or removes its own labels in the same build, whatever an older snapshot shows.
-/// They are recognised by the agent that set them, or by the previous output: it assigned the host
+/// They are detected by the agent that set them, or by the previous output: it assigned the host
 /// to a cluster that still exists.
 pub(super) fn foreign_claims<'a>(
     site: &'a Site,

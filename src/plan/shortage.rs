@@ -388,7 +388,7 @@ impl Shortage {
             return "the repo has no BareMetalHost".to_owned();
         }
         if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
-            return "none has what is asked of it".to_owned();
+            return "none meets the requirements".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
             let besides = if self.kept == 0 {

@@ -450,8 +450,8 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
             });
         findings.extend(lost.map(|(host, held)| {
             Finding::new(Code::PatchMisses, format!(
-                "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
-                 it has where it is patched is another one"
+                "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
+                 has changed"
             ))
             .at(held.origin.at(["metadata", "namespace"]))
             .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")

@@ -27,8 +27,8 @@ pub(super) struct Unreadable {
 impl Unreadable {
     /// Returns the finding for a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
-        Finding::new(Code::InvalidManifest, format!("what would be {file} is not {}: {}", self.what, self.reason))
-            .help("no template of the repo makes this file: if none that it includes is the repo's, sipgen is wrong")
+        Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
+            .help("report this as a bug of sipgen, unless a template of the repo is included in this file")
     }
 
     /// Returns the finding for a template of the repo. Clusters with the same reason share one

@@ -326,9 +326,7 @@ fn without_host(key: &HostKey, origin: &Origin) -> Finding {
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
     Finding::new(
         Code::DuplicateHardware,
-        format!(
-            "the HardwareData of {key} is there twice, and the two differ; the first one counts"
-        ),
+        format!("two HardwareData objects of {key} differ: the first one is used"),
     )
     .at(origin.start())
     .see(other.start(), "the other one")

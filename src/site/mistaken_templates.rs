@@ -77,8 +77,8 @@ pub(crate) fn mistaken(
             _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
         };
         findings.push(finding.help(
-            "correct it, or write the value; if another program is to put it there, commit what that renders, and leave the template \
-             out by `sources`, or keep it in its Helm chart",
+            "fix it, or replace the placeholder by its value; if another program fills it in, commit the rendered file, and \
+             exclude the template in `sources` or keep it in its Helm chart",
         ));
     }
     findings

@@ -749,7 +749,7 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
 
     assert_says(
         &said,
-        &["none has what is asked of it", "with fewer than 800 CPUs"],
+        &["none meets the requirements", "with fewer than 800 CPUs"],
     );
     assert!(!said.contains("did you mean"), "{said}");
 }

@@ -250,7 +250,7 @@ fn one_secret_twice_with_different_network_data() {
     assert_says(
         &repo.refused(),
         &[
-            "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
+            "the Secret tenant-a/lab-a1-network-data is duplicated with different network data",
             "--> sites/lab/hosts/rack-c.yaml:28:3\n",
             "--> sites/lab/hosts/rack-a.yaml:28:3  (the other one)",
         ],

@@ -92,7 +92,7 @@ fn a_node_port_that_another_cluster_has() {
         &message,
         &[
             "loadbalancer-controlplane-core of tenant-b/core asks for NodePort 30443, which \
-             loadbalancer-controlplane-edge of tenant-a/edge has",
+             loadbalancer-controlplane-edge of tenant-a/edge uses",
             "--> sites/lab/clusters/more.yaml:10:",
             "--> sites/lab/clusters/edge.yaml:32:19  (asked for here first)",
             "choose another one",

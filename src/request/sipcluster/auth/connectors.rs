@@ -159,10 +159,7 @@ impl Check<'_> {
             self.report(
                 Code::UnsafeConnector,
                 below(route, ["type".into()]),
-                format!(
-                    "the connector {} lets in whom it does not know",
-                    connector.kind
-                ),
+                format!("the connector {} accepts unknown users", connector.kind),
                 "remove it: it is for tests only",
             );
         }
