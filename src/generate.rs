@@ -423,7 +423,9 @@ fn load_templates(
         let text = layout::text_of(&repo.read(&file)?);
         own.push((file, text));
     }
-    let none = own.is_empty().then(|| lint::no_templates(repo, directory));
+    let none = own
+        .is_empty()
+        .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
     let (templates, found) = Templates::new(directory, own);
     Ok((templates, none.into_iter().chain(found).collect()))
 }

@@ -21,7 +21,7 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
     let is_unlabelled = |host: &&HostKey| {
         site.inventory
             .host(host)
-            .is_some_and(|host| host.claims.is_empty())
+            .is_some_and(|host| host.assignment.claims.is_empty())
     };
     let hosts: Vec<&HostKey> = plan
         .released

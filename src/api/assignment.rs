@@ -1,29 +1,30 @@
-//! The labels and annotations on a BareMetalHost that say whose it is.
+//! Labels and annotations of a BareMetalHost that record its assignment.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::names::{ClusterKey, Part, Role};
 
-/// Label: the namespace of the SIPCluster that has the host.
+/// Label: the namespace of the host's cluster.
 pub const CLUSTER_NAMESPACE: &str = "sip.airshipit.org/cluster-namespace";
-/// Label: the name of the SIPCluster that has the host.
+/// Label: the name of the host's cluster.
 pub const CLUSTER_NAME: &str = "sip.airshipit.org/cluster-name";
-/// Label: the host's [`Role`] in that cluster.
+/// Label: the host's [`Role`] in the cluster.
 pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 
-/// Label: the [`NodeName`](super::names::NodeName) of a host in the Provisioning that has it. The other three labels
-/// name the cluster and the role, as for a SIPCluster.
+/// Label: the [`NodeName`](super::names::NodeName) of the host's machine in a Provisioning. The
+/// other three labels are the same as for a SIPCluster.
 pub const NODE: &str = "bpa.akraino.org/node";
 
-/// The three labels of every assignment; Cluster API's Metal3 provider selects hosts by exactly these.
+/// The labels of every assignment. Cluster API's Metal3 provider (CAPM3) selects hosts by exactly
+/// these three.
 pub const OF_EVERY_CLUSTER: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
 
 /// All labels of an assignment.
 pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE];
 
-/// Labels by which the SIP operator's releases of 2020 and early 2021 said whose a host is, [`NODE_TYPE`] aside. One of
-/// them was misspelt for a while.
+/// Labels of the SIP operator's releases of 2020 and early 2021, apart from [`NODE_TYPE`].
+/// `note-type` was a misspelling in some of them.
 pub const OLDER_LABELS: [&str; 5] = [
     SIP_SCHEDULED,
     SCHEDULED,
@@ -37,23 +38,25 @@ const WORKLOAD_CLUSTER: &str = "sip.airshipit.org/workload-cluster";
 const CLUSTER: &str = "sip.airshipit.org/cluster";
 const NOTE_TYPE: &str = "sip.airshipit.org/note-type";
 
-/// Annotation on a SIPCluster: the name by which hosts of 2020 and early 2021 know it. It was a field of its own then.
+/// Annotation on a SIPCluster: its name in the labels of hosts from 2020 and early 2021.
+/// SIPClusters had a field for that name then.
 pub const FORMER_NAME: &str = "sip.airshipit.org/former-name";
 
-/// Annotation on an observed host that is being given back: a [`GivenBack`]. The live host shows it once the
-/// host's labels are gone, which a later snapshot then proves.
+/// Annotation on an observed host that is being released: a [`GivenBack`]. The agent sets it with
+/// the change that removes the labels, so a later snapshot that has it proves that the labels are
+/// gone.
 pub const GIVEN_BACK: &str = "sip.airshipit.org/given-back";
-/// Annotation beside it: which cluster had the host, as `namespace/name`.
+/// Annotation on an observed host that is being released: its former cluster, as `namespace/name`.
 pub const GIVEN_BACK_BY: &str = "sip.airshipit.org/given-back-by";
 
-/// How far giving back an observed host has come; the value of [`GIVEN_BACK`], such as `pending-1`.
+/// The progress of releasing an observed host; the value of [`GIVEN_BACK`], such as `pending-1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GivenBack {
-    /// Whether a snapshot has shown the host with its labels. Before that, one without them proves nothing: it
-    /// may be older than the labels.
+    /// Set if a snapshot has shown the host with its labels. Before that, a snapshot without them
+    /// proves nothing, because it may be older than the labels.
     pub labels_seen: bool,
-    /// Which time it is that the host is given back, as far as the snapshot knows, from 1. So the annotation
-    /// that an earlier time has left on the host is not taken for the one of this time.
+    /// The number of this release, starting at 1 and derived from the snapshot. It distinguishes
+    /// this release from an earlier one, whose annotation may still be on the host.
     pub round: u32,
 }
 
@@ -76,50 +79,54 @@ impl fmt::Display for GivenBack {
 }
 
 impl GivenBack {
-    /// Reads the annotation's value; an unknown one counts as pending, the careful side.
+    /// Parses the annotation's value. An unknown value counts as pending, which is the safe state:
+    /// the host is not free yet.
     pub fn from_value(text: &str) -> Self {
         let (progress, round) = text.split_once('-').unwrap_or((text, ""));
         Self {
             labels_seen: progress == LABELS_SEEN,
+            // Rounds start at 1, so an invalid number matches none.
             round: round.parse().unwrap_or_default(),
         }
     }
 }
 
-/// Annotation on a SIPCluster: a whole number, 0 by default; clusters with a higher one choose their hosts first.
+/// Annotation on a SIPCluster: its priority, an integer with default 0. Clusters with a higher
+/// priority choose hosts first.
 pub const PRIORITY: &str = "sip.airshipit.org/priority";
 
-/// What a set of labels says about whose the host is.
+/// The cluster that a set of labels assigns the host to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The labels of a cluster and a part of it.
+    /// The labels of a cluster, with the host's part in it.
     Cluster(ClusterKey, Part),
-    /// Labels of an older generation: a name without namespace, and a role.
+    /// Labels of an older generation: a cluster name without namespace, and a role.
     Older(OlderClaim),
-    /// Some assignment label is there, but not three valid ones: somebody has the host, we cannot say who.
+    /// At least one assignment label, but not all three in valid form: the host is assigned to an
+    /// unknown cluster.
     Unclear(String),
 }
 
-/// What labels of an older generation say.
+/// An assignment in labels of an older generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OlderClaim {
-    /// The label that names the cluster.
+    /// The label with the cluster's name.
     pub label: &'static str,
-    /// The cluster's namespace, which labels had for some weeks of March 2021 (`namespace_name`).
+    /// The cluster's namespace. Labels had it for some weeks of March 2021 (`namespace_name`).
     pub namespace: Option<String>,
     /// The cluster's name.
     pub name: String,
-    /// What for; nothing when the labels do not say it in a word that we know.
+    /// The role; `None` if no label has a known word for it.
     pub role: Option<Role>,
-    /// Two labels of which at most one can hold, where there are such, in words.
+    /// Two contradicting labels, as text, if any.
     pub contradiction: Option<String>,
-    /// All the labels, in words.
+    /// All assignment labels, as text.
     pub labels: String,
 }
 
-/// Reads the assignment from a host's labels; `None` when no label claims the host.
+/// Parses a host's assignment from its labels; returns `None` if no label claims the host.
 ///
-/// An empty value is no claim: ViNO copies a label that its node lacks as `""`.
+/// An empty value claims nothing: ViNO copies a label that its node lacks as `""`.
 pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let value = |key: &str| {
         labels
@@ -127,7 +134,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             .map(String::as_str)
             .filter(|v| !v.is_empty())
     };
-    // The operator of 2020 left `sip-scheduled: "false"` on the hosts that nobody has.
+    // The operator of 2020 sets `sip-scheduled: "false"` on free hosts.
     let is_claim =
         |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
     let claimed: Vec<String> = LABELS
@@ -147,13 +154,15 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let free = [SIP_SCHEDULED, SCHEDULED]
         .into_iter()
         .find(|key| value(key).is_some() && !claims(key));
-    // That operator knew hosts by `workload-cluster`, and said by this label whether it still holds.
+    // That operator named the cluster in `workload-cluster` and recorded in a second label whether
+    // the assignment still applies.
     let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED]
         .into_iter()
         .find(|key| claims(key));
     if free.is_some() && taken.is_none() && !of_today {
         return None;
     }
+    // A closure, so that `?` ends this attempt only.
     let assignment = (|| {
         let cluster = ClusterKey {
             namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
@@ -175,12 +184,14 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         if of_today {
             return None;
         }
-        // The younger label first: it may say the namespace, too.
+        // The newer label first, because it may contain the namespace.
         let label = [CLUSTER, WORKLOAD_CLUSTER]
             .into_iter()
             .find(|label| value(label).is_some())?;
         let text = value(label)?;
         let (namespace, name) = match text.split_once('_') {
+            // Only this label could have the form `namespace_name`. Names of objects contain no
+            // `_`.
             Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
             _ => (None, text),
         };
@@ -213,7 +224,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     )
 }
 
-/// The role that a node type of any generation means.
+/// Returns the role for a node type of any generation.
 fn older_role(text: &str) -> Option<Role> {
     match text {
         "master" | "control-plane" => Some(Role::ControlPlane),

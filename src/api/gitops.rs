@@ -1,4 +1,5 @@
-//! What tells Flux and Argo CD which directories to apply: the part of it that decides which hosts they reach.
+//! Objects of Flux and Argo CD, limited to the fields that decide which directories an agent
+//! applies, and how.
 
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -6,23 +7,23 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// The agent that applies what is in git.
+/// The agent that applies the generated manifests.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
-    /// Flux, by its Kustomizations.
+    /// Flux, by Kustomizations.
     Flux,
-    /// Argo CD, by its Applications.
+    /// Argo CD, by Applications.
     Argocd,
 }
 
 impl Agent {
-    /// Every agent.
+    /// All agents.
     pub const ALL: [Self; 2] = [Self::Flux, Self::Argocd];
 
-    /// The agent's own name.
+    /// Returns the agent's product name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Flux => "Flux",
@@ -30,7 +31,7 @@ impl Agent {
         }
     }
 
-    /// The manager under whose name the API server knows what the agent applied.
+    /// Returns the agent's field manager.
     pub fn manager(self) -> &'static str {
         match self {
             Self::Flux => "kustomize-controller",
@@ -39,109 +40,110 @@ impl Agent {
     }
 }
 
-/// The API group of Flux's Kustomizations, which share their kind with the files of kustomize.
+/// The API group of Flux's Kustomization. kustomize has files of the same kind.
 pub const FLUX_GROUP: &str = "kustomize.toolkit.fluxcd.io";
-/// The API group and version of those that we write.
+/// The API group and version of generated Kustomizations.
 pub const FLUX_API_VERSION: &str = "kustomize.toolkit.fluxcd.io/v1";
-/// Their kind.
+/// The kind of Flux's Kustomization.
 pub const FLUX_KIND: &str = "Kustomization";
-/// Label: the name of the Kustomization that applied an object last.
+/// Label: the name of the Kustomization that last applied the object.
 pub const FLUX_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
-/// Label: the namespace of that Kustomization.
+/// Label: the namespace of the Kustomization that last applied the object.
 pub const FLUX_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
-/// Annotation: the Application that applied an object last, and the object, as `APPLICATION:GROUP/KIND:NAMESPACE/NAME`.
+/// Annotation: the Application that last applied the object, as
+/// `APPLICATION:GROUP/KIND:NAMESPACE/NAME`.
 pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 /// The API group of Argo CD.
 pub const ARGOCD_GROUP: &str = "argoproj.io";
-/// The API group and version of the Applications that we write.
+/// The API group and version of generated Applications.
 pub const ARGOCD_API_VERSION: &str = "argoproj.io/v1alpha1";
-/// What Argo CD applies.
+/// The kind of Argo CD's Application.
 pub const APPLICATION: &str = "Application";
-/// What says which of them are allowed.
+/// The kind of Argo CD's AppProject, which restricts Applications.
 pub const APP_PROJECT: &str = "AppProject";
 /// The API group of Flux's sources.
 pub const FLUX_SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
-/// A source of Flux: a git repo.
+/// A Flux source: a git repo.
 pub const GIT_REPOSITORY: &str = "GitRepository";
-/// A source of Flux: an artifact in a container registry.
+/// A Flux source: an artifact in a container registry.
 pub const OCI_REPOSITORY: &str = "OCIRepository";
-/// A source of Flux: a bucket of an object store.
+/// A Flux source: a bucket in an object store.
 pub const BUCKET: &str = "Bucket";
 /// Label of a Secret: the part of Argo CD that it configures.
 pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
-/// The value of that label for a cluster.
+/// The value of [`SECRET_TYPE`] for a cluster.
 pub const CLUSTER_SECRET: &str = "cluster";
-/// What makes Applications.
+/// The kind of Argo CD's ApplicationSet, which generates Applications.
 pub const APPLICATION_SET: &str = "ApplicationSet";
 
 /// The name of an agent's object.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Named {
-    /// Its own name; empty where it has none.
+    /// The object's name; empty if unset.
     #[serde(default)]
     pub name: String,
-    /// Its namespace, before any kustomization.
+    /// The namespace in the manifest, before any kustomization.
     #[serde(default)]
     pub namespace: Option<String>,
 }
 
-/// A Kustomization of Flux.
+/// A Flux Kustomization.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FluxKustomization {
-    /// Its name.
+    /// Name and namespace.
     #[serde(default)]
     pub metadata: Named,
-    /// What is applied.
+    /// The desired state.
     pub spec: FluxKustomizationSpec,
 }
 
-/// What a Kustomization of Flux applies.
+/// The spec of a Flux Kustomization.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxKustomizationSpec {
-    /// The directory in its source; the source's root without one.
+    /// The directory in the source; default: the source's root.
     #[serde(default)]
     pub path: Option<String>,
-    /// The namespace that everything gets.
+    /// The namespace that overrides the namespace of every object.
     #[serde(default)]
     pub target_namespace: Option<String>,
-    /// What every name gets in front.
+    /// The prefix of every object's name.
     #[serde(default)]
     pub name_prefix: Option<String>,
-    /// What every name gets at its end.
+    /// The suffix of every object's name.
     #[serde(default)]
     pub name_suffix: Option<String>,
-    /// The source.
+    /// The source of the manifests.
     #[serde(default)]
     pub source_ref: FluxSourceRef,
-    /// Whether nothing is applied for now.
+    /// Set if Flux does not reconcile it for now.
     #[serde(default)]
     pub suspend: bool,
-    /// How another cluster is reached, to which it is applied.
+    /// The connection to another cluster, to which Flux applies the objects.
     #[serde(default)]
     pub kube_config: Option<IgnoredAny>,
-    /// Directories of components that are added to the kustomization, relative to it.
+    /// Directories of components to add to the kustomization, relative to it.
     #[serde(default)]
     pub components: Option<Vec<String>>,
-    /// How Secrets are decrypted.
+    /// The decryption of Secrets.
     #[serde(default)]
     pub decryption: Option<yaml_serde::Value>,
-    /// What is replaced in what is built.
+    /// Variable substitution after the build.
     #[serde(default)]
     pub post_build: Option<PostBuild>,
 }
 
-/// The variables that Flux replaces in what it has built.
+/// Variable substitution in the output of Flux's build.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PostBuild {
-    /// Their values.
+    /// Variables by name.
     #[serde(default)]
     pub substitute: Option<BTreeMap<String, yaml_serde::Value>>,
-    /// ConfigMaps and Secrets of the cluster that have more.
+    /// ConfigMaps and Secrets in the cluster with more variables.
     #[serde(default)]
     pub substitute_from: Option<Vec<SubstituteReference>>,
-    /// `Always`: defaults are taken even where there is no variable.
+    /// `Always`: substitute default values even if no variable is defined.
     #[serde(default)]
     pub substitute_strategy: Option<String>,
 }
@@ -152,36 +154,36 @@ pub struct SubstituteReference {
     /// `ConfigMap` or `Secret`.
     #[serde(default)]
     pub kind: String,
-    /// Its name.
+    /// The name.
     #[serde(default)]
     pub name: String,
 }
 
-/// A source of Flux, as a Kustomization names it.
+/// A reference from a Kustomization to its source.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct FluxSourceRef {
-    /// Its kind.
+    /// The kind.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Its name.
+    /// The name.
     #[serde(default)]
     pub name: String,
-    /// Its namespace; that of the Kustomization without one.
+    /// The namespace; default: the namespace of the Kustomization.
     #[serde(default)]
     pub namespace: Option<String>,
 }
 
-/// An Application of Argo CD.
+/// An Argo CD Application.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Application {
-    /// Its name.
+    /// Name and namespace.
     #[serde(default)]
     pub metadata: Named,
-    /// What is applied.
+    /// The desired state.
     pub spec: ApplicationSpec,
 }
 
-/// What an Application applies: one source, or several.
+/// The spec of an Application, with one source or several.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationSpec {
     /// The only source.
@@ -190,102 +192,102 @@ pub struct ApplicationSpec {
     /// Several sources.
     #[serde(default)]
     pub sources: Option<Vec<ApplicationSource>>,
-    /// The cluster that it is applied to.
+    /// The target cluster.
     #[serde(default)]
     pub destination: ApplicationDestination,
 }
 
-/// A cluster, as an Application names it.
+/// A reference from an Application to its target cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationDestination {
-    /// The address of its API server.
+    /// The URL of the cluster's API server.
     #[serde(default)]
     pub server: Option<String>,
-    /// Its name.
+    /// The cluster's name.
     #[serde(default)]
     pub name: Option<String>,
 }
 
-/// A directory that an Application applies.
+/// A source of an Application.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationSource {
-    /// The URL of its repo.
+    /// The URL of the repo.
     #[serde(rename = "repoURL", default)]
     pub repo_url: String,
-    /// The directory in its repo; none for Helm charts from elsewhere.
+    /// The directory in the repo; absent for a chart from a Helm repo.
     #[serde(default)]
     pub path: Option<String>,
-    /// How a directory without kustomization is read.
+    /// Options for a directory without a kustomization.
     #[serde(default)]
     pub directory: Option<DirectorySource>,
-    /// What is added to a kustomization.
+    /// Changes to a kustomization.
     #[serde(default)]
     pub kustomize: Option<KustomizeSource>,
 }
 
-/// How a directory without kustomization is read.
+/// Options of Argo CD for a directory without a kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct DirectorySource {
-    /// Whether the directories below it count.
+    /// Set if Argo CD reads subdirectories.
     #[serde(default)]
     pub recurse: bool,
-    /// A glob that files must match.
+    /// The glob that a file must match.
     #[serde(default)]
     pub include: Option<String>,
-    /// A glob that files must not match.
+    /// The glob that a file must not match.
     #[serde(default)]
     pub exclude: Option<String>,
 }
 
-/// What an Application adds to a kustomization.
+/// Changes of an Application to a kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KustomizeSource {
-    /// The namespace that everything gets.
+    /// The namespace that overrides the namespace of every object.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// What every name gets in front.
+    /// The prefix of every object's name.
     #[serde(default)]
     pub name_prefix: Option<String>,
-    /// What every name gets at its end.
+    /// The suffix of every object's name.
     #[serde(default)]
     pub name_suffix: Option<String>,
-    /// Directories of components that are added to the kustomization, relative to it.
+    /// Directories of components to add to the kustomization, relative to it.
     #[serde(default)]
     pub components: Option<Vec<String>>,
 }
 
-/// A project of Argo CD: what its Applications may apply.
+/// An Argo CD AppProject: restrictions for its Applications.
 #[derive(Debug, Clone, Deserialize)]
 pub struct AppProject {
-    /// Its name.
+    /// Name and namespace.
     #[serde(default)]
     pub metadata: Named,
-    /// What is allowed.
+    /// The restrictions.
     #[serde(default)]
     pub spec: AppProjectSpec,
 }
 
-/// What a project allows. A list that is absent is not the same as an empty one.
+/// The spec of an AppProject. An absent list differs from an empty one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppProjectSpec {
-    /// Globs of the URLs of repos.
+    /// Globs of repo URLs; a leading `!` denies.
     #[serde(default)]
     pub source_repos: Vec<String>,
-    /// The clusters and namespaces.
+    /// Allowed clusters and namespaces.
     #[serde(default)]
     pub destinations: Vec<ProjectDestination>,
-    /// The kinds without a namespace that are allowed.
+    /// Allowed cluster-scoped kinds; none without a list.
     #[serde(default)]
     pub cluster_resource_whitelist: Option<Vec<GroupKind>>,
-    /// The kinds without a namespace that are not.
+    /// Denied cluster-scoped kinds.
     #[serde(default)]
     pub cluster_resource_blacklist: Option<Vec<GroupKind>>,
-    /// The kinds with a namespace that are allowed; all without a list.
+    /// Allowed namespaced kinds; all without a list.
     #[serde(default)]
     pub namespace_resource_whitelist: Option<Vec<GroupKind>>,
-    /// The kinds with a namespace that are not.
+    /// Denied namespaced kinds.
     #[serde(default)]
     pub namespace_resource_blacklist: Option<Vec<GroupKind>>,
 }
@@ -293,7 +295,7 @@ pub struct AppProjectSpec {
 /// Globs of a cluster and a namespace.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ProjectDestination {
-    /// The address of the cluster's API server.
+    /// The URL of the cluster's API server.
     #[serde(default)]
     pub server: String,
     /// The cluster's name.
@@ -304,67 +306,67 @@ pub struct ProjectDestination {
     pub namespace: String,
 }
 
-/// Globs of a group and a kind.
+/// Globs of a kind and its group.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct GroupKind {
-    /// The group; empty for the core one.
+    /// The API group; empty for the core group.
     #[serde(default)]
     pub group: String,
     /// The kind.
     #[serde(default)]
     pub kind: String,
-    /// The objects' names, where only some are meant.
+    /// The object names to which the entry is limited; empty for all.
     #[serde(default)]
     pub name: String,
 }
 
-/// A source of Flux's source-controller: what leaves out files of it, and what is copied into it.
+/// A source of Flux's source-controller, limited to the fields that decide which files it has.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FluxSource {
-    /// Its kind.
+    /// The kind.
     #[serde(default)]
     pub kind: String,
-    /// Its name.
+    /// Name and namespace.
     #[serde(default)]
     pub metadata: Named,
-    /// What is fetched.
+    /// The desired state.
     pub spec: FluxSourceSpec,
 }
 
-/// The parts of a source that are fetched.
+/// The spec of a source.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxSourceSpec {
-    /// Patterns of files that are left out, as in `.gitignore`.
+    /// Patterns of files to exclude, in the syntax of `.gitignore`.
     #[serde(default)]
     pub ignore: Option<String>,
-    /// Of a git repo: the only directories that are fetched, beside the files at the root.
+    /// GitRepository only: the directories to check out, besides the files in the root directory.
     #[serde(default)]
     pub sparse_checkout: Option<Vec<String>>,
-    /// Of a git repo: others whose files are copied into it.
+    /// GitRepository only: other GitRepositories whose files are copied into this one.
     #[serde(default)]
     pub include: Option<Vec<Include>>,
-    /// Of a bucket: how the names of files that are fetched begin.
+    /// Bucket only: the prefix of the objects to fetch.
     #[serde(default)]
     pub prefix: Option<String>,
 }
 
-/// A git repo whose files are copied into another one, which is in the same namespace.
+/// A GitRepository, in the same namespace, whose files are copied into another one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Include {
     /// The GitRepository.
     pub repository: Named,
-    /// The directory that is copied; the root without one.
+    /// The directory to copy; default: the root.
     #[serde(default)]
     pub from_path: String,
-    /// The directory that it becomes; the GitRepository's name without one.
+    /// The target directory; default: the GitRepository's name.
     #[serde(default)]
     pub to_path: String,
 }
 
 impl Include {
-    /// The directory that the copy becomes.
+    /// Returns the target directory of the copy.
     pub fn target(&self) -> &str {
         if self.to_path.is_empty() {
             &self.repository.name
@@ -374,133 +376,133 @@ impl Include {
     }
 }
 
-/// A Secret by which Argo CD knows a cluster.
+/// A Secret that registers a cluster in Argo CD.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSecret {
-    /// Its labels and annotations.
+    /// Labels and annotations.
     #[serde(default)]
     pub metadata: ClusterSecretMetadata,
-    /// Its values in base64.
+    /// Values in base64.
     #[serde(default)]
     pub data: Option<BTreeMap<String, yaml_serde::Value>>,
-    /// Its values in plain text.
+    /// Values in plain text.
     #[serde(default)]
     pub string_data: Option<BTreeMap<String, yaml_serde::Value>>,
 }
 
-/// What stands at the head of such a Secret.
+/// The metadata of a cluster's Secret.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClusterSecretMetadata {
-    /// By them, ApplicationSets select clusters.
+    /// Labels, by which ApplicationSets select clusters.
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
-    /// They are parameters of ApplicationSets, too.
+    /// Annotations, which ApplicationSets use as parameters, as they do labels.
     #[serde(default)]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// An ApplicationSet of Argo CD.
+/// An Argo CD ApplicationSet.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationSet {
-    /// Its name.
+    /// Name and namespace.
     #[serde(default)]
     pub metadata: Named,
-    /// What makes Applications, and of which form.
+    /// The generators, and the template of the Applications.
     pub spec: ApplicationSetSpec,
 }
 
-/// What makes Applications, and of which form.
+/// The spec of an ApplicationSet.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationSetSpec {
-    /// Where parameters come from.
+    /// The sources of parameters.
     #[serde(default)]
     pub generators: Vec<Generator>,
-    /// An Application with parameters in it.
+    /// The template of an Application, with placeholders for parameters.
     pub template: ApplicationTemplate,
 }
 
-/// An Application with parameters in it.
+/// The template of an Application.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationTemplate {
-    /// What is applied.
+    /// The desired state of each Application.
     #[serde(default)]
     pub spec: ApplicationSpec,
 }
 
-/// A generator of parameters; of those that there are, the one that names directories of a repo.
+/// A generator of parameters, limited to the types that sipgen evaluates.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Generator {
-    /// The directories of a repo.
+    /// Parameters from directories or files of a repo.
     #[serde(default)]
     pub git: Option<GitGenerator>,
-    /// Generators whose parameters are combined.
+    /// Generators whose parameter sets are combined.
     #[serde(default)]
     pub matrix: Option<Generators>,
-    /// Generators whose parameters are merged.
+    /// Generators whose parameter sets are merged.
     #[serde(default)]
     pub merge: Option<Generators>,
-    /// Parameters that stand in the object itself.
+    /// Parameters listed in the ApplicationSet itself.
     #[serde(default)]
     pub list: Option<ListGenerator>,
-    /// The clusters that Argo CD knows.
+    /// Parameters from the clusters that are registered in Argo CD.
     #[serde(default)]
     pub clusters: Option<ClusterGenerator>,
 }
 
-/// Parameters that stand in the object itself.
+/// Parameters listed in the ApplicationSet itself.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ListGenerator {
-    /// One Application each.
+    /// Parameter sets, each for one Application.
     #[serde(default)]
     pub elements: Option<Vec<yaml_serde::Value>>,
 }
 
-/// The clusters that Argo CD knows.
+/// Parameters from the clusters that are registered in Argo CD.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ClusterGenerator {
-    /// The labels of those that are taken; all without.
+    /// The label selector of the clusters; all clusters without it.
     #[serde(default)]
     pub selector: Option<yaml_serde::Value>,
-    /// Further parameters.
+    /// Additional parameters.
     #[serde(default)]
     pub values: Option<yaml_serde::Value>,
-    /// Whether there is one Application for all of them.
+    /// Set if one Application covers all clusters.
     #[serde(default, rename = "flatList")]
     pub flat_list: bool,
 }
 
-/// Generators in another one.
+/// Generators nested in a matrix or merge generator.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Generators {
-    /// They.
+    /// The nested generators.
     #[serde(default)]
     pub generators: Vec<Generator>,
-    /// The parameters that are equal in what is merged.
+    /// The parameters by which a merge generator matches parameter sets.
     #[serde(default, rename = "mergeKeys")]
     pub merge_keys: Vec<String>,
 }
 
-/// The directories of a repo that match.
+/// Parameters from a repo.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct GitGenerator {
     /// Globs of directories.
     #[serde(default)]
     pub directories: Vec<GitDirectory>,
-    /// Globs of files with parameters.
+    /// Globs of files that contain parameters.
     #[serde(default)]
     pub files: Vec<GitDirectory>,
-    /// What stands before the names of the parameters of paths.
+    /// The prefix of the names of path parameters.
     #[serde(default, rename = "pathParamPrefix")]
     pub path_param_prefix: Option<String>,
 }
 
-/// A glob of directories.
+/// A glob of directories or files.
 #[derive(Debug, Clone, Deserialize)]
 pub struct GitDirectory {
-    /// The glob, as Go's `path.Match` has them.
+    /// The glob, in the syntax of Go's `path.Match`.
     pub path: String,
-    /// Whether what matches is left out.
+    /// Set if matches are excluded.
     #[serde(default)]
     pub exclude: bool,
 }

@@ -1,34 +1,37 @@
-//! What Metal3's inspection found in a host: `spec.hardware` of HardwareData (`metal3.io/v1alpha1`), which is named like
-//! its host, or `status.hardware` of the host itself, where older releases kept it.
+//! The result of Metal3's inspection of a host.
+//!
+//! It is `spec.hardware` of the HardwareData (`metal3.io/v1alpha1`) with the host's name. Older
+//! releases of Metal3 keep it in `status.hardware` of the host.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The kind of the objects that hold it. Their group and version are those of hosts.
+/// The kind that holds a host's hardware. It has the group and version of BareMetalHost.
 pub const KIND: &str = "HardwareData";
 
-/// Annotation of a host: the hardware as JSON, for hosts that are not inspected.
+/// Annotation of a host that is not inspected: its hardware as JSON.
 pub const DETAILS: &str = "inspect.metal3.io/hardwaredetails";
 
-/// The hardware of a host, as far as anybody here has use for it. Whatever inspection did not find is absent.
+/// The hardware of a host, limited to the fields that sipgen uses. A value that inspection did not
+/// find is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hardware {
-    /// Its processors.
+    /// Processors.
     #[serde(default, deserialize_with = "or_default")]
     pub cpu: Cpu,
-    /// Its memory in MiB.
+    /// Memory in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram_mebibytes: Option<u64>,
-    /// What the host called itself when it was inspected.
+    /// The hostname during inspection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// Its network interfaces. One with an IPv4 and an IPv6 address is there twice.
+    /// Network interfaces. One with an IPv4 and an IPv6 address is listed twice.
     #[serde(default, deserialize_with = "or_default")]
     pub nics: Vec<Nic>,
-    /// Its disks.
+    /// Disks.
     #[serde(default, deserialize_with = "or_default")]
     pub storage: Vec<Storage>,
-    /// Who made it.
+    /// Manufacturer and model.
     #[serde(default, deserialize_with = "or_default")]
     pub system_vendor: SystemVendor,
 }
@@ -37,13 +40,13 @@ pub struct Hardware {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cpu {
-    /// How many there are, threads counted.
+    /// The number of CPUs, hyper-threads included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Their architecture: `x86_64`, `aarch64`.
+    /// The architecture: `x86_64`, `aarch64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
-    /// Their model.
+    /// The model name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -52,25 +55,25 @@ pub struct Cpu {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nic {
-    /// Its name: `eno1`.
+    /// The name: `eno1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its MAC address.
+    /// The MAC address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// The IPv4 or IPv6 address that it had.
+    /// The IPv4 or IPv6 address during inspection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     /// Vendor and product: `0x8086 0x1572`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who made it. Metal3's own objects have that in `model` only.
+    /// The vendor. Metal3's own objects have it in `model` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// Gbit/s.
+    /// The speed in Gbit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_gbps: Option<u64>,
-    /// Whether the host boots from it.
+    /// Set if the host boots from this interface.
     #[serde(default, deserialize_with = "or_default")]
     pub pxe: bool,
 }
@@ -79,46 +82,46 @@ pub struct Nic {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// Its name: `/dev/sda`.
+    /// The device name: `/dev/sda`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `HDD`, `SSD` or `NVME`.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its size in bytes.
+    /// The size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// Its model.
+    /// The model name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who made it.
+    /// The vendor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
 }
 
-/// Who made a host.
+/// The manufacturer and model of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemVendor {
-    /// The maker.
+    /// The manufacturer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manufacturer: Option<String>,
-    /// The product.
+    /// The product name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_name: Option<String>,
-    /// Its serial number.
+    /// The serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_number: Option<String>,
 }
 
-/// Programs in Go write `null` for a list or a mapping that they have not filled.
+/// Deserializes a value, or its default from `null`: Go encodes an unset list or map as `null`.
 fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// An amount of memory in words: in GiB where it is a whole number of those, and else in MiB.
+/// Formats an amount of memory: in GiB if it is a multiple of 1 GiB, otherwise in MiB.
 pub fn memory(mebibytes: u64) -> String {
     if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
         format!("{} GiB", mebibytes / 1024)

@@ -1,6 +1,6 @@
-//! BareMetalHost (`metal3.io/v1alpha1`): the part of it that placement and services need.
+//! The fields of BareMetalHost (`metal3.io/v1alpha1`) that placement and services need.
 //!
-//! Deserialising skips every other field, which is most of a live host's 4 KB of status.
+//! Deserializing skips every other field: a live host has a status of about 4 KB.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use serde::de::IgnoredAny;
 use super::object_kind::ObjectKind;
 use super::unique;
 
-/// The API group of BareMetalHosts.
+/// The API group of BareMetalHost.
 pub const GROUP: &str = "metal3.io";
-/// Their API group and the version that we write.
+/// The API group and version in generated manifests.
 pub const API_VERSION: &str = "metal3.io/v1alpha1";
-/// Their kind.
+/// The kind.
 pub const KIND: &str = "BareMetalHost";
 /// Identity of the kind.
 pub static OBJECT: ObjectKind = ObjectKind {
@@ -26,55 +26,57 @@ pub static OBJECT: ObjectKind = ObjectKind {
     cluster_label: None,
 };
 
-/// Annotation: Metal3 leaves the host alone, and Cluster API does not take it.
+/// Annotation: Metal3 does not reconcile the host, and Cluster API does not choose it.
 pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
-/// Annotation: Metal3 has let go of the host.
+/// Annotation: Metal3 no longer manages the host.
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
-/// Annotation: the status as JSON, for hosts that are kept in git and so have none.
+/// Annotation: the status as JSON, for a host in git, whose manifest has no status.
 pub const STATUS: &str = "baremetalhost.metal3.io/status";
-/// Label: Cluster API's Metal3 provider keeps the host for Machines of the control plane or MachineDeployment in its value.
+/// Label: Cluster API's Metal3 provider (CAPM3) reserves the host for the control plane or
+/// MachineDeployment in its value.
 pub const NODE_REUSE: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
-/// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
+/// Annotations by which CAPM3 marks a host as unhealthy: it must not be chosen.
 pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
 
-/// The errorType of a host whose BMC does not answer at the moment; Metal3 tries again and clears it.
+/// The `errorType` of a host whose BMC does not respond. Metal3 retries and then clears the error.
 pub const PASSING_ERROR: &str = "power management error";
 
-/// Annotation: how Argo CD syncs an object, as a list with commas.
+/// Annotation: Argo CD's sync options, comma-separated.
 pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
-/// Annotation: `disabled` keeps Flux from deleting an object that leaves its build.
+/// Annotation: `disabled` keeps Flux from pruning the object.
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
-/// Annotation: `Merge` makes Flux keep the fields that it does not name.
+/// Annotation: `Merge` makes Flux keep fields that its manifest does not set.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
-/// Annotation: what `kubectl apply` applied last. Whoever owns it is taken for the owner of all that it lists.
+/// Annotation: the last manifest of `kubectl apply`. A field manager that owns this annotation is
+/// taken for `kubectl apply`, and its fields pass to the agent that applies server-side.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A BareMetalHost, from a manifest (without status) or from a live cluster.
+/// A BareMetalHost from a manifest, which has no status, or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BareMetalHost {
-    /// `group/version`.
+    /// The API group and version.
     #[serde(default)]
     pub api_version: String,
-    /// Name, labels and what the API server adds.
+    /// Name, namespace, labels and the fields set by the API server.
     #[serde(default)]
     pub metadata: Metadata,
-    /// What is wanted of the host.
+    /// The desired state.
     #[serde(default)]
     pub spec: Option<Spec>,
-    /// What Metal3 reports of it.
+    /// The state as reported by Metal3.
     #[serde(default)]
     pub status: Option<Status>,
 }
 
-/// The metadata of an object, as far as it matters here.
+/// The fields of an object's metadata that sipgen reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// The object's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The object's own namespace, before any kustomization.
+    /// The namespace in the manifest, before any kustomization.
     #[serde(default)]
     pub namespace: Option<String>,
     /// Labels.
@@ -83,7 +85,7 @@ pub struct Metadata {
     /// Annotations.
     #[serde(default, deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// When deletion was asked for, on a live object.
+    /// The time of the deletion request, on a live object.
     #[serde(default)]
     pub deletion_timestamp: Option<String>,
     /// Set by the API server only.
@@ -92,46 +94,46 @@ pub struct Metadata {
     /// Set by the API server only.
     #[serde(default)]
     pub resource_version: Option<String>,
-    /// Set by the API server only.
+    /// Field managers, set by the API server only.
     #[serde(default)]
     pub managed_fields: Option<Vec<ManagedFields>>,
 }
 
-/// What one manager has set of an object.
+/// The fields that one field manager owns.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ManagedFields {
-    /// Who has.
+    /// The name of the field manager.
     #[serde(default)]
     pub manager: String,
-    /// `Apply`, or `Update` for everything else.
+    /// `Apply`, or `Update` for any other operation.
     #[serde(default)]
     pub operation: String,
-    /// Which fields.
+    /// The owned fields.
     #[serde(rename = "fieldsV1", default)]
     pub fields: Option<Fields>,
 }
 
-/// The fields that a manager has set: whether there are any of the spec, and the labels.
+/// The fields that a manager owns, limited to the spec as a whole and single labels.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Fields {
-    /// Those of the spec.
+    /// Set if the manager owns a field of the spec.
     #[serde(rename = "f:spec", default)]
     pub spec: Option<IgnoredAny>,
-    /// Fields of the metadata.
+    /// Owned fields of the metadata.
     #[serde(rename = "f:metadata", default)]
     pub metadata: Option<MetadataFields>,
 }
 
-/// The fields of the metadata that a manager has set.
+/// The fields of the metadata that a manager owns.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct MetadataFields {
-    /// The labels, as `f:NAME`.
+    /// Owned labels, with keys `f:NAME`.
     #[serde(rename = "f:labels", default)]
     pub labels: Option<BTreeMap<String, IgnoredAny>>,
 }
 
 impl ManagedFields {
-    /// Returns whether the manager has set a label.
+    /// Returns whether the manager owns a label.
     pub fn has_label(&self, label: &str) -> bool {
         let metadata = self
             .fields
@@ -142,63 +144,63 @@ impl ManagedFields {
     }
 }
 
-/// A host's spec.
+/// The spec of a host.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
     /// The board management controller.
     #[serde(default)]
     pub bmc: Option<Bmc>,
-    /// The MAC address from which it boots.
+    /// The MAC address of the interface that the host boots from.
     #[serde(rename = "bootMACAddress", default)]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
     #[serde(default)]
     pub network_data: Option<Reference>,
-    /// The Secret with the network data for inspection, used where `networkData` is absent.
+    /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
     #[serde(default)]
     pub preprovisioning_network_data_name: Option<String>,
-    /// Who uses the host; set once a Machine has taken it.
+    /// The object that uses the host; set when a Machine claims the host.
     #[serde(default)]
     pub consumer_ref: Option<Consumer>,
-    /// Whether something else has installed what runs on the host.
+    /// Set if the host was provisioned by something other than Metal3.
     #[serde(default)]
     pub externally_provisioned: Option<bool>,
-    /// What Metal3 installs on the host.
+    /// The image that Metal3 installs.
     #[serde(default)]
     pub image: Option<Image>,
-    /// How Metal3 installs the host without an image.
+    /// The method by which Metal3 installs the host without an image.
     #[serde(default)]
     pub custom_deploy: Option<CustomDeploy>,
-    /// Whether the host must never be powered off.
+    /// Set if the host must never be powered off.
     #[serde(default)]
     pub disable_power_off: Option<bool>,
 }
 
-/// An image of an operating system.
+/// An operating system image.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Image {
-    /// Where it is; Metal3 ignores an image without.
+    /// The URL of the image; Metal3 ignores an image without it.
     #[serde(default)]
     pub url: Option<String>,
 }
 
-/// A way to install a host that its ramdisk knows.
+/// A custom deploy method, which the host's ramdisk provides.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct CustomDeploy {
-    /// The name of a step; Metal3 ignores a way without.
+    /// The name of the deploy step; Metal3 ignores the field without it.
     #[serde(default)]
     pub method: Option<String>,
 }
 
 impl Spec {
-    /// Returns whether Metal3 installs an image on the host, or has done so.
+    /// Returns whether Metal3 installs, or has installed, an image.
     pub fn has_image(&self) -> bool {
         let url = self.image.as_ref().and_then(|image| image.url.as_deref());
         url.is_some_and(|url| !url.is_empty())
     }
 
-    /// Returns whether Metal3 installs the host by a custom deploy, or has done so.
+    /// Returns whether Metal3 installs, or has installed, the host by a custom deploy.
     pub fn has_custom_deploy(&self) -> bool {
         let method = self
             .custom_deploy
@@ -209,7 +211,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// The Secrets that it names, each with the field that does.
+    /// Returns the Secrets that the spec references, each with the route of its field.
     pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
         let bmc = self.bmc.as_ref().map(|bmc| {
             (
@@ -233,7 +235,7 @@ impl Spec {
     }
 }
 
-/// How to reach a host's board management controller.
+/// The connection to a host's board management controller (BMC).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bmc {
@@ -243,23 +245,24 @@ pub struct Bmc {
     /// The Secret with user name and password, in the host's namespace.
     #[serde(default)]
     pub credentials_name: String,
-    /// Whether the BMC's certificate is taken unseen.
+    /// Set if the BMC's TLS certificate is not verified.
     #[serde(default)]
     pub disable_certificate_verification: bool,
 }
 
-/// A BMC's address without the user name and password that it may have.
+/// Returns a BMC address without its user name and password.
 pub fn without_user(address: &str) -> String {
     let start = address.find("://").map_or(0, |at| at + "://".len());
     let (scheme, rest) = address.split_at(start);
     let (authority, path) = rest
         .find(['/', '?', '#'])
         .map_or((rest, ""), |at| rest.split_at(at));
+    // A password may contain `@`, so the last one ends the user information.
     let host = authority.rsplit('@').next().unwrap_or_default();
     format!("{scheme}{host}{path}")
 }
 
-/// Whether a BMC's address has a user name or a password in it.
+/// Returns whether a BMC address has a user name or password.
 pub fn has_user(address: &str) -> bool {
     without_user(address) != address
 }
@@ -270,7 +273,7 @@ pub struct Reference {
     /// The object's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Its namespace; that of the referrer where absent.
+    /// The object's namespace; defaults to the namespace of the referring object.
     #[serde(default)]
     pub namespace: Option<String>,
 }
@@ -278,13 +281,13 @@ pub struct Reference {
 /// The object that uses a host.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Consumer {
-    /// Usually `Metal3Machine`.
+    /// The kind, usually `Metal3Machine`.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Its namespace.
+    /// The namespace.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name.
     #[serde(default)]
     pub name: Option<String>,
 }
@@ -293,29 +296,30 @@ pub struct Consumer {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// `OK`, `discovered`, `error`, `delayed`, `detached`.
+    /// `OK`, `discovered`, `error`, `delayed` or `detached`.
     #[serde(default)]
     pub operational_status: Option<String>,
-    /// What kind of error the host is in; empty when in none.
+    /// The type of the current error; empty without an error.
     #[serde(default)]
     pub error_type: Option<String>,
-    /// The error in words; empty when in none.
+    /// The message of the current error; empty without an error.
     #[serde(default)]
     pub error_message: Option<String>,
-    /// Where the host is on its way to being used.
+    /// The state of provisioning.
     #[serde(default)]
     pub provisioning: Option<Provisioning>,
 }
 
-/// The provisioning part of a host's status.
+/// The state of a host's provisioning.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Provisioning {
-    /// `available`, `ready` (its old name), `provisioned`, `inspecting`, …
+    /// `available`, `ready` (its former name), `provisioned`, `inspecting`, …
     #[serde(default)]
     pub state: Option<String>,
 }
 
-/// Returns a field that only live objects have, if one is set: API servers refuse manifests with it.
+/// Returns a field of the metadata that only live objects have, if one is set. The API server
+/// rejects a manifest with such a field.
 pub(crate) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     [
         ("uid", metadata.uid.is_some()),

@@ -8,34 +8,34 @@ use serde::{Serialize, Serializer};
 
 use super::names::{NodePort, ObjectName};
 
-/// The URL by which everybody knows an issuer: `https://HOST[:PORT][/PATH]`.
+/// The URL that identifies an OpenID Connect issuer: `https://HOST[:PORT][/PATH]`.
 ///
-/// Tokens carry it, and who checks them compares it byte by byte. So it has only one spelling: no upper case in the
-/// host, no default port, no slash at the end, nothing that is escaped.
+/// Clients compare the URL in a token byte by byte, so only one spelling is valid: no upper case in
+/// the host, no default port, no trailing slash, no percent-encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuerUrl {
     host: IssuerHost,
     port: Option<u16>,
-    /// Empty, or with a slash at its start.
+    /// Empty, or starts with a slash.
     path: String,
 }
 
-/// The host in an issuer's URL, which its certificate must name.
+/// The host of an issuer's URL. The issuer's certificate must name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerHost {
-    /// A name in the DNS.
+    /// A DNS name.
     Name(String),
-    /// An address.
+    /// An IPv4 or IPv6 address.
     Address(IpAddr),
 }
 
-/// Why a text is not an issuer's URL. Its display completes the sentence "`x` …".
+/// The reason why a text is not an issuer's URL. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidIssuer(&'static str);
 
 impl IssuerUrl {
-    /// The issuer that is reached at a NodePort of the base cluster's address.
+    /// Returns the URL of an issuer that is reached by a NodePort at the base cluster's address.
     pub fn at_node_port(address: IpAddr, port: NodePort) -> Self {
         Self {
             host: IssuerHost::Address(address),
@@ -44,7 +44,7 @@ impl IssuerUrl {
         }
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &IssuerHost {
         &self.host
     }
@@ -61,6 +61,7 @@ impl FromStr for IssuerUrl {
         if authority.contains('@') {
             return Err(InvalidIssuer("names a user"));
         }
+        // A colon before `]` belongs to an IPv6 address.
         let (host, port) = match authority
             .rsplit_once(':')
             .filter(|(_, port)| !port.contains(']'))
@@ -71,6 +72,7 @@ impl FromStr for IssuerUrl {
         let port = match port {
             None => None,
             Some("443") => return Err(InvalidIssuer("names port 443, which https has anyway")),
+            // `u16` would parse a leading zero or a sign, which are other spellings of a port.
             Some(port) if port.starts_with(['0', '+']) => {
                 return Err(InvalidIssuer("has no valid port"));
             }
@@ -79,6 +81,7 @@ impl FromStr for IssuerUrl {
                     .map_err(|_| InvalidIssuer("has no valid port"))?,
             ),
         };
+        // The unreserved characters of RFC 3986, which are never percent-encoded.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         let is_segment = |part: &str| {
             !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")
@@ -110,6 +113,7 @@ impl FromStr for IssuerHost {
             .and_then(|text| text.strip_suffix(']'))
         {
             let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
+            // Rust formats addresses as in RFC 5952.
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {
@@ -121,7 +125,8 @@ impl FromStr for IssuerHost {
         if let Ok(address) = text.parse() {
             return Ok(Self::Address(IpAddr::V4(address)));
         }
-        // What ends with a number is an address to browsers, and this is none.
+        // The URL standard parses a host that ends in a number as an IPv4 address, and this one is
+        // not valid.
         let ends_with_number = text
             .rsplit('.')
             .next()

@@ -1,4 +1,5 @@
-//! `kustomization.yaml`: the fields that decide which file a build reaches, and under which namespace.
+//! `kustomization.yaml`, limited to the fields that decide which files a build reaches, and how the
+//! objects in them are named.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,11 @@ use yaml_serde::Value;
 use super::unique;
 use crate::text::visible::yaml_text;
 
-/// The file names under which kustomize finds a kustomization.
+/// The file names of a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// A path as an item of a list. One of plain characters needs no quotes: its slash or ending makes it a text.
+/// Formats a path as a list item. Plain characters need no quotes, because the slash or the file
+/// extension makes the scalar a text.
 pub fn listed(path: &str) -> String {
     let is_plain = path
         .chars()
@@ -29,85 +31,85 @@ pub fn listed(path: &str) -> String {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kustomization {
-    /// `Component` for one that only works inside another build; absent in most.
+    /// `Component` for a component, which only works inside another build; usually absent.
     #[serde(default)]
     pub kind: Option<String>,
-    /// The namespace that every namespaced object of the build gets.
+    /// The namespace that overrides the namespace of every namespaced object.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// What every object's name gets in front.
+    /// The prefix of every object's name.
     #[serde(default)]
     pub name_prefix: Option<String>,
-    /// What every object's name gets behind.
+    /// The suffix of every object's name.
     #[serde(default)]
     pub name_suffix: Option<String>,
-    /// Labels that every object of the build gets.
+    /// Labels for every object of the build.
     #[serde(default)]
     pub labels: Option<Vec<Labels>>,
-    /// The old form of labels, which are selectors, too.
+    /// The legacy form of labels, which also changes selectors.
     #[serde(default, deserialize_with = "unique::optional")]
     pub common_labels: Option<BTreeMap<String, Value>>,
-    /// Annotations that every object of the build gets.
+    /// Annotations for every object of the build.
     #[serde(default, deserialize_with = "unique::optional")]
     pub common_annotations: Option<BTreeMap<String, Value>>,
     /// Files, directories and remote bases.
     #[serde(default)]
     pub resources: Option<Vec<String>>,
-    /// The old name of directories among the resources.
+    /// Directories; legacy, now part of `resources`.
     #[serde(default)]
     pub bases: Option<Vec<String>>,
-    /// Directories with components.
+    /// Directories of components.
     #[serde(default)]
     pub components: Option<Vec<String>>,
-    /// Patches, of which the files matter: a patch looks like a host but is none.
+    /// Patches. Their files matter, because a patch looks like a manifest of a host.
     #[serde(default)]
     pub patches: Option<Vec<Patch>>,
-    /// The old form of merge patches: paths or inline text.
+    /// The legacy form of strategic merge patches: paths or inline text.
     #[serde(default)]
     pub patches_strategic_merge: Option<Vec<String>>,
-    /// The old form of JSON patches.
+    /// The legacy form of JSON patches.
     #[serde(default, rename = "patchesJson6902")]
     pub patches_json6902: Option<Vec<Patch>>,
-    /// Programs and settings that change what is built, in any way.
+    /// Plugins and configurations that change objects in any way.
     #[serde(default)]
     pub transformers: Option<Vec<IgnoredAny>>,
-    /// What copies values from object to object.
+    /// Replacements, which copy values between objects.
     #[serde(default)]
     pub replacements: Option<Vec<Value>>,
-    /// Files that say which fields are names, labels and the like.
+    /// Files that declare which fields hold names, labels and references.
     #[serde(default)]
     pub configurations: Option<Vec<String>>,
-    /// A schema by which patches are merged.
+    /// The OpenAPI schema by which patches are merged.
     #[serde(default)]
     pub openapi: Option<BTreeMap<String, IgnoredAny>>,
-    /// Programs and settings that make objects, of any kind.
+    /// Plugins and configurations that generate objects of any kind.
     #[serde(default)]
     pub generators: Option<Vec<IgnoredAny>>,
     /// Helm charts.
     #[serde(default)]
     pub helm_charts: Option<Vec<IgnoredAny>>,
-    /// The old form of Helm charts.
+    /// The legacy form of Helm charts.
     #[serde(default)]
     pub helm_chart_inflation_generator: Option<Vec<IgnoredAny>>,
-    /// What makes Secrets.
+    /// Generators of Secrets.
     #[serde(default)]
     pub secret_generator: Option<Vec<Generator>>,
-    /// What makes ConfigMaps.
+    /// Generators of ConfigMaps.
     #[serde(default)]
     pub config_map_generator: Option<Vec<Generator>>,
-    /// What all generators do, where they say nothing else.
+    /// Default options of all generators.
     #[serde(default)]
     pub generator_options: Option<GeneratorOptions>,
 }
 
-/// Returns whether a list is there and has an entry.
+/// Returns whether a list has an entry.
 pub(crate) fn has<T>(list: &Option<Vec<T>>) -> bool {
     list.as_ref().is_some_and(|list| !list.is_empty())
 }
 
 impl Kustomization {
-    /// A field by which objects of its build may have other names and namespaces than the other fields here give them.
-    /// The text of a patch's file, by its path, may be asked for.
+    /// Returns a field that may change names or namespaces beyond prefixes, suffixes and
+    /// `namespace`, if there is one. `text` returns the content of a patch's file by its path.
     pub fn field_that_may_rename(
         &self,
         text: impl Fn(&str) -> Option<String>,
@@ -136,52 +138,52 @@ impl Kustomization {
     }
 }
 
-/// Labels that every object of a build gets.
+/// Labels for every object of a build.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Labels {
     /// The labels.
     #[serde(default, deserialize_with = "unique::optional")]
     pub pairs: Option<BTreeMap<String, Value>>,
-    /// More fields that get them.
+    /// Additional fields to set the labels in.
     #[serde(default)]
     pub fields: Option<Vec<IgnoredAny>>,
 }
 
-/// What makes a Secret or ConfigMap of files and texts. Variables (`envs`) are one line each, so they hold no network
-/// data that anybody would write.
+/// A generator of a Secret or ConfigMap from files and literals. `envs` hold single lines, so they
+/// cannot hold realistic network data.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Generator {
-    /// The object's name, without the hash that kustomize puts behind it.
+    /// The object's name without the hash suffix.
     #[serde(default)]
     pub name: Option<String>,
-    /// Its namespace, where no kustomization gives another one.
+    /// The object's namespace, unless a kustomization overrides it.
     #[serde(default)]
     pub namespace: Option<String>,
     /// `create`, `merge` or `replace`.
     #[serde(default)]
     pub behavior: Option<String>,
-    /// Files, as `key=path`, or paths whose last part is the key.
+    /// Files, as `key=path`, or as a path whose file name is the key.
     #[serde(default)]
     pub files: Option<Vec<String>>,
     /// Texts, as `key=text`.
     #[serde(default)]
     pub literals: Option<Vec<String>>,
-    /// Files of lines `key=text`.
+    /// Files with lines `key=text`.
     #[serde(default)]
     pub envs: Option<Vec<String>>,
-    /// The old form of those.
+    /// The legacy form of `envs`, with a single file.
     #[serde(default)]
     pub env: Option<String>,
-    /// The type of the Secret, if it is one.
+    /// The type of the Secret.
     #[serde(default, rename = "type")]
     pub secret_type: Option<String>,
-    /// What else it does.
+    /// Options of this generator.
     #[serde(default)]
     pub options: Option<GeneratorOptions>,
 }
 
-/// What generators do beyond making an object.
+/// Options of a generator.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorOptions {
@@ -191,15 +193,15 @@ pub struct GeneratorOptions {
     /// Annotations of the object.
     #[serde(default)]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Whether its name stays as it is, without a hash.
+    /// Set if the name gets no hash suffix.
     #[serde(default)]
     pub disable_name_suffix_hash: Option<bool>,
-    /// Whether nobody may change it any more.
+    /// Set if the object is immutable.
     #[serde(default)]
     pub immutable: Option<bool>,
 }
 
-/// Where a generator has a value from.
+/// The source of a generator's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeneratorValue<'a> {
     /// A file, relative to the kustomization.
@@ -209,12 +211,13 @@ pub enum GeneratorValue<'a> {
 }
 
 impl Generator {
-    /// Whether it changes an object that is there already.
+    /// Returns whether it changes an existing object instead of creating one.
     pub fn overrides(&self) -> bool {
         matches!(self.behavior.as_deref(), Some("merge" | "replace"))
     }
 
-    /// The value of the first of some keys that it has, with the list that it stands in and its index there.
+    /// Returns the value of the first of `keys` that exists, with its field and its index in that
+    /// field's list.
     pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
         let files = self
             .files
@@ -246,79 +249,80 @@ impl Generator {
     }
 }
 
-/// kustomize takes a pair of quotes off a literal.
+/// Removes a pair of quotes, as kustomize does for literals.
 pub(crate) fn unquoted(text: &str) -> &str {
     let without = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     without('"').or_else(|| without('\'')).unwrap_or(text)
 }
 
-/// An entry of `patches:`.
+/// An entry of `patches`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Patch {
-    /// The old form: a path, or inline text.
+    /// The legacy form: a path or inline text.
     Old(String),
-    /// The form of today.
+    /// The current form.
     Entry {
-        /// The patch's file, where it is not inline.
+        /// The patch's file, unless it is inline.
         #[serde(default)]
         path: Option<String>,
-        /// The patch, where it is inline.
+        /// The inline patch.
         #[serde(default)]
         patch: Option<String>,
-        /// Which objects it is for, where it does not say so itself.
+        /// The objects to patch, unless the patch itself names its object.
         #[serde(default)]
         target: Option<PatchTarget>,
-        /// What it may do beyond the usual.
+        /// Additional rights of the patch.
         #[serde(default)]
         options: Option<PatchOptions>,
     },
 }
 
-/// Which objects a patch is for: by regular expressions, which mostly are plain names.
+/// The objects to patch, by regular expressions, which are plain names in most repos.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchTarget {
-    /// Their kind.
+    /// The kind.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Their name.
+    /// The name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The group of their kind.
+    /// The API group.
     #[serde(default)]
     pub group: Option<String>,
-    /// The version of their kind.
+    /// The API version.
     #[serde(default)]
     pub version: Option<String>,
-    /// Their namespace.
+    /// The namespace.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Their labels, as a label selector.
+    /// A label selector.
     #[serde(default)]
     pub label_selector: Option<String>,
-    /// Their annotations, as a label selector.
+    /// A label selector that is applied to annotations.
     #[serde(default)]
     pub annotation_selector: Option<String>,
 }
 
-/// What a patch may do beyond the usual.
+/// Rights of a patch that it does not have by default.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchOptions {
-    /// Whether it may give its object another name.
+    /// Set if the patch may change the object's name.
     #[serde(default)]
     pub allow_name_change: Option<bool>,
-    /// Whether it may make it another kind.
+    /// Set if the patch may change the object's kind.
     #[serde(default)]
     pub allow_kind_change: Option<bool>,
 }
 
-/// How the routes of names and namespaces begin in JSON patches.
+/// The common start of the JSON patch paths of `metadata.name` and `metadata.namespace`.
 const ROUTE_OF_NAMES: &str = "/metadata/name";
 
 impl Patch {
-    /// The patch's file; the old form's inline text is no path that exists.
+    /// Returns the patch's file. Inline text in the legacy form is returned as well, but is no
+    /// existing path.
     pub fn path(&self) -> Option<&String> {
         match self {
             Patch::Old(path) => Some(path),
@@ -326,7 +330,8 @@ impl Patch {
         }
     }
 
-    /// Whether it may give its object another name or namespace. Without being allowed to, a merge patch cannot.
+    /// Returns whether the patch may change its object's name or namespace. A merge patch needs
+    /// `allowNameChange` for it.
     fn may_rename(&self, text: impl Fn(&str) -> Option<String>) -> bool {
         let inline = match self {
             Patch::Old(inline) => Some(inline),

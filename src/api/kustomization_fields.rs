@@ -1,6 +1,6 @@
-//! Every field of a kustomization with its type, as `api/types` of kustomize 5.8 declares them.
+//! Every field of a kustomization and its type, from `api/types` of kustomize 5.8.
 //!
-//! kustomize finds fields in any case and refuses unknown ones.
+//! kustomize matches field names case-insensitively and rejects unknown fields.
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy)]
@@ -10,9 +10,9 @@ pub(crate) enum Type {
     Number,
     /// A mapping of texts.
     Texts,
-    /// A mapping whose keys become those of labels or annotations.
+    /// A mapping whose keys become keys of labels or annotations.
     Labels,
-    /// A mapping of anything.
+    /// A mapping of any values.
     Mapping,
     List(&'static Type),
     Object(&'static [(&'static str, Type)]),
@@ -21,7 +21,7 @@ pub(crate) enum Type {
 use Type::{Bool, Labels, List, Mapping, Number, Object, Text, Texts};
 
 impl Type {
-    /// Returns the field that a key means, in the case in which kustomize writes it.
+    /// Returns the field that a key matches, under kustomize's own name. An exact match wins.
     pub(crate) fn field(self, key: &str) -> Option<&'static (&'static str, Self)> {
         let Object(fields) = self else { return None };
         let exact = fields.iter().find(|(name, _)| *name == key);
@@ -42,24 +42,29 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     ("namePrefix", Text),
     ("nameSuffix", Text),
     ("namespace", Text),
+    // Deprecated in favor of `labels`.
     ("commonLabels", Labels),
     ("labels", List(&LABELS)),
     ("commonAnnotations", Labels),
+    // Both deprecated in favor of `patches`.
     ("patchesStrategicMerge", LIST),
     ("patchesJson6902", List(&PATCH)),
     ("patches", List(&PATCH)),
     ("images", List(&IMAGE)),
+    // The former name of `images`.
     ("imageTags", List(&IMAGE)),
     ("replacements", List(&REPLACEMENT)),
     (
         "replicas",
         List(&Object(&[("name", Text), ("count", Number)])),
     ),
+    // Deprecated in favor of `replacements`.
     ("vars", List(&VARIABLE)),
     ("sortOptions", SORT_OPTIONS),
     ("resources", LIST),
     ("components", LIST),
     ("crds", LIST),
+    // Deprecated in favor of `resources`.
     ("bases", LIST),
     ("configMapGenerator", List(&CONFIG_MAP)),
     ("secretGenerator", List(&SECRET)),
@@ -68,6 +73,7 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
         Object(&[("chartHome", Text), ("configHome", Text)]),
     ),
     ("helmCharts", List(&HELM_CHART)),
+    // Deprecated in favor of `helmCharts`.
     ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
     ("generatorOptions", GENERATOR_OPTIONS),
     ("configurations", LIST),

@@ -1,7 +1,7 @@
 //! Kustomizations as kustomize decodes them.
 //!
-//! `api/types` of kustomize goes through sigs.k8s.io/yaml and Go's `encoding/json`: the last one of equal keys counts,
-//! and fields are found in any case.
+//! `api/types` of kustomize decodes with sigs.k8s.io/yaml and Go's `encoding/json`: the last of
+//! several equal keys wins, and field names match case-insensitively.
 
 use std::fmt;
 
@@ -12,12 +12,13 @@ use yaml_serde::{Mapping, Value};
 use super::kustomization::Kustomization;
 use super::kustomization_fields::{KUSTOMIZATION, Type};
 
-/// A kustomization that kustomize would decode, duplicate keys included, and its fields as they are written.
+/// A kustomization as kustomize decodes it, duplicate keys included, and its fields as written.
 pub struct Decoded(pub Kustomization, pub Value);
 
 impl<'de> Deserialize<'de> for Decoded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let LastWins(mut written) = LastWins::deserialize(deserializer)?;
+        // kustomize's parser expands merge keys (`<<`) before it decodes fields.
         written.apply_merge().map_err(D::Error::custom)?;
         let value = in_usual_case(written.clone(), KUSTOMIZATION);
         yaml_serde::from_value(value)
@@ -26,8 +27,10 @@ impl<'de> Deserialize<'de> for Decoded {
     }
 }
 
-/// Writes fields in their usual case, and booleans of YAML 1.1 as those of YAML 1.2. kustomize decodes from JSON with
-/// sorted keys, so the last one by its letters counts, which is the one in lower case.
+/// Renames fields to kustomize's own case, and converts booleans of YAML 1.1 to YAML 1.2.
+///
+/// kustomize decodes from JSON with sorted keys. If a field occurs in several cases, the last in
+/// byte order wins, which is the lower-case one.
 fn in_usual_case(value: Value, wanted: Type) -> Value {
     match (value, wanted) {
         (Value::Sequence(items), Type::List(wanted)) => items
@@ -57,7 +60,7 @@ fn in_usual_case(value: Value, wanted: Type) -> Value {
     }
 }
 
-/// Any YAML, in which the last one of equal keys counts.
+/// Any YAML value. The last of several equal keys wins.
 struct LastWins(Value);
 
 impl<'de> Deserialize<'de> for LastWins {
@@ -123,7 +126,7 @@ impl<'de> Visitor<'de> for Any {
         Ok(Value::Mapping(mapping))
     }
 
-    /// Passes by a tag.
+    /// Ignores the tag.
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Value, A::Error> {
         let (LastWins(_), value) = tagged.variant()?;
         value
@@ -140,7 +143,7 @@ mod tests {
         yaml_serde::from_str(text).map(|Decoded(kustomization, _)| kustomization)
     }
 
-    // As `kustomize build` of 5.8.2 did with the same texts.
+    // Source: output of `kustomize build` 5.8.2 for the same texts.
     #[test]
     fn the_last_of_equal_keys_counts_in_any_case() {
         for (text, namespace) in [

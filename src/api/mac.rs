@@ -1,4 +1,4 @@
-//! MAC addresses, which people write in many ways.
+//! MAC addresses in every common notation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,8 @@ pub struct MacAddress([u8; 6]);
 impl FromStr for MacAddress {
     type Err = Invalid;
 
-    /// Reads twelve hexadecimal digits of any case: in pairs between `:` or `-`, in fours between `.`, or all in a row.
+    /// Parses 12 hexadecimal digits in any case: pairs separated by `:` or `-`, groups of four
+    /// separated by `.`, or no separator.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parts: Vec<&str> = text.split([':', '-', '.']).collect();
         let separators: Vec<char> = text
@@ -28,13 +29,15 @@ impl FromStr for MacAddress {
             (1, None) => 12,
             _ => 0,
         };
+        // `from_str_radix` accepts a sign, so each character is checked first.
         let is_part =
             |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
         if length == 0 || !is_uniform || !parts.iter().all(is_part) {
             return Err(Invalid::because(
-                "is no MAC address: six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
+                "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
             ));
         }
+        // The digits fill the low 6 of the 8 bytes.
         let number = u64::from_str_radix(&parts.concat(), 16)
             .unwrap_or_default()
             .to_be_bytes();
@@ -45,11 +48,13 @@ impl FromStr for MacAddress {
 }
 
 impl MacAddress {
-    /// The addresses that differ from this one in a single digit, as those that somebody may have meant do.
+    /// Returns the 180 addresses that differ from this one in a single digit: candidates for a
+    /// typo.
     pub fn near(self) -> impl Iterator<Item = MacAddress> {
         (0..12).flat_map(move |digit: usize| {
             (1..16_u8).map(move |change| {
                 let mut near = self;
+                // XOR with 1 to 15 yields each of the other 15 digits once.
                 near.0[digit / 2] ^= if digit.is_multiple_of(2) {
                     change << 4
                 } else {
@@ -62,7 +67,7 @@ impl MacAddress {
 }
 
 impl fmt::Display for MacAddress {
-    /// In lower case, with colons.
+    /// Writes lower case with colons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")

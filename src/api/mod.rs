@@ -1,25 +1,25 @@
-//! The kinds that sipgen reads, as Rust types.
+//! Rust types of the kinds that sipgen reads.
 //!
-//! * [`names`]: names and numbers that can only be made valid: keys of hosts and clusters, roles, NodePorts.
-//! * [`object_kind`]: identity of the kinds: group, version, misspellings.
-//! * [`sipcluster`]: what a tenant asks for.
-//! * [`service_fields`]: fields that all of its services have.
-//! * [`auth`]: its auth services.
-//! * [`issuer`]: the URL of an auth service.
-//! * [`provisioning`]: what Akraino's Binary Provisioning Agent was asked for.
-//! * [`host`]: BareMetalHost, the part of it that placement and services need.
-//! * [`hardware`]: what inspection found in a host.
+//! * [`names`]: validated names and numbers: keys of hosts and clusters, roles, NodePorts.
+//! * [`object_kind`]: identity of a kind: group, version, signs of a misspelling.
+//! * [`sipcluster`]: SIPCluster, a tenant's request.
+//! * [`service_fields`]: fields common to all services of a SIPCluster.
+//! * [`auth`]: auth services of a SIPCluster.
+//! * [`issuer`]: the URL of an OpenID Connect issuer.
+//! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
+//! * [`host`]: the fields of BareMetalHost that placement and services need.
+//! * [`hardware`]: the result of Metal3's inspection.
 //! * [`mac`]: MAC addresses.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
-//! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
-//! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included; `kustomization_fields` has all
-//!   of their fields.
-//! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
-//! * [`service`]: the NodePorts that somebody else's Services take.
-//! * `unique`: mappings that refuse a duplicate key.
-//! * [`assignment`]: the labels and annotations that say whose a host is.
+//! * [`kustomization`]: the fields that decide which files a build reaches, and in which namespace.
+//! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included;
+//!   `kustomization_fields` lists all fields.
+//! * [`gitops`]: objects that tell Flux and Argo CD which directories to apply.
+//! * [`service`]: NodePorts of Kubernetes Services.
+//! * `unique`: mappings without duplicate keys.
+//! * [`assignment`]: labels and annotations of an assigned host.
 //!
-//! Nothing here knows files, git or what is written.
+//! These modules know neither files nor git nor the output.
 
 pub mod assignment;
 pub mod auth;

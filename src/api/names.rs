@@ -1,4 +1,4 @@
-//! Names and numbers of the domain, checked once at the border and trusted ever after.
+//! Names and numbers that are valid by construction: parsing checks them once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What [`Namespace`] takes, for schemas. It says nothing of the length, which is a keyword of its own there.
+/// The pattern of [`Namespace`] for schemas. The length has its own schema keyword.
 pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-/// What [`ObjectName`] takes, for schemas, but for the length of the whole.
+/// The pattern of [`ObjectName`] for schemas, without the total length.
 pub const OBJECT_NAME_PATTERN: &str =
     r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
-/// What [`is_label_value`] takes, for schemas, but for the length of the whole.
+/// The pattern of [`is_label_value`] for schemas, without the total length.
 pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$";
-/// What [`is_label_key`] takes, for schemas, but for the length of what stands before the slash.
+/// The pattern of [`is_label_key`] for schemas, without the length of the prefix.
 pub const LABEL_KEY_PATTERN: &str = concat!(
     r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?",
     "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
 );
 
-/// What [`StorageSize`] takes, for schemas.
+/// The pattern of [`StorageSize`] for schemas.
 pub const STORAGE_SIZE_PATTERN: &str = "^[1-9][0-9]{0,5}(Mi|Gi|Ti)$";
 
-/// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
+/// The reason why a name or number is invalid. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -34,7 +34,8 @@ impl Invalid {
     }
 }
 
-/// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
+/// A namespace: a DNS label (RFC 1123) of at most 63 characters. It has no dots or slashes, so it
+/// is safe as a directory name.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -43,12 +44,12 @@ impl Invalid {
 pub struct Namespace(String);
 
 impl Namespace {
-    /// The namespace of an object that names none.
+    /// Returns the namespace of an object that does not set one.
     pub fn default_namespace() -> Self {
         Self("default".to_owned())
     }
 
-    /// The namespace's name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,6 +62,7 @@ impl FromStr for Namespace {
         if text.len() > 63 {
             return Err(Invalid("has more than 63 characters".to_owned()));
         }
+        // Dots are valid in names of objects, so the message is specific.
         if text.contains('.') {
             return Err(Invalid(
                 "has a dot, which a namespace must not have".to_owned(),
@@ -71,7 +73,8 @@ impl FromStr for Namespace {
     }
 }
 
-/// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
+/// The name of an object: a DNS subdomain (RFC 1123) of at most 253 characters, which may have
+/// dots.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -80,7 +83,7 @@ impl FromStr for Namespace {
 pub struct ObjectName(String);
 
 impl ObjectName {
-    /// The name itself.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -98,7 +101,7 @@ impl FromStr for ObjectName {
     }
 }
 
-/// The size of a volume: a whole number of mebibytes, gibibytes or tebibytes.
+/// The size of a volume: an integer with the unit `Mi`, `Gi` or `Ti`, such as `10Gi`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("pattern" = STORAGE_SIZE_PATTERN))]
@@ -121,7 +124,8 @@ impl FromStr for StorageSize {
     }
 }
 
-/// RFC 1123: parts of `a-z`, `0-9` and `-` between dots, each beginning and ending with a letter or digit.
+/// Checks a DNS subdomain (RFC 1123): labels of `a-z`, `0-9` and `-`, separated by dots, each
+/// starting and ending with a letter or digit.
 fn check_dns(text: &str) -> Result<(), Invalid> {
     let part_ok = |part: &str| {
         let edge =
@@ -148,7 +152,7 @@ macro_rules! object_key {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
         pub struct $name {
-            /// The object's namespace, as `kustomize build` gives it.
+            /// The object's namespace after `kustomize build`.
             pub namespace: Namespace,
             /// The object's name.
             pub name: ObjectName,
@@ -163,7 +167,7 @@ macro_rules! object_key {
         impl FromStr for $name {
             type Err = Invalid;
 
-            /// Reads `NAMESPACE/NAME`.
+            /// Parses `NAMESPACE/NAME`.
             fn from_str(text: &str) -> Result<Self, Invalid> {
                 let (namespace, name) = text
                     .split_once('/')
@@ -175,21 +179,22 @@ macro_rules! object_key {
 }
 
 object_key! {
-    /// What identifies a BareMetalHost. A snapshot has hosts of many namespaces, so the name alone does not.
+    /// The identity of a BareMetalHost. The namespace is required, because a snapshot has hosts of
+    /// many namespaces.
     HostKey
 }
 
 object_key! {
-    /// What identifies a SIPCluster.
+    /// The identity of a cluster: the namespace of its request, and its name.
     ClusterKey
 }
 
 object_key! {
-    /// What identifies a Secret.
+    /// The identity of a Secret.
     SecretKey
 }
 
-/// What a host is for in its cluster.
+/// The role of a host in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub enum Role {
     /// Runs the tenant's control plane.
@@ -199,10 +204,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// Both roles, in the order in which they are filled.
+    /// Both roles, in the order of assignment.
     pub const ALL: [Role; 2] = [Role::ControlPlane, Role::Worker];
 
-    /// The role's name as it stands in `spec.nodes` and in the node-type label.
+    /// Returns the role as written in `spec.nodes` and in the node-type label.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::ControlPlane => "ControlPlane",
@@ -224,14 +229,14 @@ impl FromStr for Role {
     }
 }
 
-/// The name that a Provisioning gives to one of its machines: what a label's value may be, and not empty. It becomes the
-/// node's name in the inventory.
+/// The name of a machine in a Provisioning, and of its node in the inventory: a valid label value
+/// that is not empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(extend("minLength" = 1, "maxLength" = 63, "pattern" = LABEL_VALUE_PATTERN))]
 pub struct NodeName(String);
 
 impl NodeName {
-    /// The name itself.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -261,13 +266,13 @@ impl FromStr for NodeName {
     }
 }
 
-/// What a host is for in its cluster: one of the hosts of a role, which are alike to a SIPCluster, or the one machine
-/// that a Provisioning calls by a name.
+/// The place of a host in its cluster: any host of a role, or the machine with a certain name in a
+/// Provisioning. Hosts of one role in a SIPCluster are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Part {
-    /// The role; that of the control plane for a machine that has both.
+    /// The role. A machine with both roles has `ControlPlane`.
     pub role: Role,
-    /// The machine's name in its Provisioning; nothing in SIPClusters.
+    /// The machine's name in its Provisioning; absent for a SIPCluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
 }
@@ -279,7 +284,7 @@ impl From<Role> for Part {
 }
 
 impl fmt::Display for Part {
-    /// The role, or the name with the role: `Worker`, `worker-1 (Worker)`.
+    /// Writes the role, or the name with the role: `Worker`, `worker-1 (Worker)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.node {
             None => self.role.fmt(f),
@@ -288,7 +293,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// A port that every node of the base cluster opens for a Service; the default range of Kubernetes.
+/// A port that every node of the base cluster opens for a Service, from 30000 to 32767: the default
+/// range of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct NodePort(u16);
 
@@ -298,17 +304,18 @@ impl NodePort {
     /// The highest NodePort.
     pub const LAST: u16 = 32767;
 
-    /// The port's number.
+    /// Returns the port number.
     pub fn number(self) -> u16 {
         self.0
     }
 
-    /// What an editor says of one.
+    /// Returns the editor's rule for a NodePort.
     pub(super) fn range() -> serde_json::Value {
         json!({"minimum": Self::FIRST, "maximum": Self::LAST})
     }
 
-    /// What an API server says of one. It takes 0, too: the SIP operator's Services then got any port.
+    /// Returns the API server's rule for a NodePort. It accepts 0, for which Services of the SIP
+    /// operator get any port.
     pub(super) fn rule() -> serde_json::Value {
         let (first, last) = (Self::FIRST, Self::LAST);
         json!({
@@ -336,8 +343,8 @@ impl TryFrom<i64> for NodePort {
     }
 }
 
-/// Whether a text can be a label's value: at most 63 characters of letters, digits, `-`, `_` and `.`,
-/// beginning and ending with a letter or digit; or empty.
+/// Returns whether a text is a valid label value: at most 63 letters, digits, `-`, `_` and `.`,
+/// starting and ending with a letter or digit; or empty.
 pub fn is_label_value(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     text.len() <= 63
@@ -348,9 +355,10 @@ pub fn is_label_value(text: &str) -> bool {
         && edge(text.chars().last())
 }
 
-/// Whether a text can be a label's key: a name like a label's value, not empty, and before it, if wanted, a
-/// DNS name and a slash.
+/// Returns whether a text is a valid label key: a name of the same form as a label value, but not
+/// empty, optionally after a DNS subdomain and a slash.
 pub fn is_label_key(text: &str) -> bool {
+    // A second slash is part of the name, where it is invalid.
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -373,7 +381,7 @@ display_as_str!(Namespace, ObjectName, Role);
 
 macro_rules! try_from_string {
     ($($name:ty),*) => {$(
-        /// For serde, whose errors do not name the text that they are about.
+        /// Serde's errors do not contain the value, so this one does.
         impl TryFrom<String> for $name {
             type Error = Invalid;
 

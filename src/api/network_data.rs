@@ -1,4 +1,4 @@
-//! A host's network data: OpenStack's `network_data.json`, as JSON or as YAML.
+//! A host's network data: OpenStack's `network_data.json`, in JSON or YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,51 +11,52 @@ use super::mac::MacAddress;
 use super::names::is_label_value;
 use crate::text::{bounded, counted};
 
-/// The keys of a Secret that may hold network data, the first one there wins.
+/// The keys of a Secret that may hold network data. The first existing key wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
-/// The part of a Secret or ConfigMap that can hold network data. No other value of one is ever read.
+/// A Secret or ConfigMap, limited to the values that may be network data. sipgen reads no other
+/// value.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDataSecret {
-    /// `group/version`.
+    /// The API group and version.
     #[serde(default)]
     pub api_version: String,
     /// Name and namespace.
     #[serde(default)]
     pub metadata: super::host::Metadata,
-    /// Values: of a Secret in base64.
+    /// Values: base64 in a Secret, plain text in a ConfigMap.
     #[serde(default)]
     pub data: Option<Values>,
-    /// Plain values.
+    /// Plain-text values of a Secret.
     #[serde(default)]
     pub string_data: Option<Values>,
-    /// Base64 values of a ConfigMap, whose `data` is plain.
+    /// Base64 values of a ConfigMap.
     #[serde(default)]
     pub binary_data: Option<Values>,
 }
 
-/// The values of a Secret that may hold network data.
+/// The values of a Secret or ConfigMap that may be network data.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Values {
     /// Metal3's own key.
     #[serde(default)]
     pub network_data: Option<String>,
-    /// The key that is used where `networkData` is absent.
+    /// The key that is used if `networkData` is absent.
     #[serde(default)]
     pub value: Option<String>,
 }
 
-/// A host's networks.
+/// The networks of a host.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkData {
     networks: Vec<Network>,
-    /// Whether it was encrypted: then its ids are for matching and must not be shown.
+    /// Set if the data was encrypted: its ids may be compared, but not shown.
     is_secret: bool,
 }
 
-/// What was encrypted says the same as what was not.
+/// Ignores whether the data was encrypted.
 impl PartialEq for NetworkData {
     fn eq(&self, other: &Self) -> bool {
         self.networks == other.networks
@@ -64,42 +65,42 @@ impl PartialEq for NetworkData {
 
 impl Eq for NetworkData {}
 
-/// One network of a host. A `nodeInterfaceId` names it by its id.
+/// A network of a host. A `nodeInterfaceId` refers to its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Network {
     id: String,
     address: Option<IpAddr>,
-    /// The network cards that it is on: several of a bond.
+    /// The MAC addresses of the network cards that it uses; several for a bond.
     cards: Vec<MacAddress>,
 }
 
-/// Why an interface of a host gives no address.
+/// The reason why an interface of a host has no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoAddress {
     /// No network has this id.
     NoSuchNetwork,
-    /// The network has no static address, as with DHCP.
+    /// The network has no static address, for example with DHCP.
     NoStaticAddress,
 }
 
-/// Why a text is not network data. The display is one clause without the text itself.
+/// The reason why a text is not network data. The display is one clause without the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Neither JSON nor YAML of the expected shape.
+    /// Neither JSON nor YAML of the expected structure.
     #[error("is not network data in JSON or YAML")]
     Shape,
-    /// What was encrypted has an `ip_address` that is none, or is of no use.
+    /// Decrypted data has an invalid or unusable `ip_address`.
     #[error("has an ip_address by which no other machine reaches it, once it is decrypted")]
     Decrypted,
-    /// An `ip_address` that is no address.
+    /// An `ip_address` is not an IP address.
     #[error("has {address} in network `{network}`, which is not an IP address")]
     Address {
         /// The network's id.
         network: String,
-        /// What stands there, in words; the text itself only if it looks like an address.
+        /// A description of the value. It quotes the value only if it looks like an address.
         address: String,
     },
-    /// An `ip_address` by which no other machine reaches this one.
+    /// An `ip_address` by which no other machine can reach the host.
     #[error(
         "has the ip_address `{address}` in network `{network}`, by which no other machine reaches it"
     )]
@@ -115,7 +116,7 @@ pub enum Malformed {
 struct Raw {
     #[serde(default)]
     networks: Vec<RawNetwork>,
-    /// Of no use to services, so that they may be of any shape.
+    /// Lenient, because services do not use links: an unexpected structure must not fail the parse.
     #[serde(default)]
     links: Lenient<Vec<Lenient<RawLink>>>,
 }
@@ -135,15 +136,15 @@ struct RawLink {
     id: String,
     #[serde(default)]
     ethernet_mac_address: Lenient<String>,
-    /// The links that a bond is made of.
+    /// The links of a bond.
     #[serde(default)]
     bond_links: Lenient<Vec<String>>,
-    /// The link that a VLAN is on.
+    /// The link that a VLAN uses.
     #[serde(default)]
     vlan_link: Lenient<String>,
 }
 
-/// A value, if it is of its type.
+/// A value, or any other YAML if the value has another type.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Lenient<T> {
@@ -166,10 +167,12 @@ impl<T> Lenient<T> {
     }
 }
 
-/// How many links may lie between a network and its cards: a VLAN on a bond has two.
+/// The maximum number of links between a network and its cards. A VLAN on a bond has 2. The limit
+/// also ends cycles.
 const DEEPEST_LINK: usize = 4;
 
-/// The MAC addresses of the cards of a link, its own first. That of a VLAN is its card's.
+/// Returns the MAC addresses of the network cards below a link, its own first. A VLAN has the MAC
+/// address of the link that it uses.
 fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
     let Some(link) = links
         .iter()
@@ -197,7 +200,7 @@ fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
     found
 }
 
-/// What tells network data by itself from a manifest.
+/// The top-level keys that distinguish plain network data from a manifest.
 #[derive(Deserialize)]
 struct Look {
     #[serde(default)]
@@ -208,7 +211,7 @@ struct Look {
 
 impl Look {
     fn at(text: &str) -> Option<Self> {
-        // Most files of such names are Secrets, which need no parsing to be told.
+        // Skips parsing in the common case: most files with such names are Secrets.
         if text.lines().any(|line| line.starts_with("kind:")) {
             return Some(Self {
                 kind: Some(IgnoredAny),
@@ -222,22 +225,25 @@ impl Look {
 }
 
 impl NetworkData {
-    /// Whether a file's text is network data by itself.
+    /// Returns whether a text is plain network data.
     pub fn is_plain(text: &str) -> bool {
         Look::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
     }
 
-    /// Whether a file's text is a manifest, or several documents.
+    /// Returns whether a text is a manifest, or several documents.
     pub fn is_manifest(text: &str) -> bool {
+        // Several documents do not parse as one, so a text that does not parse counts as a
+        // manifest.
         Look::at(text).is_none_or(|look| look.kind.is_some())
     }
 
-    /// Reads network data from JSON or YAML. A text with nothing in it has no networks.
+    /// Parses network data from JSON or YAML. An empty text has no networks.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
+        // JSON first, because it is an order of magnitude faster to parse and usual in real
+        // Secrets.
         let raw: Raw = match serde_json::from_str(text) {
             Ok(raw) => raw,
             Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
@@ -287,7 +293,7 @@ impl NetworkData {
         })
     }
 
-    /// The same data, which was decrypted: nothing of it is ever shown but the addresses that services need.
+    /// Marks the data as decrypted: only addresses that services use may be shown.
     pub fn decrypted(self) -> Self {
         Self {
             is_secret: true,
@@ -295,7 +301,8 @@ impl NetworkData {
         }
     }
 
-    /// Writes down what is known of the networks and nothing else: parsing that gives the same data.
+    /// Serializes networks, addresses and cards, and nothing else. Parsing the result gives equal
+    /// data.
     pub fn essentials(&self) -> serde_json::Value {
         let mut links: BTreeMap<String, serde_json::Value> = BTreeMap::new();
         let mut link = |cards: &[MacAddress]| -> Option<String> {
@@ -307,6 +314,7 @@ impl NetworkData {
             match cards {
                 [] => None,
                 [card] => Some(card.to_string()),
+                // Only a bond has several cards, so one is made up.
                 [first, ..] => {
                     let macs: Vec<String> = cards.iter().map(MacAddress::to_string).collect();
                     let bond = format!("bond of {}", macs.join(", "));
@@ -340,23 +348,24 @@ impl NetworkData {
         }
     }
 
-    /// The ids of the networks, in their order: for matching, and not to be shown.
+    /// Returns the ids of all networks, in order. They must not be shown; see
+    /// [`shown_ids`](Self::shown_ids).
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.networks.iter().map(|network| network.id.as_str())
     }
 
-    /// The ids of the networks that may be shown, in their order: none of what was encrypted.
+    /// Returns the ids that may be shown, in order; none if the data was encrypted.
     pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
         self.ids()
             .filter(|id| !self.is_secret && is_label_value(id))
     }
 
-    /// All addresses, in the order of the networks.
+    /// Returns all addresses, in the order of the networks.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.networks.iter().filter_map(|network| network.address)
     }
 
-    /// The static addresses of network cards, in the order of the networks.
+    /// Returns the static addresses with their network cards, in the order of the networks.
     pub fn of_cards(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
         let addressed = self
             .networks
@@ -365,7 +374,8 @@ impl NetworkData {
         addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
     }
 
-    /// The ids of networks that have a second address of the same family. One of each family is dual-stack.
+    /// Returns the ids that have two different addresses of one family. One address of each family
+    /// is dual-stack.
     pub fn ambiguous(&self) -> BTreeSet<&str> {
         let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
         let addressed = self
@@ -378,8 +388,9 @@ impl NetworkData {
         repeated.map(|(id, _)| id).collect()
     }
 
-    /// The address on the network with this id.
+    /// Returns the address in the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
+        // Several networks may share an id. The first static address wins.
         let mut same_id = self
             .networks
             .iter()
@@ -394,8 +405,9 @@ impl NetworkData {
     }
 }
 
-/// Whether an address may be one machine's, by which others reach it.
+/// Returns whether other machines can reach a machine by this address.
 pub fn is_reachable(address: IpAddr) -> bool {
+    // An IPv4-mapped IPv6 address counts as its IPv4 address.
     let address = address.to_canonical();
     !address.is_unspecified()
         && !address.is_loopback()
@@ -403,8 +415,8 @@ pub fn is_reachable(address: IpAddr) -> bool {
         && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// Real data carries a prefix (`10.0.0.5/24`) although Nova's schema has none, and `<no value>` or nothing
-/// where a template found no address.
+/// Parses an `ip_address`. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
+/// `<no value>` or an empty text if a template found no address.
 fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
     let text = text.trim();
     if text.is_empty() || text == "<no value>" {
@@ -424,8 +436,8 @@ fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
     }
 }
 
-/// What stands where an address is to be. A value in the wrong place may be a password, so only what looks like an
-/// address is shown.
+/// Describes an invalid `ip_address`. The value may be a password in the wrong place, so it is
+/// quoted only if it looks like an address.
 fn in_words(text: &str) -> String {
     let is_of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '/');
     let looks_like_one =
@@ -440,7 +452,8 @@ fn in_words(text: &str) -> String {
     }
 }
 
-/// How many bytes what looks like an address has at most. The longest IPv6 address has 45.
+/// The maximum length in bytes of a value that looks like an address. The longest IPv6 address has
+/// 45 bytes.
 const LONGEST: usize = 50;
 
 #[cfg(test)]

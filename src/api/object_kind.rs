@@ -1,19 +1,20 @@
-//! Identity of the kinds of objects that sipgen owns or plans with.
+//! The identity of the kinds that sipgen owns or plans with.
 
-/// Identity of a kind of objects.
+/// The identity of a kind.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ObjectKind {
-    /// The kind.
+    /// The kind's name.
     pub kind: &'static str,
-    /// Its API group.
+    /// The API group.
     pub group: &'static str,
-    /// Its group with the version that is read.
+    /// The API group and the version that sipgen reads.
     pub api_version: &'static str,
-    /// Domain of the group. No other group below it has a kind of a similar name.
+    /// The domain of the API group. No other group in this domain has a kind with a similar name.
     pub domain: &'static str,
     /// Fields that only this kind has. Empty if no other group has a kind of this name.
     pub distinctive_fields: &'static [&'static str],
-    /// Label that names the object's cluster; without one, the object's name is the cluster's.
+    /// The label with the name of the object's cluster. Without one, the object's name is the
+    /// cluster's.
     pub cluster_label: Option<&'static str>,
 }
 
@@ -23,7 +24,7 @@ impl ObjectKind {
         !self.distinctive_fields.is_empty()
     }
 
-    /// Returns a word that a text with such an object contains and few other texts do.
+    /// Returns a word that every text with such an object contains and few other texts do.
     pub fn mark(&self) -> &'static str {
         if self.has_common_name() {
             self.group

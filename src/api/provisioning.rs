@@ -1,8 +1,10 @@
-//! Provisioning and Software (`bpa.akraino.org/v1alpha1`): what Akraino's Binary Provisioning Agent was asked for.
+//! Provisioning and Software (`bpa.akraino.org/v1alpha1`), the requests of Akraino's Binary
+//! Provisioning Agent (BPA).
 //!
-//! A Provisioning names the machines of a cluster by their MAC addresses, or says what they must have; a Software of
-//! the same `cluster` label says which packages they get. As with [SIPClusters](super::sipcluster), types are as
-//! lenient as YAML allows, and what must hold beyond them is not checked here.
+//! A Provisioning lists the machines of a cluster, by MAC address or by requirements. A Software
+//! with the same `cluster` label lists the packages to install on them. As with
+//! [SIPClusters](super::sipcluster), deserializing checks YAML types only, and `request` checks the
+//! rest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,13 +23,13 @@ use super::unique;
 
 /// The API group of both kinds.
 pub const GROUP: &str = "bpa.akraino.org";
-/// The kind that asks for machines.
+/// The kind that requests machines.
 pub const KIND: &str = "Provisioning";
-/// The name of its definition.
+/// The name of its CustomResourceDefinition.
 pub const DEFINITION: &str = "provisionings.bpa.akraino.org";
-/// The kind that asks for packages.
+/// The kind that requests packages.
 pub const SOFTWARE_KIND: &str = "Software";
-/// Identity of Provisioning.
+/// The identity of Provisioning.
 pub static OBJECT: ObjectKind = ObjectKind {
     kind: KIND,
     group: GROUP,
@@ -36,7 +38,7 @@ pub static OBJECT: ObjectKind = ObjectKind {
     distinctive_fields: &["mac-address", "KUDPlugins", "PodSubnet"],
     cluster_label: Some(CLUSTER),
 };
-/// Identity of Software.
+/// The identity of Software.
 pub static SOFTWARE: ObjectKind = ObjectKind {
     kind: SOFTWARE_KIND,
     group: GROUP,
@@ -46,39 +48,41 @@ pub static SOFTWARE: ObjectKind = ObjectKind {
     cluster_label: Some(CLUSTER),
 };
 
-/// Label: the name of the cluster that a Provisioning makes, and that a Software belongs to.
+/// Label: the name of the cluster that a Provisioning creates and that a Software belongs to.
 pub const CLUSTER: &str = "cluster";
-/// Label: what the cluster's hosts are; [`VIRTLET_VM`] or nothing.
+/// Label: the type of the cluster's hosts; absent or [`VIRTLET_VM`].
 pub const CLUSTER_TYPE: &str = "cluster-type";
 /// The value of [`CLUSTER_TYPE`] for a cluster whose hosts are virtual machines in pods.
 pub const VIRTLET_VM: &str = "virtlet-vm";
 
-/// How many characters the name of a cluster may have. Its Job is called `kud-<cluster>-<hash>`, with a hash of ten
-/// characters, and the pods of a Job bear its name as a label of 63 at most.
+/// The longest cluster name, in characters. The name of its Job is `kud-<cluster>-<hash>` with a
+/// hash of 10 characters, and its pods have that name as a label, of at most 63 characters.
 pub const LONGEST_NAME: usize = 48;
 
-/// The plugins of the installer that are known.
+/// The plugins of the installer that sipgen knows.
 pub const PLUGINS: [&str; 13] = [
     "cmk", "emco", "istio", "kata", "multus", "nfd", "onap4k8s", "optane", "ovn", "ovn4nfv", "qat",
     "sriov", "virtlet",
 ];
 
-/// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
+/// Label of a host: `true` or `false`, whether it has SR-IOV. It overrides the result of
+/// inspection.
 pub const SRIOV: &str = "bpa.akraino.org/sriov";
-/// Label of a host: whether it has QuickAssist, `true` or `false`, whatever inspection found.
+/// Label of a host: `true` or `false`, whether it has QuickAssist. It overrides the result of
+/// inspection.
 pub const QAT: &str = "bpa.akraino.org/qat";
 
-/// Returns whether a label of a host is about a device.
+/// Returns whether a label of a host describes a device.
 pub(crate) fn is_for_device(label: &str) -> bool {
     [SRIOV, QAT].contains(&label)
 }
 
-/// Returns the meaning of a device label's value that is neither `true` nor `false`.
+/// Returns the probable meaning of a device label's value other than `true` and `false`.
 pub(crate) fn meant(value: &str) -> bool {
     !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// What a cluster is made of: its machines, and what is installed on them.
+/// The machines of a cluster, and the plugins to install on them.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bpa.akraino.org",
@@ -87,19 +91,20 @@ pub(crate) fn meant(value: &str) -> bool {
     plural = "provisionings",
     namespaced,
     derive = "Default",
-    doc = "A cluster of machines that are named by their MAC addresses, or by what they must have.",
+    doc = "A request for a cluster of machines, by MAC address or by requirements.",
     shortname = "bpa",
     printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
-        "description": "The name of the cluster that is made."}"#,
+        "description": "Name of the cluster."}"#,
     printcolumn = r#"{"name": "Network", "type": "string", "jsonPath": ".spec.PodSubnet",
-        "description": "The pods' network."}"#,
+        "description": "Pod network."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["masters"]}))]
 pub struct ProvisioningSpec {
-    /// The machines of the control plane: each a mapping of one name, which is the node's, to what is asked of it. One
-    /// that is in both lists is one machine with both roles, and what it is need be said in one of them.
+    /// The control-plane machines, at least one: each entry maps one node name to the requirements
+    /// of its machine. A name in both `masters` and `workers` is one machine with both roles that
+    /// must meet both entries.
     #[serde(
         default,
         deserialize_with = "unique::optional_list",
@@ -111,7 +116,8 @@ pub struct ProvisioningSpec {
         "items": named_machine()
     }))]
     pub masters: Option<Vec<BTreeMap<String, Option<Machine>>>>,
-    /// The machines that run workloads, in the same form; without any, those of the control plane do.
+    /// The machines that run workloads, in the same form as `masters`. Default: the control-plane
+    /// machines run them.
     #[serde(
         default,
         deserialize_with = "unique::optional_list",
@@ -119,7 +125,7 @@ pub struct ProvisioningSpec {
     )]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Option<Machine>>>>,
-    /// The plugins that the installer adds to Kubernetes.
+    /// The plugins that the installer adds to Kubernetes, such as `ovn4nfv`.
     #[serde(
         rename = "KUDPlugins",
         default,
@@ -128,32 +134,32 @@ pub struct ProvisioningSpec {
     #[schemars(extend("x-editor" = {"items": {"anyOf": [{"enum": PLUGINS}, {"pattern": PLUGIN_PATTERN}]}}))]
     #[schemars(example = ["onap4k8s", "ovn4nfv"])]
     pub kud_plugins: Option<Vec<String>>,
-    /// The network that pods get their addresses from, as a CIDR.
+    /// The pod network in CIDR notation, such as `10.244.64.0/18`.
     #[serde(rename = "PodSubnet", default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"10.244.64.0/18", extend("x-editor" = {"pattern": "^([0-9a-fA-F.:]+/[0-9]{1,3})?$"}))]
     pub pod_subnet: Option<String>,
-    /// Without effect; a file on the agent's machine, in resources of 2019.
+    /// Ignored. In resources of 2019: a file on the agent's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
     pub hostfile: Option<String>,
-    /// Without effect; a directory on the agent's machine, in resources of 2019.
+    /// Ignored. In resources of 2019: a directory on the agent's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
     pub kud_installer_path: Option<String>,
-    /// Without effect; a file on the agent's machine, in resources of 2019.
+    /// Ignored. In resources of 2019: a file on the agent's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
     pub dhcp_lease_file: Option<String>,
-    /// Without effect; a directory on the agent's machine, in resources of 2019.
+    /// Ignored. In resources of 2019: a directory on the agent's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"deprecated": true, "doNotSuggest": true}))]
     pub multi_cluster_dir: Option<String>,
 }
 
-/// A plugin that is not known here: nothing that a shell would take for more than a word.
+/// A plugin that sipgen does not know: a single shell word that is no option.
 const PLUGIN_PATTERN: &str = "^[A-Za-z0-9][-._A-Za-z0-9]*$";
 
-/// What an editor says of an entry of the lists: one machine with its name.
+/// Returns the editor's schema of a list entry: one node name and its machine.
 fn named_machine() -> serde_json::Value {
     json!({
         "minProperties": 1,
@@ -162,22 +168,22 @@ fn named_machine() -> serde_json::Value {
     })
 }
 
-/// A MAC address in all the ways in which people write them, or nothing.
+/// A MAC address in any common notation, or an empty text.
 const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}\
                            |[0-9A-Fa-f]{4}(\\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})?$";
 
-/// A quantity of Kubernetes that is not negative, or nothing.
+/// A Kubernetes quantity that is not negative, or an empty text.
 const QUANTITY_PATTERN: &str =
     "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
 
-/// A package that apt takes for one: a dash at the end would remove it.
+/// A Debian package name. A trailing dash is invalid, because apt would remove the package.
 const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$";
 
-/// What is asked of one machine. All of it holds at once.
+/// The requirements of one machine. The host must meet all of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
-    /// The MAC address of one of its network cards.
+    /// The MAC address of one of the machine's network cards, such as `52:54:00:ab:cd:ef`.
     #[serde(
         rename = "mac-address",
         default,
@@ -188,11 +194,11 @@ pub struct Machine {
         "patternErrorMessage": "A MAC address is six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
     }))]
     pub mac_address: Option<String>,
-    /// How many CPUs it has at least.
+    /// The minimum number of CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"minimum": 0}))]
     pub cpu: Option<i64>,
-    /// How much memory it has at least, as a quantity of Kubernetes such as `16Gi`.
+    /// The minimum amount of memory as a Kubernetes quantity, such as `16Gi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "type": ["string", "number", "null"],
@@ -200,18 +206,18 @@ pub struct Machine {
         "patternErrorMessage": "A quantity of Kubernetes is a number with its unit, such as 16Gi"
     }))]
     pub memory: Option<Text>,
-    /// Whether its network cards have SR-IOV.
+    /// `true` if the machine must have network cards with SR-IOV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sriov: Option<bool>,
-    /// Whether it has QuickAssist.
+    /// `true` if the machine must have QuickAssist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qat: Option<bool>,
-    /// The labels that its BareMetalHost has. An extension of sipgen's.
+    /// The labels that the machine's BareMetalHost must have. This field is an extension of sipgen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
 }
 
-/// Which packages the machines of a cluster get.
+/// The packages to install on the machines of a cluster.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "bpa.akraino.org",
@@ -220,42 +226,43 @@ pub struct Machine {
     plural = "software",
     namespaced,
     derive = "Default",
-    doc = "The packages that the machines of a cluster get.",
+    doc = "Packages to install on the machines of a cluster.",
     printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
-        "description": "The name of the cluster whose machines get them."}"#,
+        "description": "Name of the cluster."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SoftwareSpec {
-    /// The packages of the control plane's machines.
+    /// The packages for control-plane machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_software: Option<Vec<Package>>,
-    /// The packages of the machines that run workloads.
+    /// The packages for machines that run workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_software: Option<Vec<Package>>,
 }
 
-/// A package: its name, or a mapping of its name to the version that is wanted.
+/// A package: its name, or a mapping of its name to the required version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Package {
-    /// In any version.
+    /// Any version.
     Named(String),
-    /// By name, which should be a single one.
+    /// A mapping that should have one key, the package's name.
     Versioned(BTreeMap<String, PackageDetails>),
 }
 
-/// What is wanted of a package.
+/// The requirements for a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PackageDetails {
-    /// Its version.
+    /// The version, such as `1.5+dfsg-1ubuntu0.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"1.5+dfsg-1ubuntu0.1")]
     pub version: Option<Text>,
 }
 
 impl<'de> Deserialize<'de> for Package {
-    /// By hand, because an untagged enum would read the version 1.10 as a number first, and make 1.1 of it.
+    /// Implemented by hand: an untagged enum would parse the version 1.10 as a number, and turn it
+    /// into 1.1.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PackageVisitor;
 
@@ -284,11 +291,12 @@ impl JsonSchema for Package {
         "Package".into()
     }
 
-    /// To an API server anything, because a field that has two types is beyond what it can check.
+    /// Accepts any value on an API server, because a structural schema cannot describe a field of
+    /// two types.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let versioned = generator.subschema_for::<BTreeMap<String, PackageDetails>>();
         json_schema!({
-            "description": "A package: its name, or a mapping of its name to the version that is wanted.",
+            "description": "A package: its name, or a mapping of its name to the required version.",
             "x-kubernetes-preserve-unknown-fields": true,
             "x-editor": {
                 "anyOf": [
@@ -305,8 +313,8 @@ impl JsonSchema for Package {
     }
 }
 
-/// A text that may look like a number: a quantity or a version, as it was written. YAML's parser hands that over where
-/// a text is asked for.
+/// A quantity or version as written, even if it looks like a number. The YAML parser returns the
+/// source text of a scalar where a text is expected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text(pub String);

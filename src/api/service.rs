@@ -1,33 +1,33 @@
-//! Kubernetes' Service, as far as it takes NodePorts.
+//! Kubernetes Services, limited to their NodePorts.
 
 use serde::Deserialize;
 
 use super::host::Metadata;
 
-/// Its kind.
+/// The kind.
 pub const KIND: &str = "Service";
-/// The field that asks for a NodePort.
+/// The field that requests a NodePort.
 pub const NODE_PORT: &str = "nodePort";
 
 /// A Service.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
-    /// `v1`, or it is another kind of that name.
+    /// `v1`; otherwise it is another kind of the same name.
     #[serde(default)]
     pub api_version: String,
     /// Name and namespace.
     #[serde(default)]
     pub metadata: Metadata,
-    /// What is wanted of it.
+    /// The desired state.
     #[serde(default)]
     pub spec: Option<Spec>,
 }
 
-/// A Service's spec.
+/// The spec of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Spec {
-    /// Its ports.
+    /// The ports.
     #[serde(default)]
     pub ports: Option<Vec<Port>>,
 }

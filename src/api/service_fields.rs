@@ -1,4 +1,4 @@
-//! Fields that all services of a SIPCluster have.
+//! Fields common to all services of a SIPCluster.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,18 @@ use serde_json::json;
 use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN};
 use super::unique;
 
-/// What every service has.
+/// Fields common to all services.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["image"]))]
 pub struct Service {
-    /// The container image.
+    /// The container image, such as `registry.example.com/haproxy:3.0`.
+    // Optional in Rust, so that a missing image is reported with its position.
     #[serde(default)]
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,
-    /// Labels of the base cluster's nodes on which the service's pods run.
+    /// Labels of the base cluster's nodes that may run the service's pods, such as
+    /// `kubernetes.io/os: linux`. Default: the control-plane nodes.
     #[serde(
         default,
         deserialize_with = "unique::optional",
@@ -30,12 +32,13 @@ pub struct Service {
     }))]
     #[schemars(example = json!({"kubernetes.io/os": "linux"}))]
     pub node_labels: Option<BTreeMap<String, String>>,
-    /// The id of the network, in a host's network data, whose address the service uses.
+    /// The id of a network in the hosts' network data. The service connects to each host at its
+    /// address in this network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"oam-ipv4")]
     pub node_interface_id: Option<String>,
-    /// The base cluster's address under which its NodePorts are reached. Not
-    /// `Service.spec.clusterIP`.
+    /// The base cluster's IP address at which clients reach the service's NodePorts. It is not
+    /// `spec.clusterIP` of a Service.
     #[serde(rename = "clusterIP", default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"192.0.2.10", extend("x-editor" = {
         "anyOf": [{"maxLength": 0}, {"format": "ipv4"}, {"format": "ipv6"}]

@@ -1,9 +1,11 @@
-//! SIPCluster (`airship.airshipit.org/v1`): a tenant cluster's request, in its current generation.
+//! SIPCluster (`airship.airshipit.org/v1`), a tenant cluster's request, in its current generation.
 //!
-//! The fields are as lenient as YAML's types allow: what must hold beyond them is checked in
-//! [`crate::site`], where a mistake is reported at its place instead of ending the parse. What of that a schema can say
-//! is said here, too, for [`crate::schema`]: plain keywords hold for editors and API servers,
-//! `x-kubernetes-validations` for API servers alone, and what stands under `x-editor` for editors alone.
+//! Deserializing checks YAML types only. `request` checks the rest, so that an invalid value is
+//! reported at its position instead of failing the parse.
+//!
+//! For [`crate::schema`], attributes repeat the checks that a schema can express: plain keywords
+//! apply to editors and API servers, `x-kubernetes-validations` only to API servers, and `x-editor`
+//! only to editors.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +23,11 @@ use super::object_kind::ObjectKind;
 use super::service_fields::Service;
 use super::unique;
 
-/// The API group of SIPClusters.
+/// The API group of SIPCluster.
 pub const GROUP: &str = "airship.airshipit.org";
-/// Their kind.
+/// The kind.
 pub const KIND: &str = "SIPCluster";
-/// Identity of the kind.
+/// The identity of SIPCluster.
 pub static OBJECT: ObjectKind = ObjectKind {
     kind: KIND,
     group: GROUP,
@@ -34,19 +36,21 @@ pub static OBJECT: ObjectKind = ObjectKind {
     distinctive_fields: &[],
     cluster_label: None,
 };
-/// The name of their definition.
+/// The name of its CustomResourceDefinition.
 pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
 
-/// The largest number of hosts that a request may ask for: more than any site has.
+/// The largest number of hosts in a request. No site has as many.
 pub(crate) const MOST_HOSTS: usize = 1_000_000;
 
-/// A public key with its type, at the start of a line or behind options.
+/// A public key with its type, at the start of a line or after options.
 const AUTHORIZED_KEY_PATTERN: &str = concat!(
     r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)",
+    // Every key starts with the length of its type, a 32-bit number with three zero bytes: `AAAA`
+    // in base64.
     r"[ \t]+AAAA[0-9A-Za-z+/]{16,}={0,3}([ \t]|\r?\n?$)"
 );
 
-/// What a tenant cluster asks for: hosts, and the services beside them.
+/// The hosts and services that a tenant cluster requests.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "airship.airshipit.org",
@@ -56,31 +60,31 @@ const AUTHORIZED_KEY_PATTERN: &str = concat!(
     namespaced,
     status = "SIPClusterStatus",
     derive = "Default",
-    doc = "A tenant cluster's request for hosts and for the services beside them.",
+    doc = "A request for a tenant cluster: its hosts and services.",
     shortname = "sipc",
     category = "airship",
     printcolumn = r#"{"name": "Control-Plane", "type": "integer",
         "jsonPath": ".spec.nodes.ControlPlane.count.active",
-        "description": "Control-plane hosts that are wanted to run on."}"#,
+        "description": "Control-plane hosts in use."}"#,
     printcolumn = r#"{"name": "Workers", "type": "integer", "jsonPath": ".spec.nodes.Worker.count.active",
-        "description": "Worker hosts that are wanted to run on."}"#,
+        "description": "Worker hosts in use."}"#,
     printcolumn = r#"{"name": "Standby-Control-Plane", "type": "integer", "priority": 1,
         "jsonPath": ".spec.nodes.ControlPlane.count.standby",
-        "description": "Control-plane hosts that are wanted as slack for upgrades."}"#,
+        "description": "Control-plane hosts for upgrades."}"#,
     printcolumn = r#"{"name": "Standby-Workers", "type": "integer", "priority": 1,
         "jsonPath": ".spec.nodes.Worker.count.standby",
-        "description": "Worker hosts that are wanted as slack for upgrades."}"#,
+        "description": "Worker hosts for upgrades."}"#,
     printcolumn = r#"{"name": "Ready", "type": "string",
         "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status",
-        "description": "Whether the SIP operator has served the request, where it still runs."}"#,
+        "description": "Status reported by the SIP operator, where it still runs."}"#,
     printcolumn = r#"{"name": "Reason", "type": "string", "priority": 1,
-        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason", "description": "Why it has, or has not."}"#,
+        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason", "description": "Reason for the status."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["nodes"]}))]
 pub struct SIPClusterSpec {
-    /// The node sets by role: `ControlPlane` and `Worker`.
+    /// Node sets by role: `ControlPlane` and `Worker`.
     #[serde(default, deserialize_with = "unique::optional")]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"enum": ["ControlPlane", "Worker"]},
@@ -102,20 +106,21 @@ pub struct SIPClusterSpec {
         }]
     }))]
     pub nodes: Option<BTreeMap<String, NodeSet>>,
-    /// The services that the cluster gets beside its hosts.
+    /// The services of the cluster, such as load balancers and jump hosts.
     #[serde(default)]
     pub services: Services,
 }
 
-/// The hosts that a cluster asks for one role.
+/// The hosts that a cluster requests for one role.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["count"]}))]
 pub struct NodeSet {
-    /// Which hosts may be taken; absent or empty selects every host.
+    /// Selects the hosts that may be assigned. Absent or empty: every host.
     #[serde(default)]
     pub label_selector: Option<LabelSelector>,
-    /// The label whose value is a host's topology domain: at most one host of a domain is taken.
+    /// The label whose value is a host's failure domain, such as `topology.example.com/rack`. At
+    /// most one host per domain is assigned.
     #[serde(default)]
     #[schemars(
         regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")),
@@ -123,19 +128,19 @@ pub struct NodeSet {
         example = &"topology.example.com/rack"
     )]
     pub topology_key: Option<String>,
-    /// More such labels: at most one host of any domain of each of them is taken.
+    /// Further topology labels. At most one host is assigned per domain of each label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317)))]
     #[schemars(example = ["topology.example.com/rack", "topology.example.com/power-feed"])]
     pub topology_keys: Option<Vec<String>>,
-    /// How many hosts are wanted.
+    /// The number of hosts.
     #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]
     pub count: Option<Count>,
 }
 
-/// Kubernetes' label selector. Fields that it does not have are kept, so that a flat selector
-/// (`labelSelector: {flavor: worker}`), which would select every host, is seen and refused.
+/// A Kubernetes label selector. Write labels below `matchLabels`: a flat selector such as
+/// `labelSelector: {flavor: worker}` is rejected.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
@@ -150,16 +155,17 @@ pub struct LabelSelector {
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
     ))]
     pub match_labels: Option<BTreeMap<String, String>>,
-    /// Requirements that a host's labels must meet, all of them.
+    /// Requirements on a host's labels. The host must meet all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_expressions: Option<Vec<Requirement>>,
-    /// Whatever else was written there.
+    /// Unknown fields. They are kept for an error: ignoring them would turn a flat selector into
+    /// one that selects every host.
     #[serde(flatten, deserialize_with = "unique::map")]
     #[schemars(skip)]
     pub unknown: BTreeMap<String, serde_json::Value>,
 }
 
-/// One requirement of a label selector.
+/// One requirement on a host's labels.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend(
     "x-kubernetes-validations" = [{
@@ -186,7 +192,7 @@ pub struct Requirement {
     pub values: Option<Vec<String>>,
 }
 
-/// How many hosts a node set wants. All are labelled alike.
+/// The number of hosts in a node set. Active and standby hosts get the same labels.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-editor" = {"required": ["active"]}))]
 pub struct Count {
@@ -194,23 +200,23 @@ pub struct Count {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"type": "integer"}))]
     pub active: Option<i64>,
-    /// Hosts kept as slack for upgrades.
+    /// Additional hosts, kept as slack for upgrades. Default: 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"default": 0}))]
     pub standby: Option<i64>,
 }
 
-/// The services of a cluster; each kind may be there several times.
+/// The services of a cluster. Each list may have several entries.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Services {
-    /// Load balancers before the tenant's API servers.
+    /// Load balancers for the tenant's API servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_balancer_control_plane: Option<Vec<LoadBalancerControlPlane>>,
-    /// Load balancers before the tenant's workers.
+    /// Load balancers for the tenant's workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_balancer_worker: Option<Vec<LoadBalancerWorker>>,
-    /// Hosts to log in to, with access to nodes and their power.
+    /// SSH jump hosts with access to the cluster's nodes and their power control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jump_host: Option<Vec<JumpHost>>,
     /// OpenID Connect login by Dex.
@@ -219,7 +225,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Returns whether one of the services uses addresses of hosts.
+    /// Returns whether a service uses addresses of hosts.
     pub fn reach_hosts(&self) -> bool {
         let Self {
             load_balancer_control_plane,
@@ -234,7 +240,7 @@ impl Services {
     }
 }
 
-/// A load balancer before the tenant's API servers.
+/// A load balancer for the tenant's API servers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["image", "nodePort"], "x-editor" = {
@@ -242,20 +248,20 @@ impl Services {
     "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
 }))]
 pub struct LoadBalancerControlPlane {
-    /// What every service has.
+    /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePort of the tenant's API.
+    /// The NodePort of the tenant's API, from 30000 to 32767.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,
-    /// How many pods of HAProxy there are; 2 by default.
+    /// The number of HAProxy pods, from 1 to 100. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
     pub replicas: Option<i64>,
 }
 
-/// A load balancer before the tenant's workers.
+/// A load balancer for the tenant's workers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {
@@ -263,18 +269,18 @@ pub struct LoadBalancerControlPlane {
     "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
 }))]
 pub struct LoadBalancerWorker {
-    /// What every service has.
+    /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePorts that are forwarded to the workers, each to the same port.
+    /// The NodePorts to forward. Each leads to the same port of the workers.
     #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]
     pub node_port_range: Option<PortRange>,
-    /// How many pods of HAProxy there are; 2 by default.
+    /// The number of HAProxy pods, from 1 to 100. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("x-editor" = {"default": 2}))]
     pub replicas: Option<i64>,
-    /// Without effect; written beside the range in resources of 2021.
+    /// Ignored. Resources of 2021 have it in addition to `nodePortRange`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "deprecated": true,
@@ -284,7 +290,7 @@ pub struct LoadBalancerWorker {
     pub node_port: Option<i64>,
 }
 
-/// A range of ports, both ends included.
+/// A range of NodePorts, both ends included, from 30000 to 32767.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "self.start <= self.end",
@@ -307,17 +313,17 @@ pub struct PortRange {
     "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
 }))]
 pub struct JumpHost {
-    /// What every service has.
+    /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePort of its SSH server.
+    /// The NodePort of the SSH server, from 30000 to 32767.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,
-    /// How it reaches the hosts' BMCs.
+    /// The connection to the hosts' BMCs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bmc: Option<BmcAccess>,
-    /// OpenSSH public keys of those who may log in.
+    /// OpenSSH public keys of the users who may log in: lines of an `authorized_keys` file.
     #[serde(
         rename = "sshAuthorizedKeys",
         default,
@@ -331,7 +337,7 @@ pub struct JumpHost {
     }))]
     #[schemars(example = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator"])]
     pub ssh_authorized_keys: Option<Vec<String>>,
-    /// The Secret with the private keys for the cluster's nodes.
+    /// The Secret with private keys for SSH to the cluster's nodes.
     #[serde(
         rename = "nodeSSHPrivateKeys",
         default,
@@ -339,25 +345,25 @@ pub struct JumpHost {
     )]
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub node_ssh_private_keys: Option<String>,
-    /// Where its SSH server has its host keys from: one of the ways. Without any they are kept in a volume of the
-    /// default storage class.
+    /// The source of the SSH server's host keys: one of `secretName`, `volumeClaim` and
+    /// `ephemeral`. Default: a volume of the default storage class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<HostKeys>,
-    /// Where the homes of its users are kept. Without a volume they are lost with each pod.
+    /// The storage of home directories. Without a volume they are lost with each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homes: Option<Homes>,
 }
 
-/// Where the homes of a jump host's users are kept.
+/// The storage of home directories.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Homes {
-    /// A volume that outlives the pods, and is never deleted with the jump host.
+    /// A volume that outlives the pods. It is not deleted with the jump host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_claim: Option<VolumeClaim>,
 }
 
-/// Where the host keys of an SSH server come from.
+/// The source of an SSH server's host keys.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend(
@@ -380,51 +386,52 @@ pub struct HostKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub secret_name: Option<String>,
-    /// A volume in which they are made once.
+    /// A volume in which the host keys are generated once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_claim: Option<VolumeClaim>,
-    /// Whether every pod makes its own.
+    /// `true` if every pod generates new host keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
 }
 
 impl HostKeys {
-    /// What an editor knows a way by that is chosen, and not only written down.
+    /// Returns the editor's condition that a source is chosen: a field with `null` is not.
     fn given(way: &str) -> serde_json::Value {
         json!({"required": [way], "properties": {way: {"type": ["object", "string"]}}})
     }
 
-    /// What an editor says of a second way.
+    /// Returns the editor's rule that rejects a second source.
     fn second() -> serde_json::Value {
         json!({"enum": [false, null], "errorMessage": "Choose one of secretName, volumeClaim and `ephemeral: true`"})
     }
 }
 
-/// The volume that a service asks for.
+/// A claim for a volume.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeClaim {
-    /// The storage class of the base cluster; its default one where absent.
+    /// The storage class in the base cluster. Default: the cluster's default class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub storage_class_name: Option<String>,
-    /// How large it is to be, such as `10Gi`. Kubernetes never makes a volume smaller.
+    /// The size of the volume, such as `10Gi`. Default: `512Mi` for host keys, `1Gi` for home
+    /// directories. Kubernetes never shrinks a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageSize>,
 }
 
-/// How a jump host reaches BMCs.
+/// The connection of a jump host to BMCs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BmcAccess {
-    /// Whether through the proxy of the environment; without, `NO_PROXY=*` is set.
+    /// `true` to use the proxy of the pod's environment. Otherwise `NO_PROXY=*` is set.
     #[serde(default)]
     pub proxy: bool,
 }
 
-/// What the SIP operator reported; read by nobody here.
+/// The status that the SIP operator reported. sipgen does not read it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SIPClusterStatus {
-    /// Conditions, of type `Ready`.
+    /// Conditions of type `Ready`.
     #[serde(default)]
     #[schemars(with = "Vec<Condition>", extend(
         "x-kubernetes-list-type" = "map",

@@ -1,7 +1,7 @@
-//! Mappings that refuse a key that is there twice.
+//! Mappings without duplicate keys.
 //!
-//! Of two equal keys, serde's maps keep the last one. kustomize and the API server refuse both, so the last one would
-//! decide here and nowhere else.
+//! serde's maps keep the last value of a duplicate key. kustomize and the API server reject the
+//! document, so sipgen must not choose a value.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -51,7 +51,7 @@ impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deseriali
 ///
 /// # Errors
 ///
-/// When it has a key twice, or is no such mapping.
+/// If a key occurs twice, or the value is not such a mapping.
 pub(crate) fn map<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     K: Deserialize<'de> + Ord + fmt::Debug,
@@ -65,7 +65,7 @@ where
 ///
 /// # Errors
 ///
-/// As [`map`].
+/// See [`map`].
 pub(crate) fn optional<'de, K, V, D>(deserializer: D) -> Result<Option<BTreeMap<K, V>>, D::Error>
 where
     K: Deserialize<'de> + Ord + fmt::Debug,
@@ -75,11 +75,11 @@ where
     Ok(Option::<Unique<K, V>>::deserialize(deserializer)?.map(|unique| unique.0))
 }
 
-/// Deserializes a list of mappings or null.
+/// Deserializes a list of mappings, or null.
 ///
 /// # Errors
 ///
-/// As [`map`].
+/// See [`map`].
 pub(crate) fn optional_list<'de, K, V, D>(
     deserializer: D,
 ) -> Result<Option<Vec<BTreeMap<K, V>>>, D::Error>

@@ -12,13 +12,13 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen init                        set up the git repo around the working directory
   sipgen init --dry-run              show the files without writing them
-  sipgen init --ci gitlab            if the CI system is not recognised";
+  sipgen init --ci gitlab            if the CI system is not detected";
 
 /// Prepare a git repo for sipgen
 ///
 /// Writes sipgen.yaml, a pre-commit hook, a CI job, .gitattributes and SIPGEN.md. It never prompts,
-/// and never changes an existing file: missing lines are printed. Flux or Argo CD is recognised by
-/// the manifests in the repo. GitHub or GitLab is recognised by the remote or by the repo's files.
+/// and never changes an existing file: missing lines are printed. Flux or Argo CD is detected by
+/// the manifests in the repo. GitHub or GitLab is detected by the remote or by the repo's files.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// The CI system that gets a job; default: the recognised one
+    /// The CI system that gets a job; default: the detected one
     #[arg(long, value_enum)]
     ci: Option<Ci>,
 }
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(report::proposals(&proposals, !arguments.dry_run));
     if forges.is_empty() && arguments.ci.is_none() {
         say(
-            "\nno CI job created: neither GitHub nor GitLab was recognised; choose one with `sipgen init --ci`\n",
+            "\nno CI job created: neither GitHub nor GitLab was detected; choose one with `sipgen init --ci`\n",
         );
     }
     let is_blocked = proposals

@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if cluster.installation.is_none() {
         return Err(Failure(format!(
             "`{key}` is a {}: only a Provisioning has an inventory",
-            cluster.kind()
+            cluster.kind
         )));
     }
     let placement = plan.clusters.get(key);

@@ -1,4 +1,4 @@
-//! Objects in the repo that configure Flux or Argo CD.
+//! Objects of the repo that configure what Flux or Argo CD applies.
 
 use super::clusters::Cluster;
 use crate::api::gitops::{
@@ -10,10 +10,10 @@ use crate::finding::Origin;
 use crate::kustomize::Builds;
 use crate::load::Document;
 
-/// An object that configures an agent.
+/// An object that configures what an agent applies.
 #[derive(Clone)]
 pub(crate) struct AgentObject {
-    /// Position in the repo.
+    /// Its position in the repo.
     pub(crate) origin: Origin,
     pub(super) content: Content,
 }
@@ -29,7 +29,7 @@ pub(super) enum Content {
 }
 
 impl AgentObject {
-    /// Returns the Flux Kustomization, if the object is one.
+    /// Returns the Kustomization, if it is one of Flux.
     pub(crate) fn flux(&self) -> Option<&FluxKustomization> {
         match &self.content {
             Content::Flux(kustomization) => Some(kustomization),
@@ -38,7 +38,7 @@ impl AgentObject {
     }
 }
 
-/// Objects that change the meaning of others.
+/// Objects that other objects depend on.
 #[derive(Default)]
 pub(super) struct Context {
     pub(super) projects: Vec<(Origin, AppProject)>,
@@ -70,8 +70,8 @@ impl Context {
 }
 
 impl AgentObject {
-    /// Reads a document if it configures an agent. Documents that cannot be parsed are ignored,
-    /// because the agent reports them.
+    /// Returns the object in a document, if it configures an agent. An unreadable one is skipped:
+    /// the agent will report it.
     pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
         let content = match document.kind()? {
             FLUX_KIND if document.mentions(&[FLUX_GROUP]) => Content::Flux(document.parse().ok()?),
@@ -98,7 +98,7 @@ impl AgentObject {
         })
     }
 
-    /// Returns whether the object applies nothing itself but decides what others apply.
+    /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
         matches!(self.content, Content::Source(_) | Content::Cluster(_))
     }

@@ -8,24 +8,23 @@ use crate::finding::Place;
 /// A directory that an agent applies.
 pub(crate) struct Applied {
     pub(crate) agent: Agent,
-    /// The object that applies it, such as `Flux Kustomization flux-system/infra`.
+    /// Object that applies it: `Flux Kustomization flux-system/infra`.
     pub(crate) by: String,
-    /// The place of its path.
+    /// Place that names it.
     pub(crate) place: Place,
-    /// The reason why it does not apply this repo's files to the base cluster.
+    /// Reason why it does not apply this repo's files to the base cluster.
     pub(crate) aside: Option<Aside>,
-    /// The namespace that it sets on all objects, with the place of the field.
+    /// Namespace that it sets for everything it applies, with the place.
     pub(crate) namespace: Option<(String, Place)>,
-    /// The field that renames all objects, with its place.
+    /// Field that renames everything it applies, with the place.
     pub(crate) renamed: Option<(&'static str, Place)>,
-    /// The directory, relative to the repo's root; for a directory above the repo, the root itself.
+    /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
-    /// For a directory above the repo, the path from there to the repo.
+    /// Path to the repo from the directory that it names, if that is above the repo.
     pub(crate) above: Utf8PathBuf,
-    /// How the directory is read if it is not a kustomization; `None` if it is not read then.
+    /// Way of reading the directory if it is not a kustomization; `None` if it is not read then.
     pub(crate) plain: Option<Plain>,
-    /// The place of `directory`, which makes Argo CD read plain files even if there is a
-    /// kustomization.
+    /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
     pub(crate) explicit: Option<Place>,
     /// Namespace of the object itself, if set.
     pub(crate) own_namespace: Option<String>,
@@ -38,23 +37,23 @@ pub(crate) struct Applied {
 /// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
 pub(crate) enum Plain {
-    /// Flux: every kustomization in the directory tree, and every YAML file outside of those.
+    /// Flux: every kustomization below it, and every YAML file that none of them covers.
     Autodetect,
-    /// Argo CD: matching files in the directory, or in its tree.
+    /// Argo CD: matching files in it, or in the tree below it.
     Files(DirectorySource),
 }
 
-/// The reason why an object does not apply this repo's files to the base cluster.
+/// Reasons why an object does not apply this repo's files to the base cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aside {
-    /// Its source is not the one in this setting.
+    /// Its source differs from the one in this setting.
     OtherSource(&'static str),
-    /// It applies to another cluster, because of this field or setting.
+    /// It applies to another cluster, according to this field or setting.
     OtherCluster(&'static str),
-    /// Its path is in a copy of another repo.
+    /// Its path is inside a copy of another repo.
     Included,
-    /// Its path has a parameter that no file in the repo sets.
+    /// Its path has a parameter without a value in the repo.
     Undecided,
-    /// It is suspended and may resume later.
+    /// It is suspended. It does not apply them now but may do so later.
     Suspended,
 }

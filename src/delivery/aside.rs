@@ -4,8 +4,8 @@ use super::applied::{Applied, Aside};
 use super::repo::shown;
 use crate::finding::{Code, Finding};
 
-/// Reports an object with a path in this repo but another source or cluster. Suspended objects are
-/// not reported.
+/// Warns about an object that applies directories with the names of this repo's, but from another
+/// source or to another cluster. A suspended object needs no warning.
 pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
     let here = shown(&applied.directory);
     let (what, help) = match applied.aside? {

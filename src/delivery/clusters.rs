@@ -1,4 +1,4 @@
-//! Clusters that Secrets in the repo define for Argo CD.
+//! Clusters that Secrets of the repo register in Argo CD.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::layout::VARIABLE;
 use crate::load::sops;
 use crate::settings::gitops::IN_CLUSTER;
 
-/// Values for the parameters of an ApplicationSet's template.
+/// Parameters for an ApplicationSet's template, with values.
 pub(super) type Parameters = BTreeMap<String, String>;
 
-/// A cluster of Argo CD. Name and address are unknown if the Secret is encrypted.
+/// A cluster of Argo CD. Its name and address are unknown if the Secret is encrypted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cluster {
     pub(super) name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the cluster that a Secret defines, if it is a cluster Secret.
+    /// Returns the cluster that a Secret registers, if it is such a Secret.
     pub(super) fn of(secret: ClusterSecret) -> Option<Self> {
         let ClusterSecret {
             metadata,
@@ -64,7 +64,7 @@ impl Cluster {
         })
     }
 
-    /// Returns the cluster in which Argo CD runs.
+    /// Returns the cluster that Argo CD runs in.
     pub(super) fn own() -> Self {
         let [server, name] = [IN_CLUSTER.0, IN_CLUSTER.1].map(|text| Some(text.to_owned()));
         Self {
@@ -74,7 +74,7 @@ impl Cluster {
         }
     }
 
-    /// Returns whether the cluster matches a selector of an ApplicationSet.
+    /// Returns whether a selector of an ApplicationSet matches it.
     pub(super) fn is_selected(&self, selector: &Value) -> bool {
         let labels = selector.get("matchLabels").and_then(Value::as_mapping);
         let equal = labels.into_iter().flatten().all(|(key, value)| {
@@ -114,7 +114,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the cluster's parameters for a template.
+    /// Returns its parameters for a template.
     pub(super) fn parameters(&self) -> Parameters {
         let mut found = Parameters::new();
         let normalized = self.name.as_deref().map(normalized);
@@ -136,8 +136,8 @@ impl Cluster {
         found
     }
 
-    /// Returns an equivalent destination if it refers to this cluster: by name instead of address,
-    /// or the reverse.
+    /// Returns the other form of a destination that names this cluster: its name for its URL, and
+    /// vice versa.
     pub(super) fn renamed(
         &self,
         destination: &ApplicationDestination,

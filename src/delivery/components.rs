@@ -1,8 +1,8 @@
-//! Kustomizations that include the components with host patches.
+//! Kustomizations that include the components of hosts.
 //!
 //! kustomize runs the components of a kustomization after its resources and before its own
-//! `namespace:`. A patch in a component therefore has to use the namespace that lower
-//! kustomizations set.
+//! `namespace:`. So a patch in a component must use the namespace that the kustomizations below
+//! give to a host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ const SHOWN: usize = 5;
 /// Component that patches a root's hosts.
 #[derive(Debug)]
 pub struct Component {
-    /// The directory of the kustomization that includes the component, or that should.
+    /// Directory of the kustomization that includes the component, or that should include it.
     pub directory: Utf8PathBuf,
-    /// Set if that kustomization includes it.
+    /// Set if it does.
     pub included: bool,
-    /// Namespaces that lower kustomizations set, by the hosts' file.
+    /// Namespace of the hosts of a file at that point, if a kustomization below sets one.
     namespaces: HashMap<Utf8PathBuf, Option<String>>,
 }
 
 impl Component {
-    /// Returns the namespace that a host has where the component runs, if any.
+    /// Returns the namespace of a host where the component runs, if it has one there.
     pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
         if let Some(level) = host.origin.level(&self.directory) {
             return level.namespace.as_deref();
@@ -44,7 +44,7 @@ impl Component {
         given.or(host.own_namespace.as_deref())
     }
 
-    /// Returns the name that a host has where the component runs.
+    /// Returns the name of a host where the component runs.
     pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
         host.origin
             .level(&self.directory)
@@ -52,7 +52,7 @@ impl Component {
     }
 }
 
-/// Returns the component of each root and reports misplaced ones.
+/// Returns the component of each root, and findings about misplaced ones.
 pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
@@ -119,7 +119,7 @@ fn of_root(
     let reached = repo.builds.before_component(&directory, before);
     match included.first() {
         Some((listing, _)) => {
-            // The reach of a host without a file is known only to kustomize.
+            // Only kustomize knows the origin of a host without a file.
             let is_missing = |host: &&&Host| {
                 host.file
                     .as_deref()
@@ -156,7 +156,7 @@ fn of_root(
     )
 }
 
-/// Reports listings where the component cannot work.
+/// Reports listings in which the component has no effect or fails.
 fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
@@ -242,7 +242,7 @@ fn not_included(
     )
 }
 
-/// Returns the line to add and the file to add it to.
+/// Returns the help: the line to add and its file.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo
         .builds

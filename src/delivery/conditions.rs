@@ -1,4 +1,4 @@
-//! Conditions that keep Flux from applying the output: missing decryption, and sources that exclude
+//! Conditions that prevent Flux from applying the output: missing decryption, sources that exclude
 //! it.
 //!
 //! The rules are those of Flux's source-controller and kustomize-controller.
@@ -18,10 +18,10 @@ use crate::load::sops;
 use crate::settings;
 use crate::settings::gitops::Form;
 
-/// The file that excludes files from Flux's sources.
+/// File that excludes paths of a repo from Flux's sources.
 const IGNORE_FILE: &str = ".sourceignore";
 
-/// Reports what keeps the agent from applying the output.
+/// Reports conditions that prevent the agent of the settings from applying the output.
 pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
     if repo.settings.gitops != Some(Agent::Flux) {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Ve
         .collect()
 }
 
-/// Reports an object that applies a directory that cannot be read or is not checked out.
+/// Reports an object that applies a directory which is unreadable or not checked out.
 pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Option<Finding> {
     let directory = &applied.directory;
     let is_in = |(closed, _): &&(Utf8PathBuf, String)| directory.starts_with(closed);
@@ -55,7 +55,7 @@ pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Opt
     )
 }
 
-/// Returns whether a source is the one that the settings name.
+/// Returns whether a source is the one in the settings.
 fn is_own(repo: &Repo<'_>, source: &FluxSource) -> bool {
     let reference = FluxSourceRef {
         kind: Some(source.kind.clone()),
@@ -65,8 +65,8 @@ fn is_own(repo: &Repo<'_>, source: &FluxSource) -> bool {
     repo.settings.flux.is_source(&reference, None)
 }
 
-/// Reports builds of hosts with encrypted Secrets if the Kustomization that sipgen writes has no
-/// decryption.
+/// Reports builds with Secrets to decrypt, for which the Kustomization that sipgen writes has no
+/// decryption settings.
 fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
     let decrypting: Vec<&Applied> = applied
         .iter()
@@ -115,7 +115,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
     roots.filter_map(report).collect()
 }
 
-/// Reports a Flux source that excludes the output.
+/// Reports a Flux source that excludes directories of the output.
 fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
     let flux = &repo.settings.flux;
     let output = flux.path.join(&repo.settings.output);
@@ -145,8 +145,8 @@ fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Fi
                 .help("remove `prefix`, or name another source in `flux.sourceRef`: a Bucket has one prefix only"),
         );
     }
-    // The last matching pattern decides: `spec.ignore` comes after `.sourceignore` files, and inner
-    // directories after outer ones.
+    // The last matching pattern decides. Patterns of the object come last, and those of inner
+    // directories after those of outer ones.
     let own = source.and_then(|(origin, source)| {
         let patterns = source.spec.ignore.as_ref()?;
         Some((
@@ -189,7 +189,7 @@ fn not_in_source(output: &Utf8Path) -> Finding {
     Finding::new(Code::OutputNotInSource, message)
 }
 
-/// Returns whether patterns exclude a file (`true`) or keep it (`false`); `None` if none matches.
+/// Returns whether patterns exclude a file; `None` if no pattern matches.
 fn verdict(patterns: &str, domain: &Utf8Path, file: &Utf8Path) -> Option<bool> {
     let file = file.strip_prefix(domain).ok()?;
     let mut builder = GitignoreBuilder::new("");
@@ -202,7 +202,7 @@ fn verdict(patterns: &str, domain: &Utf8Path, file: &Utf8Path) -> Option<bool> {
     (!found.is_none()).then(|| found.is_ignore())
 }
 
-/// Returns patterns that keep a directory, whatever earlier patterns exclude.
+/// Returns patterns that include a directory, regardless of earlier patterns.
 fn kept(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() {
         return "!*".to_owned();

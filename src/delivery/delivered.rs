@@ -1,7 +1,7 @@
 //! Directories of the output, except declared hosts, that the repo's own objects apply.
 //!
-//! sipgen writes an object per directory, but not for these: two objects may differ in what they
-//! prune.
+//! sipgen writes an object for each directory that is not applied yet. A second object for the same
+//! directory may differ in pruning.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -10,7 +10,7 @@ use super::repo::Repo;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 
-/// Output directories that the repo's own objects make the agent apply.
+/// Directories of the output that the chosen agent applies by the repo's own objects.
 #[derive(Debug, Default)]
 pub struct Delivered(Vec<Directory>);
 
@@ -19,15 +19,15 @@ pub struct Delivered(Vec<Directory>);
 pub(super) struct Directory {
     /// Path relative to the output directory.
     path: Utf8PathBuf,
-    /// Set if directories below it are applied as well.
+    /// Set if directories below it are applied too.
     all_below: bool,
-    /// Place in the repo's kustomization that lists it, if it is applied through one.
+    /// Place in a kustomization of the repo that lists it, if it is applied as a part of that.
     listed: Option<Place>,
 }
 
 impl Delivered {
-    /// Returns whether one of the repo's own objects applies a directory, given relative to the
-    /// output directory.
+    /// Returns whether one of the repo's own objects applies a directory. The path is relative to
+    /// the output directory.
     pub fn has(&self, directory: &Utf8Path) -> bool {
         self.0.iter().any(|delivered| delivered.takes(directory))
     }
@@ -42,7 +42,7 @@ impl Directory {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
     }
 
-    /// Returns whether the directory is of a kind or contains directories of that kind.
+    /// Returns whether it is in the directory `kind`, or applies all of that.
     fn is_of(&self, kind: &Utf8Path) -> bool {
         self.path.starts_with(kind) || self.takes(kind)
     }
@@ -57,8 +57,8 @@ impl Directory {
     }
 }
 
-/// Returns the output directories that an object applies, itself or through kustomizations that
-/// list them.
+/// Returns the directories of the output that an object applies. `builds` tells which directories'
+/// kustomizations it builds.
 pub(super) fn of<'a>(
     repo: &Repo<'_>,
     applied: &Applied,
@@ -93,7 +93,7 @@ pub(super) fn of<'a>(
         .collect()
 }
 
-/// Reports directories that the repo's own object applies, so sipgen writes no object for them.
+/// Warns about directories that an object applies already, for which sipgen writes no object.
 pub(super) fn applied_already(
     repo: &Repo<'_>,
     applied: &Applied,
@@ -119,8 +119,7 @@ pub(super) fn applied_already(
     directories.iter().map(warn).collect()
 }
 
-/// Reports an object that renames observed hosts or changes their namespace, which creates other
-/// objects.
+/// Reports an object that changes names or namespaces of observed hosts: that creates other hosts.
 pub(super) fn changed(
     repo: &Repo<'_>,
     applied: &Applied,

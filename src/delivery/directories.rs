@@ -1,7 +1,7 @@
-//! Directories that objects in the repo make Flux or Argo CD apply.
+//! Directories that objects of the repo make Flux or Argo CD apply.
 //!
-//! An object may be about another repo or cluster with directories of the same names. The settings
-//! name the source and cluster of this repo.
+//! An object may concern another repo or cluster with directories of the same names. The settings
+//! name the source and the cluster of this site.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -41,8 +41,8 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                     let spec = generators::filled(&object.spec.template.spec, &parameters);
                     made.extend(by_argocd(repo, &origin, &route, &by, &spec));
                 }
-                // Applications for several clusters may share a directory; the one for the base
-                // cluster counts.
+                // Several clusters may get the same directory. The one for the base cluster is
+                // kept.
                 made.sort_by(|one, other| {
                     let order =
                         |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
@@ -59,8 +59,7 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
     applied
 }
 
-/// Returns the directories of components, which are listed relative to the kustomization's
-/// directory.
+/// Returns the directories of components, which are relative to the kustomization's directory.
 fn components(
     directory: &Utf8Path,
     listed: Option<Vec<String>>,
@@ -92,8 +91,8 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         ),
     };
     let (directory, above) = in_repo(path, &flux.path)?;
-    // Without `gitops: flux`, `flux.sourceRef` need not be set, so its default proves nothing. A
-    // root path does not either, because every repo has one.
+    // The settings need no source before sipgen writes Kustomizations, so the default proves
+    // nothing. Root directories are excluded, because every repo has one.
     let is_unsaid =
         repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
     let aside = if is_root(&directory) && !is_ours {
@@ -131,7 +130,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     })
 }
 
-/// Returns the field if its value changes names.
+/// Returns the field if it changes names.
 fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
     value
         .as_ref()
@@ -189,7 +188,7 @@ fn by_argocd(
             if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
-            // Without `recurse`, Argo CD does not descend from above the repo into it.
+            // Without `recurse`, Argo CD does not reach the repo below a directory above it.
             let recurses = source
                 .directory
                 .as_ref()
@@ -200,9 +199,10 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
-            // Argo CD's `ExplicitType`: `directory` takes precedence over the files that are there.
+            // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
+            // type.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
-            // A Helm chart is rendered by Helm, not read as files.
+            // The content of a Helm chart is unknown here.
             let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();
             applied.push(Applied {
                 agent: Agent::Argocd,
@@ -230,7 +230,8 @@ fn by_argocd(
     applied
 }
 
-/// Returns whether a destination is the base cluster, by name or by address.
+/// Returns whether a destination is the base cluster, by name or by URL. Secrets of the repo relate
+/// the two.
 fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
     let own = &repo.settings.argocd.destination;
     let renamed = |cluster: &Cluster| {
@@ -241,8 +242,7 @@ fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> boo
     own.is(destination) || repo.clusters.iter().any(renamed)
 }
 
-/// Returns the paths of a source. A path with an unknown parameter stands for all matching
-/// directories.
+/// Returns the path of a source, or all directories that match if it contains an unknown parameter.
 fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else {
         return Vec::new();

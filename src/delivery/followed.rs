@@ -1,5 +1,5 @@
-//! Directories that agents apply, determined before a site's inputs are known, because their files
-//! belong to the site.
+//! Directories that agents apply, found before the files of a site are known, because they belong
+//! to the site.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 
 /// A directory that an object makes an agent apply.
 pub(crate) struct Followed {
-    /// The directory, relative to the repo's root.
+    /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
     /// Set if the object applies this repo's files to the site's base cluster, even if it is
     /// suspended now.
@@ -24,8 +24,8 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Returns whether the agent applies a file without a kustomization. `file` is relative to the
-    /// directory.
+    /// Returns whether the agent applies a file of the directory if that is not a kustomization.
+    /// The path is relative to the directory.
     pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
         match &self.plain {
             Some(Plain::Autodetect) => true,
@@ -35,8 +35,8 @@ impl Followed {
     }
 }
 
-/// Returns the directories that agents apply, according to the settings of a site. Generators may
-/// match the directories of `paths`.
+/// Returns the directories that objects make agents apply, by the settings of a site. `paths` are
+/// files whose directories generators may match.
 pub(crate) fn followed(
     files: &Files,
     settings: &Settings,

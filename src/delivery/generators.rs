@@ -1,7 +1,7 @@
 //! Parameters of ApplicationSets that the repo's files determine.
 //!
-//! The rules are those of Argo CD's generators. Parameters that depend on a cluster, a forge or a
-//! plugin stay unresolved.
+//! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
+//! unresolved.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
@@ -16,8 +16,7 @@ use crate::settings::gitops::IN_CLUSTER;
 /// Limits against exponential input: Applications, and nesting depth of generators.
 const MOST: (usize, usize) = (10_000, 8);
 
-/// Returns the parameters of each Application that generators create. A missing parameter is
-/// unknown.
+/// Returns the parameters of each generated Application. Missing parameters are unknown.
 pub(super) fn parameters(
     repo: &Repo<'_>,
     generators: &[Generator],
@@ -81,10 +80,8 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
     vec![Parameters::new()]
 }
 
-/// Returns the parameters of a cluster generator.
-///
-/// If no Secret in the repo matches, the clusters are defined elsewhere, and only the generator's
-/// `values` are known.
+/// Returns the parameters of a cluster generator, from Secrets of the repo. If none is selected,
+/// the cluster may be registered elsewhere, so only `values` are known.
 fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters> {
     let has =
         |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
@@ -96,7 +93,7 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters>
         .iter()
         .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
     let mut clusters: Vec<Cluster> = selected.cloned().collect();
-    // Argo CD's own cluster has no labels. It exists unless a Secret replaces it.
+    // Argo CD's own cluster has no labels, and exists even without a Secret.
     let is_own = |cluster: &Cluster| {
         cluster
             .server
@@ -221,7 +218,7 @@ fn flat(value: &Value, route: &str) -> Parameters {
     found
 }
 
-/// Returns a template with its parameters replaced. Unknown ones stay.
+/// Returns a template with known parameters filled in. Unknown ones stay.
 pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
     let mut spec = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
@@ -249,7 +246,7 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
     spec
 }
 
-/// Replaces `{{ name }}` and Go's `{{ .name }}`.
+/// Replaces `{{ name }}` and, as in Go templates, `{{ .name }}`.
 fn fill(text: &str, parameters: &Parameters) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, behind)) = rest.split_once("{{") {

@@ -1,8 +1,8 @@
 //! Flux GitRepositories that copy other repos into their checkout.
 //!
-//! The rules are those of source-controller 1.7: `reconcileInclude` copies the included artifacts,
-//! and `.sourceignore` and `spec.ignore` apply afterwards. `Storage.CopyToPath` renames the copy to
-//! its target, which fails if the target is a directory with files.
+//! The rules are those of source-controller 1.7: `reconcileInclude` copies the included artifacts
+//! into the checkout before `.sourceignore` and `spec.ignore` apply. `Storage.CopyToPath` renames
+//! the copy to its target, which fails if that is a directory with files.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -13,11 +13,11 @@ use crate::finding::{Code, Finding, Origin, Step};
 
 /// The target of a path in a source.
 pub(super) enum Target {
-    /// A path in this repo, relative to the source in the settings.
+    /// A file of this repo, by its path in the source of the settings.
     Here(Utf8PathBuf),
     /// A path in another repo, which is copied into this one.
     Elsewhere,
-    /// The path itself; no include matters.
+    /// The source's own file, without an include.
     Itself,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn target(
     for include in object.spec.include.iter().flatten() {
         let Some(rest) = below(include) else { continue };
         if is_ours {
-            // The source in the settings may itself include this repo.
+            // The settings may name a source that includes this repo.
             let is_this_repo = flux.path.starts_with(in_source(include.target()));
             return if is_this_repo {
                 Target::Itself
@@ -67,7 +67,7 @@ pub(super) fn target(
     Target::Itself
 }
 
-/// Normalizes a path relative to the root of a source.
+/// Returns a path relative to the root of a source.
 fn in_source(path: &str) -> String {
     plain_path(path.trim_start_matches('/'))
 }
@@ -88,7 +88,7 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
         && is_there
 }
 
-/// Reports an include that copies files over the output directory.
+/// Reports an include of the repo's own source whose target is in the output.
 pub(super) fn over_output(
     repo: &Repo<'_>,
     origin: &Origin,

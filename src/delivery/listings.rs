@@ -9,7 +9,7 @@ use crate::finding::{Code, Finding};
 use crate::kustomize::{Among, Root};
 use crate::load::kustomize::relative;
 
-/// Reports wrong listings of overlays. An overlay is a resource that replaces its base.
+/// Reports invalid listings of overlays. An overlay is a resource and replaces its base.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
     let listings = repo.listings_below(&top);

@@ -1,20 +1,21 @@
-//! Delivery of the output: the kustomizations and agents' objects in the repo that reach hosts.
+//! Delivery of the output: kustomizations and agents' objects of the repo that reach hosts.
 //!
-//! * `repo`: the facts that decide it.
-//! * `listings`: kustomizations that list a directory of the output.
-//! * `components`: kustomizations that include components with host patches.
-//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds the directories that they
-//!   apply, each an `applied`.
-//! * `generators`: parameters of ApplicationSets; `clusters`: Argo CD's cluster Secrets.
-//! * `includes`: Flux sources that include others; `paths`: paths and globs of sources.
-//! * `followed`: directories that agents apply, before the inputs of a site are known.
-//! * `aside`: objects for another repo or cluster.
-//! * `conditions`: conditions under which the agent can apply the output; `render` checks Argo CD's
+//! * `repo`: input facts.
+//! * `listings`: kustomizations of the repo that list a directory of the output.
+//! * `components`: kustomizations that include the components of hosts.
+//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an
+//!   `applied`.
+//! * `generators`: parameters of ApplicationSets; `clusters`: clusters that Secrets register in
+//!   Argo CD.
+//! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
+//! * `followed`: applied directories, before the inputs of a site are known.
+//! * `aside`: objects that only seem to apply this repo to the base cluster.
+//! * `conditions`: conditions that prevent the agent from applying the output; `render` checks
 //!   projects.
-//! * `delivered`: output directories that the repo's own objects apply.
-//! * `rendered_twice`: hosts that both these and sipgen's own objects apply.
+//! * `delivered`: directories of the output that the repo's own objects apply.
+//! * `rendered_twice`: hosts that those and sipgen's own objects both apply.
 //!
-//! Every object needs exactly one renderer: two with different labels revert each other forever.
+//! Each object must have one renderer: two that differ in labels revert each other for ever.
 
 mod agent_objects;
 mod applied;
@@ -44,8 +45,8 @@ use crate::inventory::Inventory;
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::Files;
+use crate::settings::Settings;
 use crate::settings::gitops::Form;
-use crate::settings::{self, Settings};
 
 pub(crate) use agent_objects::AgentObject;
 pub use components::Component;
@@ -59,20 +60,19 @@ use repo::Repo;
 /// Delivery of the output by the repo's kustomizations and agents.
 #[derive(Debug, Default)]
 pub struct Wiring {
-    /// Roots that the repo's own objects make the agent apply, labeled or not. sipgen writes no
-    /// object for them.
+    /// Roots that the chosen agent applies by the repo's own objects, with or without labels.
+    /// sipgen must not write another object for them.
     pub applied: BTreeSet<usize>,
-    /// The other directories of the output that they make it apply.
+    /// Other directories of the output that these objects apply.
     pub delivered: Delivered,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
-    /// The Argo CD project that limits what sipgen's Applications may apply, as defined in the
-    /// repo.
+    /// Projects of Argo CD that restrict sipgen's Applications.
     pub(crate) projects: Vec<(Origin, AppProject)>,
 }
 
-/// Determines the delivery of the output and reports conflicts. `closed` are unreadable directories
-/// with the reason.
+/// Determines how the repo delivers the output, and reports mistakes. `closed` are directories that
+/// cannot be read.
 pub(crate) fn wire(
     files: &Files,
     settings: &Settings,
@@ -137,10 +137,8 @@ pub(crate) fn wire(
     (wiring, findings)
 }
 
-/// Reports output for the other agent.
-///
-/// Switching in one run would replace that agent's objects at once, and hosts would lose their
-/// guards against it while it still applies them.
+/// Reports an output that was written for the other agent. The new agent's objects would replace it
+/// at once, and hosts would lose the guards against the old agent while that still applies them.
 fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     let (other, name) = match repo.settings.gitops? {
         Agent::Flux => (Agent::Argocd, "Argo CD"),
@@ -157,12 +155,12 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
             Code::AgentChanged,
             format!("the output is for {name}, and the agent cannot change in one run"),
         )
-        .at(settings::place(repo.files, ["gitops".into()]))
+        .at(repo.settings.place(["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
         .help(format!(
-            "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
-                 the agent\"; then remove `gitops`, generate, and let {name} apply the hosts, which bear the guards of \
-                 both agents then; at last set `gitops` anew"
+            "first detach the services from {name}, or it deletes them: see \"Change the agent\" in docs/gitops.md; \
+                 then remove `gitops`, generate, and let {name} apply the hosts, which then have the guards of both \
+                 agents; finally set `gitops` to the new agent"
         ))
     })
 }

@@ -8,7 +8,7 @@ use globset::GlobBuilder;
 use super::repo::Repo;
 use crate::api::gitops::{DirectorySource, GitDirectory};
 
-/// Returns the directories of the repo that match globs, except hidden ones, which Argo CD skips.
+/// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
 pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
     let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
     // `-` is a placeholder for any file, so that `ancestors` includes the directory.
@@ -53,10 +53,10 @@ fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
     built.is_ok_and(|glob| glob.compile_matcher().is_match(directory.as_str()))
 }
 
-/// Returns whether Argo CD reads a file, given relative to the source's directory.
+/// Returns whether Argo CD reads a file. The path is relative to the source's directory.
 pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
-        // An invalid glob matches nothing: it includes no file and excludes none.
+        // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
         GlobBuilder::new(glob)
             .build()
             .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
@@ -69,11 +69,10 @@ pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
 }
 
-/// Resolves a path of an agent's source to a directory in this repo, which is at `prefix` in the
-/// source.
+/// Converts a path in an agent's source to a path in the repo, which is at `prefix` in the source.
 ///
-/// A path above the repo gives the repo's root and the path from there to it. Returns `None` for a
-/// path elsewhere.
+/// For a path above the repo, the second value is the way from it to the repo's root. Returns
+/// `None` for any other path.
 pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
     let mut plain = Utf8PathBuf::new();
     for component in Utf8Path::new(path).components() {

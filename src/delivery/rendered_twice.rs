@@ -1,4 +1,4 @@
-//! Reports the repo's own agent objects that apply hosts twice, unlabeled, or under other names.
+//! Reports the repo's own agent objects that apply a directory with hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,21 +22,21 @@ use crate::text::counted;
 /// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
 
-/// Everything that an agent applies through one directory.
+/// Content of a directory that an agent applies.
 struct Reached<'a> {
     applied: &'a Applied,
-    /// Directories of the kustomizations in its builds.
+    /// Kustomizations that its builds consist of.
     kustomizations: BTreeSet<&'a Utf8Path>,
-    /// Files that these builds reach.
+    /// Files that they reach.
     built: BTreeSet<Utf8PathBuf>,
-    /// Hosts in files that are applied without a kustomization.
+    /// Hosts in files that are applied as they are.
     plain: Vec<&'a (HostKey, Origin)>,
     /// Roots whose overlays it applies.
     overlays: BTreeSet<usize>,
 }
 
-/// Reports mistakes in what the repo's objects apply. Records in `wiring` what the agent already
-/// applies.
+/// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
+/// applies already.
 pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
@@ -93,8 +93,8 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
 }
 
 impl Applied {
-    /// Returns whether the directory is built as a kustomization, so that other files in it do not
-    /// count.
+    /// Returns whether its directory is built as a kustomization, so that other files below it are
+    /// ignored.
     pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
         if self.explicit.is_some() {
             return false;
@@ -114,7 +114,7 @@ fn ignored(repo: &Repo<'_>) -> Gitignore {
         .unwrap_or_default()
         .lines()
     {
-        // An invalid line excludes nothing.
+        // An invalid line ignores nothing.
         let _ = ignored.add_line(None, line);
     }
     ignored.build().unwrap_or_else(|_| Gitignore::empty())
@@ -223,7 +223,7 @@ impl<'a> Reached<'a> {
         reached
     }
 
-    /// Returns declared hosts that are rendered without an overlay's patches, by root.
+    /// Returns the declared hosts that are rendered without patches of an overlay, by root.
     fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
         let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
@@ -239,8 +239,8 @@ impl<'a> Reached<'a> {
         of_root
     }
 
-    /// Reports an object that applies the whole output, a component, or a generated kustomization
-    /// as plain files.
+    /// Reports an object that applies the whole output, or a component, which cannot be applied by
+    /// itself.
     fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
         let Applied {
             by,
@@ -318,8 +318,8 @@ impl<'a> Reached<'a> {
         }))
     }
 
-    /// Reports hosts in files that are applied without a kustomization. They are declared, although
-    /// no kustomization in the repo shows it.
+    /// Reports hosts in files that are applied without a kustomization. They are declared, but the
+    /// repo's kustomizations do not show it.
     fn plain_hosts(&self) -> Option<Finding> {
         let (first, _) = self.plain.first()?;
         let Applied {
@@ -365,7 +365,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Reports hosts that the agent moves to another namespace than their build sets.
+    /// Reports hosts that the object moves to another namespace.
     fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
         let (namespace, place) = self.applied.namespace.as_ref()?;
         let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
@@ -387,7 +387,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Reports hosts that the agent renames.
+    /// Reports hosts that the object renames.
     fn renamed(&self, repo: &Repo<'_>) -> Option<Finding> {
         let (field, place) = self.applied.renamed.as_ref()?;
         let hosts = self.hosts(repo);
@@ -405,7 +405,7 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Returns the hosts that the agent renders, labeled or not.
+    /// Returns the hosts that it renders, with or without labels.
     fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
@@ -418,7 +418,7 @@ impl<'a> Reached<'a> {
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }
 
-    /// Reports two objects that apply the same hosts.
+    /// Reports two objects that render the same hosts.
     fn also_applied_by(&self, other: &Applied) -> Finding {
         let Applied {
             by,
@@ -439,7 +439,7 @@ impl<'a> Reached<'a> {
         .help("remove one of them, after you disabled its pruning as in docs/gitops.md")
     }
 
-    /// Reports, in component form, a directory below the kustomization with the component.
+    /// In component form: reports a directory below the kustomization that includes the component.
     fn below_component(
         &self,
         repo: &Repo<'_>,
@@ -459,7 +459,7 @@ impl<'a> Reached<'a> {
         ))
     }
 
-    /// Reports, in overlay form, a directory that renders hosts without their overlay.
+    /// In overlay form: reports a directory that renders hosts without labels.
     fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
         let overlay = repo.patches_of(&root.directory);
@@ -516,14 +516,14 @@ impl<'a> Reached<'a> {
         )
     }
 
-    /// Returns the advice to wait for services, as sipgen's own object does.
+    /// Returns the help that makes the object wait for services, like sipgen's own objects.
     fn after_services(&self, repo: &Repo<'_>) -> String {
         if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
             return String::new();
         }
         let flux = &repo.settings.flux;
         let name = flux.after_services();
-        // Without a namespace, Flux looks in the namespace of the Kustomization.
+        // Without a namespace, Flux uses that of the Kustomization itself.
         let namespace = match &self.applied.own_namespace {
             Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
             _ => format!(", namespace: {}", flux.namespace),

@@ -20,20 +20,20 @@ pub(super) struct Repo<'a> {
     pub(super) builds: &'a Builds,
     /// All documents of hosts.
     pub(super) documents: &'a [(HostKey, Origin)],
-    /// Further files whose directories generators may name.
+    /// Further files whose directories generators may match.
     pub(super) paths: &'a [Utf8PathBuf],
-    /// Flux sources in the repo.
+    /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
-    /// Clusters that Secrets in the repo define for Argo CD.
+    /// Clusters that Secrets of the repo register in Argo CD.
     pub(super) clusters: Vec<Cluster>,
-    /// Components that agents add to kustomizations: the component, the place, and the directory of
-    /// the kustomization.
+    /// Components that agents add to kustomizations: component, place, and the kustomization's
+    /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
 impl Repo<'_> {
-    /// Returns the listings of directories below `top`, in kustomizations and as components that
-    /// agents add.
+    /// Returns the places that list directories below one: in kustomizations of the repo, and in
+    /// agents' objects that add components.
     pub(super) fn listings_below<'b>(
         &'b self,
         top: &'b Utf8Path,
@@ -66,7 +66,7 @@ impl Repo<'_> {
     }
 }
 
-/// Returns a directory as shown in messages.
+/// Formats a directory for messages.
 pub(super) fn shown(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() {
         "the repo's root".to_owned()

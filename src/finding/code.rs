@@ -1,8 +1,8 @@
-//! The catalogue of findings, each with a permanent code.
+//! The catalogue of findings. Codes are permanent.
 //!
-//! A code identifies a kind of finding, not its wording: messages may change, but users search for
-//! codes and suppress them. A retired code is never reused. `explained/` has the long text of each
-//! code.
+//! A code identifies a kind of finding, not a message: messages may be reworded, but people search
+//! for codes, mute them and write about them. A retired code is never reused. `explained/` has the
+//! long text of each code.
 //!
 //! | codes | area |
 //! | --- | --- |
@@ -39,7 +39,7 @@ struct Entry {
 pub enum Scope {
     /// The whole run. The finding names no cluster.
     Run,
-    /// The clusters that the finding names, at least one. `--keep-going` generates the others.
+    /// The clusters that the finding names, at least one: `--keep-going` generates the others.
     Cluster,
     /// The clusters that the finding names, or the whole run if it names none.
     Either,
@@ -66,7 +66,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes in ascending order.
+            /// All codes, by number.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
             fn entry(self) -> Entry {
@@ -90,8 +90,8 @@ codes! {
     "0002" InvalidSetting Error Run Shown "a setting is unknown or has an invalid value"
     "0003" NoClusterLeft Error Run Shown "no request is left, so every host would be released"
     "0004" NoCluster Warning Run Shown "the repo requests no cluster"
-    "0005" ForeignFile Error Run Shown "a path of generated files holds a file of somebody else"
-    "0006" ForeignFiles Warning Run Shown "the output directory holds files of somebody else"
+    "0005" ForeignFile Error Run Shown "a file that sipgen did not write is at the path of a generated file"
+    "0006" ForeignFiles Warning Run Shown "the output directory has files that sipgen did not write"
     "0007" GeneratedUnreadable Error Run Shown "a generated file with assignments cannot be read"
     "0008" MisplacedOutput Error Run Shown "generated hosts are outside the output directory"
     "0009" Stale Error Either Shown "generated files are stale"
@@ -224,7 +224,7 @@ codes! {
 
     "0501" Shortage Error Cluster Shown "a node set cannot be filled"
     "0502" UnknownDomain Warning Cluster Shown "a host without a known topology domain is assigned"
-    "0503" Flawed Warning Cluster Shown "a cluster retains a host that it could not be assigned today"
+    "0503" Flawed Warning Cluster Shown "an assigned host no longer meets the cluster's requirements"
     "0504" AssignedTwice Error Cluster Shown "a host is assigned twice"
     "0505" InUseGivenBack Warning Cluster Shown "a host in use is released"
     "0506" HostGone Warning Cluster Shown "an assigned host is missing from the inventory"
@@ -347,7 +347,7 @@ impl Code {
         self.entry().scope
     }
 
-    /// Returns whether messages must not quote the value, because it may be a secret.
+    /// Returns whether the value that a finding concerns may be a secret.
     pub(crate) fn hides_value(self) -> bool {
         self.entry().value == Value::Hidden
     }
@@ -391,13 +391,13 @@ pub struct UnknownCode {
 impl FromStr for Code {
     type Err = UnknownCode;
 
-    /// Parses a code such as `SIP0101`, ignoring case.
+    /// Parses `SIP0101`, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownCode> {
         let wanted = text.trim().to_ascii_uppercase();
         if let Some(known) = Code::ALL.iter().find(|code| code.id() == wanted) {
             return Ok(*known);
         }
-        // The most similar spellings, and among equals the nearest numbers.
+        // Suggestions are sorted by spelling, then by number.
         let number = |text: &str| {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(i64::MAX / 2)
@@ -410,7 +410,7 @@ impl FromStr for Code {
             )
         });
         let near = [near[0], near[1], near[2]];
-        // A longer text may be a credential; even a part of it must not be shown.
+        // A part of a longer text might be a credential that is not recognized as one.
         let text = if text.chars().nth(LONGEST_SHOWN).is_some() {
             "…"
         } else {

@@ -1,4 +1,4 @@
-//! Findings: errors and warnings about the input, with places and help.
+//! Findings: a mistake in the input, its place and its fix.
 
 mod code;
 pub mod position;
@@ -14,38 +14,38 @@ pub use code::{Code, Scope, UnknownCode};
 pub(crate) use position::{Delivered, Given, Level};
 pub use position::{Moved, Origin, Place, Position, Step};
 
-/// The severity of a finding.
+/// Importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Forbids writing what the finding concerns.
+    /// Nothing is written for the objects that the finding concerns.
     Error,
-    /// Forbids nothing.
+    /// Informs without stopping anything.
     Warning,
 }
 
-/// An error or warning about the input.
+/// A mistake in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The kind of finding.
+    /// Kind of the mistake.
     pub code: Code,
-    /// The severity, from the catalogue.
+    /// Severity by the catalogue.
     pub severity: Severity,
-    /// The message: one sentence without a final period.
+    /// The fact, in one sentence without a final period.
     pub message: String,
-    /// The places. The first one is to be fixed; others give context and have a note.
+    /// Places: first the one to fix, then related ones with an explanation.
     pub places: Vec<(Place, Option<String>)>,
-    /// The fix, in one sentence or a few lines.
+    /// Advice, in one sentence or a few lines.
     pub help: Option<String>,
-    /// The clusters that it concerns; empty if it concerns the whole run.
+    /// Clusters that it concerns; empty for the whole run.
     pub clusters: Vec<ClusterKey>,
 }
 
 impl Finding {
     /// Creates a finding with the severity of its code.
     ///
-    /// Messages reach every output format, including those for programs, so hidden characters are
-    /// escaped and credentials masked here.
+    /// All texts of a finding are safe for any output, including formats for programs: hidden
+    /// characters are escaped, and credentials are masked.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -62,13 +62,13 @@ impl Finding {
         self.with(place, None)
     }
 
-    /// Adds a place for context, with a note.
+    /// Adds a related place with an explanation.
     pub fn see(self, place: Place, what: impl Into<String>) -> Self {
         self.with(place, Some(said(&what.into())))
     }
 
-    /// Adds a place. For a place in a kustomization, also adds the overridden one in the manifest,
-    /// where readers look first.
+    /// Adds a place. For one in a kustomization, also adds the overridden place in the manifest,
+    /// where users look first.
     fn with(mut self, place: Place, what: Option<String>) -> Self {
         let own = place.instead_of().cloned();
         self.places.push((place, what));
@@ -82,7 +82,7 @@ impl Finding {
         self
     }
 
-    /// Sets the help.
+    /// Sets the advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         let lines: Vec<String> = help.into().lines().map(said).collect();
         self.help = Some(lines.join("\n"));
@@ -95,8 +95,8 @@ impl Finding {
         self
     }
 
-    /// Returns whether the finding names clusters as its code requires. An error without them stops
-    /// the whole run.
+    /// Returns whether the finding names clusters exactly as its code requires. An error without
+    /// clusters stops the whole run.
     fn has_its_scope(&self) -> bool {
         match self.code.scope() {
             Scope::Run => self.clusters.is_empty(),
@@ -105,26 +105,25 @@ impl Finding {
         }
     }
 
-    /// Returns whether the finding is an error.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Escapes and masks a text for one line of output.
+/// Escapes hidden characters and masks credentials of one line.
 fn said(words: &str) -> String {
     visible(&masked(words)).into_owned()
 }
 
-/// Merges findings with equal message and places, such as an error in a template that several
-/// clusters use.
+/// Merges findings that differ only in their clusters, such as an error in a shared template.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
-    // Found by hash, because a run may have thousands of findings.
+    // Hashes keep this linear: thousands of findings may share a message.
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let hasher = RandomState::new();
     for finding in findings {
-        // Every finding of a run passes here, so every test checks its scope.
+        // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
         let alike = known
             .entry(hasher.hash_one((&finding.message, &finding.places)))

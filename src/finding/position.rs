@@ -1,7 +1,7 @@
-//! Symbolic positions.
+//! Symbolic positions, resolved when they are printed.
 //!
-//! Parsing records no spans, which keeps it fast. A finding names a document and a route of keys.
-//! Line and column are looked up only when the finding is printed.
+//! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in
+//! it. Printing it reads that document again and looks up the route.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,30 +10,29 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Maps routes in a converted document to routes in its original text.
-///
-/// A route below a mapped one moves with it.
+/// Mapping from routes of a converted document to routes of the written text. Routes below follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
 
 impl Moved {
-    /// Maps a converted route to an original one. The last mapping of a route wins.
+    /// Records that the value read at one route is written at another. The last record of a route
+    /// counts.
     pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
         self.0.push((read, written));
     }
 
-    /// Returns the converted route of an original one.
+    /// Converts a written route to the route where it is read.
     pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
         let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
-        // A single service is converted to a list with one item. The shorter route, the list, is
-        // the one meant.
+        // A single service is also read as a list with one item. The written value is the whole
+        // list.
         match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
             Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
             None => written.to_vec(),
         }
     }
 
-    /// Returns the original route of a converted one.
+    /// Converts a read route to the route where it is written.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
@@ -47,65 +46,65 @@ impl Moved {
     }
 }
 
-/// The position of a document.
+/// Position of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The file, relative to the repo's root.
+    /// File, relative to the repo's root.
     pub file: Arc<Utf8Path>,
     /// First line of the document in the file, from 1.
     pub first_line: usize,
     pub(crate) range: Range<usize>,
     pub(crate) shape: Shape,
-    /// `None` for the usual case: a document in a file of the repo, read as it is written.
+    /// `None` for a document that is read as it is written in a file of the repo. Most are.
     pub(crate) apart: Option<Arc<Apart>>,
 }
 
-/// Differences from a document that is in a file of the repo and read as it is written.
+/// Differences from a document that is read as it is written in a file of the repo.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Apart {
     way: Way,
-    /// Mapping of routes if the document was converted.
+    /// Routes that differ from the written text.
     moved: Moved,
-    /// The result of builds, if it was computed.
+    /// Result of builds, if known.
     delivered: Option<Arc<Delivered>>,
-    /// The overridden place, if a finding points to the overriding one.
+    /// The overridden place.
     instead_of: Option<Box<Place>>,
 }
 
-/// A document as builds deliver it.
+/// The result of builds for a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Delivered {
-    /// Indices of the outermost kustomizations.
+    /// Outermost kustomizations of these builds, by index.
     pub(crate) roots: Vec<usize>,
-    /// Set if the result of the build was read instead of the file.
+    /// Set if the document is read from the build's result instead of its file.
     pub(crate) is_evaluated: bool,
-    /// Values that another file sets.
+    /// Values that come from elsewhere.
     pub(crate) given: Vec<Given>,
-    /// Names and namespaces at each level of the build.
+    /// Names and namespaces at intermediate kustomizations.
     pub(crate) levels: Vec<Level>,
 }
 
-/// A value of a document that another file sets.
+/// A value of a document that comes from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Given {
-    /// Route in the document.
+    /// Route where it is read.
     pub(crate) route: Vec<Step>,
-    /// Place of the value.
+    /// Place where it is written.
     pub(crate) place: Place,
-    /// Set if routes below continue there.
+    /// Set if routes below it continue at that place.
     pub(crate) goes_on: bool,
-    /// Set if it overrides a value in the document.
+    /// Set if the document itself has another value, which is overridden.
     pub(crate) replaces: bool,
 }
 
-/// Name and namespace of an object at the point where a kustomization runs its components.
+/// Name and namespace of an object at the point where a kustomization's components run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Level {
     /// Directory of the kustomization.
     pub(crate) directory: Utf8PathBuf,
-    /// Name.
+    /// Name at that point.
     pub(crate) name: String,
-    /// Namespace; `None` if it is not set yet.
+    /// Namespace at that point, if any.
     pub(crate) namespace: Option<String>,
 }
 
@@ -115,30 +114,29 @@ pub(crate) enum Way {
     /// From a file of the repo.
     #[default]
     File,
-    /// From a stream that another program rendered, with the input in the repo that it was made
-    /// from, if known.
+    /// From a rendered stream, with the input of the repo that it was made from, if known.
     Stream(Option<Arc<Utf8PathBuf>>),
-    /// From a program that sipgen ran for the source with this index. The lines of its output are
-    /// gone.
+    /// Made from files of the repo by a program that sipgen ran, for the source with this index.
+    /// The text and its lines are gone.
     Made(usize),
 }
 
-/// The name of any stream in headers of generated files; its real name differs between machines.
+/// Name of any stream in the headers of generated files, whatever it is called on this machine.
 const STREAM: &str = "a rendered stream";
 
-/// The position of a document in its byte range.
+/// Position of a document within its range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Shape {
-    /// The document is the whole range.
+    /// All of the range.
     Document,
-    /// The document is the only item of a block sequence.
+    /// The only item of a block sequence.
     ListItem,
-    /// The document is the item with this index in the range's list.
+    /// The item with this index of the list in the range.
     Nested(u32),
 }
 
 impl Shape {
-    /// Returns the steps from the root of the range to the document.
+    /// Returns the steps from the content of the range to the document.
     pub(crate) fn steps_into(self) -> Vec<Step> {
         match self {
             Shape::Document => vec![],
@@ -148,12 +146,12 @@ impl Shape {
     }
 }
 
-/// One step of a route into a document.
+/// A step of a route into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// The value of a key in a mapping.
     Key(String),
-    /// The item at an index of a sequence.
+    /// An item of a sequence.
     Index(usize),
 }
 
@@ -175,10 +173,10 @@ impl From<usize> for Step {
     }
 }
 
-/// A place in the input.
+/// A place for a finding: a node of a document, a position from a parser, or a whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The node at a route in a document; the whole document for an empty route.
+    /// The node at the end of a route; an empty route is the whole document.
     Node(Origin, Vec<Step>),
     /// The key at the end of a route, without its value.
     Key(Origin, Vec<Step>),
@@ -188,16 +186,16 @@ pub enum Place {
     File(Arc<Utf8Path>),
 }
 
-/// A resolved place, displayed as `file:line:column`.
+/// A position to print: `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The file, relative to the repo's root.
+    /// File, relative to the repo's root.
     pub file: Arc<Utf8Path>,
     /// Line, from 1.
     pub line: Option<usize>,
     /// Column, from 1, in characters.
     pub column: Option<usize>,
-    /// The column after the last character, on the same line.
+    /// Column after the last character of the node, on the same line.
     pub end_column: Option<usize>,
 }
 
@@ -212,7 +210,7 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
-    /// Creates the origin of a document in a file of the repo.
+    /// Returns the origin of a document that is read as it is written in a file of the repo.
     pub(crate) fn in_file(
         file: Arc<Utf8Path>,
         first_line: usize,
@@ -228,12 +226,12 @@ impl Origin {
         }
     }
 
-    /// Creates the origin of the only document in a file with this text.
+    /// Returns the origin of the only document in a file with this text.
     pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
         Self::in_file(file, 1, 0..text.len(), Shape::Document)
     }
 
-    /// Returns the origin with the way in which the document was read.
+    /// Sets the way in which the document was read.
     pub(crate) fn by(self, way: Way) -> Self {
         self.with(|apart| apart.way = way)
     }
@@ -243,18 +241,18 @@ impl Origin {
         self
     }
 
-    /// Returns the origin with the result of builds.
+    /// Sets the result of builds.
     pub(crate) fn delivered_as(self, delivered: Delivered) -> Self {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 
-    /// Returns the result of builds, if it was computed.
+    /// Returns the result of builds, if it differs from the file.
     pub(crate) fn delivered(&self) -> Option<&Delivered> {
         self.apart.as_ref()?.delivered.as_deref()
     }
 
-    /// Returns the name and namespace at the point where a kustomization runs its components, if
-    /// computed.
+    /// Returns name and namespace at the point where a kustomization's components run, if builds
+    /// were evaluated.
     pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
         self.delivered()?
             .levels
@@ -266,12 +264,13 @@ impl Origin {
         self.apart.as_ref().map_or(&Way::File, |apart| &apart.way)
     }
 
-    /// Returns whether the document was rendered, so no build in the repo changes it any more.
+    /// Returns whether the document is the result of a build, so that no build of the repo changes
+    /// it.
     pub fn is_rendered(&self) -> bool {
         *self.way() != Way::File
     }
 
-    /// Returns the index of the source whose build made the document.
+    /// Returns the index of the source that the document was built for, if any.
     pub(crate) fn made_for(&self) -> Option<usize> {
         match *self.way() {
             Way::Made(source) => Some(source),
@@ -279,7 +278,7 @@ impl Origin {
         }
     }
 
-    /// Returns the input that headers of generated files name.
+    /// Returns the input to name in headers of generated files.
     pub fn made_from(&self) -> &Utf8Path {
         match self.way() {
             Way::Stream(None) => Utf8Path::new(STREAM),
@@ -288,7 +287,7 @@ impl Origin {
         }
     }
 
-    /// Records the input in the repo that a rendered document was made from.
+    /// Records the input of the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let Some(apart) = &mut self.apart
             && let Way::Stream(made_from) = &mut Arc::make_mut(apart).way
@@ -297,7 +296,7 @@ impl Origin {
         }
     }
 
-    /// Returns the place of a line and column that a parser reported.
+    /// Returns the place of a position that a parser reports in the document.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
         match self.way() {
             Way::Made(_) => Place::File(self.file.clone()),
@@ -305,7 +304,7 @@ impl Origin {
         }
     }
 
-    /// Returns `file:line`, or the file alone if lines are unknown.
+    /// Returns file and line, if known.
     pub fn shown(&self) -> String {
         match self.way() {
             Way::Made(_) => self.file.to_string(),
@@ -313,14 +312,14 @@ impl Origin {
         }
     }
 
-    /// Returns the place of a node.
+    /// Returns the place of the node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         let route: Vec<Step> = route.into_iter().map(Into::into).collect();
         let given = self.given(&route);
         given.unwrap_or_else(|| Place::Node(self.clone(), self.written(route)))
     }
 
-    /// Returns the place of a value that another file sets.
+    /// Returns the place of a value that a kustomization sets.
     fn given(&self, route: &[Step]) -> Option<Place> {
         let given = self
             .delivered()?
@@ -344,23 +343,23 @@ impl Origin {
         ))
     }
 
-    /// Returns the origin with the mapping of a converted document.
+    /// Sets the mapping to the written text, for a document that is read in a converted form.
     pub fn read_as(self, moved: Moved) -> Self {
         self.with(|apart| apart.moved = moved)
     }
 
-    /// Returns the origin without such a mapping, for routes in the original text.
+    /// Returns the document without that mapping, so that routes refer to the written text.
     pub fn as_written(&self) -> Self {
         self.clone().read_as(Moved::default())
     }
 
-    /// Returns the byte range of the document in its file, without byte order mark. Several
-    /// documents may share one.
+    /// Returns the byte range in the file's text, without a byte order mark, that contains the
+    /// document, possibly with others.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// Returns the steps from the root of [`Self::range`] to the document.
+    /// Returns the steps from the content of [`Self::range`] to the document.
     pub fn steps_into(&self) -> Vec<Step> {
         self.shape.steps_into()
     }
@@ -370,7 +369,7 @@ impl Origin {
         Place::Key(self.clone(), self.written(route))
     }
 
-    /// Returns the original route of a route that was read.
+    /// Converts a route to the route in the written text.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         match &self.apart {
             Some(apart) => apart.moved.written(route),
@@ -390,7 +389,7 @@ impl Origin {
 }
 
 impl Place {
-    /// Returns the overridden place.
+    /// Returns the place that this one overrides.
     pub(crate) fn instead_of(&self) -> Option<&Place> {
         let (Place::Node(origin, _) | Place::Key(origin, _)) = self else {
             return None;
@@ -398,7 +397,7 @@ impl Place {
         origin.apart.as_ref()?.instead_of.as_deref()
     }
 
-    /// Returns the file.
+    /// Returns the file of the place.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {
             Place::Node(Origin { file, .. }, _)

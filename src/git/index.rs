@@ -1,7 +1,8 @@
-//! Puts entries into git's index as git does, and leaves nothing behind that the next run could not tell for its own.
+//! Updates git's index like git does, so that the next run can identify leftovers of a killed run.
 //!
-//! The new index is made beside the old one, in a directory of ours, and becomes git's lock by a hard link: git's own
-//! commands stay away from then on, and a lock that a killed run leaves is the same file as the one in our directory.
+//! The new index is written to a directory of sipgen's, and hard-linked as git's lock. From then
+//! on, git's own commands wait. If the run is killed, its lock and the file in its directory are
+//! the same inode.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,18 +20,18 @@ use super::GitError;
 use super::open::Opened;
 use super::program::Program;
 
-/// How directories of ours begin in a repo's own.
+/// The name prefix of sipgen's directories in the repo's own directory.
 pub(crate) const OURS: &str = "sipgen-";
-/// The index to be, in such a directory.
+/// The new index, in such a directory.
 const NEXT: &str = "next-index";
-/// How often an index is tried that another git has locked, and how long a try waits: 2 s in all.
+/// The number of tries while another git holds the lock, and the pause between them: 2 s in total.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Mode and id of files by path from the worktree's top; none for those that are not there.
+/// Mode and id of files, by path from the worktree's top; `None` for files that do not exist.
 pub(crate) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
 
-/// What the index has of these paths now.
+/// Returns the index entries of some paths.
 pub(crate) fn entries<'a>(
     opened: &Opened,
     paths: impl Iterator<Item = &'a Utf8PathBuf>,
@@ -44,14 +45,14 @@ pub(crate) fn entries<'a>(
     Ok(paths.map(|path| (path.clone(), entry(path))).collect())
 }
 
-/// The index as it is on the disk now: a repo that is open remembers the one that it has read first.
+/// Returns the index on the disk. An open repo caches the first one that it has read.
 pub(crate) fn current(opened: &Opened) -> Result<Index, GitError> {
     let mut index = opened.index()?;
     index.read(true)?;
     Ok(index)
 }
 
-/// Puts entries into the index, and leaves all others as they are. `directory` is one of ours.
+/// Updates entries in the index, and leaves all others unchanged. `directory` is one of sipgen's.
 pub(crate) fn put(
     opened: &Opened,
     program: &Program,
@@ -75,21 +76,23 @@ pub(crate) fn put(
         let before = read(&index).map_err(cannot)?;
         copy(&index, &next, before.as_deref()).map_err(cannot)?;
         program.output_of(&next, &["update-index", "-z", "--index-info"], &lines)?;
-        // Fails when other files have changed, which is no failure here.
+        // `--refresh` fails if other files have changed, which does not matter here.
         let _ = program.output_of(&next, &["update-index", "-q", "--refresh"], "");
+        // Creating a link fails if the lock exists, as `open` with `O_EXCL` does.
         match fs::hard_link(&next, lock(opened)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 thread::sleep(PAUSE);
                 continue;
             }
-            // A file system without hard links.
+            // The file system has no hard links.
             Err(_) => {
                 return program
                     .output(&["update-index", "-z", "--index-info"], &lines)
                     .map(|_| ());
             }
         }
+        // If another git has changed the index since it was copied, the update starts again.
         if read(&index).map_err(cannot)? == before {
             return fs::rename(lock(opened), &index).map_err(cannot);
         }
@@ -98,7 +101,7 @@ pub(crate) fn put(
     Err(busy(opened))
 }
 
-/// Removes what runs that were killed have left in the repo. Only for who has locked the repo's own directory.
+/// Removes leftovers of killed runs. The caller must hold the lock on the repo's root directory.
 pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
     let cannot = |error: io::Error| GitError::new(format!("cannot tidy the repo: {error}"));
     let inode = |path: &Path| {
@@ -114,6 +117,7 @@ pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
         if !is_ours || !directory.is_dir() {
             continue;
         }
+        // The lock is ours if it is the same file as the index in our directory.
         if inode(&lock(opened)).is_some_and(|lock| inode(&directory.join(NEXT)) == Some(lock)) {
             fs::remove_file(lock(opened)).map_err(cannot)?;
         }
@@ -122,7 +126,7 @@ pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Returns whether another git is about to write the index.
+/// Checks that no other git process is writing the index.
 pub(crate) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
     if lock(opened).exists() {
         Err(busy(opened))
@@ -146,7 +150,7 @@ fn lock(opened: &Opened) -> PathBuf {
     opened.repo.path().join("index.lock")
 }
 
-/// The content of a file; none when it is not there.
+/// Returns the content of a file; `None` if it does not exist.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -154,8 +158,8 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Makes a copy of an index that git trusts no more than the index itself: an entry is looked at again when its file
-/// was changed after the index was.
+/// Copies an index with its modification time. git rehashes entries whose files are not older than
+/// the index, so a newer copy would hide changes.
 fn copy(index: &Path, next: &Path, content: Option<&[u8]>) -> io::Result<()> {
     match fs::remove_file(next) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,8 +1,8 @@
-//! git, as far as several rooms have to do with it.
+//! git operations that several rooms use.
 //!
-//! * `open`: opens the repo around a directory, and its index, as git itself does.
-//! * `program`: runs the git of the machine, for what hooks, signing and identity depend on.
-//! * `index`: puts entries into git's index so that a killed run leaves nothing behind.
+//! * `open`: opens the repo around a directory, and its index, by git's own rules.
+//! * `program`: runs the git program, which hooks, signing and identity require.
+//! * `index`: updates git's index, safely if the run is killed.
 
 pub(crate) mod index;
 pub(crate) mod open;
@@ -10,13 +10,14 @@ pub(crate) mod program;
 
 pub use open::{Around, Branches, around};
 
-/// Why git's files cannot be had, or why it takes no commit.
+/// The reason why git's files cannot be read, or a commit failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct GitError(String);
 
 impl GitError {
-    /// An error with a message of one line, whatever names are in it.
+    /// Creates an error with a one-line message. Control characters, for example in names, are
+    /// escaped.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
         let escape = |c: char| {
             if c.is_control() {
@@ -28,7 +29,7 @@ impl GitError {
         Self(message.as_ref().chars().map(escape).collect())
     }
 
-    /// An error with what git says, line by line.
+    /// Creates an error with git's own message, which may have several lines.
     fn said(text: &str) -> Self {
         let lines: Vec<String> = text.lines().map(|line| Self::new(line).0).collect();
         Self(format!("git says: {}", lines.join("\n")))

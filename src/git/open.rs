@@ -1,4 +1,5 @@
-//! Opens repos and their index as git itself does: hooks are run with variables that say which they are.
+//! Opens repos and their index by git's own rules. git runs hooks with environment variables that
+//! name them.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -10,7 +11,7 @@ use git2::{BranchType, ErrorCode, Index, Repository};
 use super::GitError;
 use crate::text::in_shell;
 
-/// The variables by which git tells a hook, or a user tells git, which repo and which index are meant.
+/// Environment variables that select the repo and its index, set by git for hooks or by users.
 const VARIABLES: [&str; 4] = [
     "GIT_DIR",
     "GIT_INDEX_FILE",
@@ -19,16 +20,16 @@ const VARIABLES: [&str; 4] = [
 ];
 const INDEX_FILE: &str = "GIT_INDEX_FILE";
 
-/// A repo, and where in its files a directory is.
+/// A repo, and the position of a directory in it.
 pub(crate) struct Opened {
     pub(crate) repo: Repository,
     /// The directory, relative to the worktree; empty in a bare repo.
     pub(crate) prefix: Utf8PathBuf,
-    /// Whether the environment says something about this repo.
+    /// Set if environment variables refer to this repo.
     pub(crate) of_environment: bool,
 }
 
-/// Opens the repo around a directory; none where there is no repo.
+/// Opens the repo around a directory; returns `None` without one.
 pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
     let found = match Repository::discover(root) {
         Ok(repo) => Some(repo),
@@ -49,37 +50,38 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
     }))
 }
 
-/// A git repo, as far as commands ask where they are.
+/// The git repo around a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Around {
-    /// The top of its worktree; none in a bare repo.
+    /// The top directory of its worktree; `None` in a bare repo.
     pub top: Option<Utf8PathBuf>,
     /// The repo's own directory.
     pub directory: Utf8PathBuf,
-    /// Where in the worktree the directory is that was asked about.
+    /// The directory in question, relative to the worktree.
     pub place: Utf8PathBuf,
-    /// The URL that it is fetched from.
+    /// The fetch URL.
     pub remote: Option<String>,
     /// Its branches.
     pub branches: Branches,
 }
 
-/// The branches of a repo, as far as a clone knows them.
+/// The branches that a clone knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branches {
-    /// The default one of the remote `origin`, as the last clone or `git remote set-head` found it.
+    /// The default branch of the remote `origin`, as set by the last clone or `git remote
+    /// set-head`.
     pub default: Option<String>,
-    /// The one that is checked out.
+    /// The current branch.
     pub current: Option<String>,
-    /// All, those of remotes included.
+    /// All branches, including those of remotes.
     pub all: BTreeSet<String>,
 }
 
-/// The git repo around a directory, if there is one.
+/// Returns the git repo around a directory, if any.
 ///
 /// # Errors
 ///
-/// When it cannot be opened, or has a path that is not UTF-8.
+/// If it cannot be opened, or has a path that is not UTF-8.
 pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
     let Some(Opened { repo, prefix, .. }) = open(directory)? else {
         return Ok(None);
@@ -104,6 +106,7 @@ fn branches(repo: &Repository) -> Branches {
         Some(target.strip_prefix(prefix)?.to_owned())
     };
     let default = repo.find_reference("refs/remotes/origin/HEAD").ok();
+    // HEAD is not resolved, because a new branch has no commit yet.
     let current = repo.find_reference("HEAD").ok();
     let all = repo
         .branches(None)
@@ -112,7 +115,7 @@ fn branches(repo: &Repository) -> Branches {
         .flatten()
         .filter_map(|(branch, kind)| {
             let name = branch.name().ok()??.to_owned();
-            // That of a remote stands before the name.
+            // The name of a remote branch starts with the remote's name.
             if kind == BranchType::Remote {
                 Some(name.split_once('/')?.1.to_owned())
             } else {
@@ -127,6 +130,7 @@ fn branches(repo: &Repository) -> Branches {
 }
 
 fn remote(repo: &Repository) -> Option<String> {
+    // Without `origin`, the first remote counts.
     let origin = repo.find_remote("origin").or_else(|_| {
         let remotes = repo.remotes()?;
         let only = remotes
@@ -140,12 +144,12 @@ fn remote(repo: &Repository) -> Option<String> {
     Some(origin.ok()?.url().ok()?.to_owned())
 }
 
-/// Opens the repo around a directory that must be in one.
+/// Opens the repo around a directory, which must be in one.
 pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
     open(root)?.ok_or_else(|| GitError::new(format!("`{root}` is not in a git repo")))
 }
 
-/// Opens a repo once more, for another thread.
+/// Opens a repo again, for another thread.
 pub(crate) fn again(git_dir: &Path, of_environment: bool) -> Result<Repository, git2::Error> {
     if of_environment {
         Repository::open_from_env()
@@ -155,8 +159,8 @@ pub(crate) fn again(git_dir: &Path, of_environment: bool) -> Result<Repository, 
 }
 
 impl Opened {
-    /// The index: the one that the environment names, if it names one for this repo. `git commit -a` and
-    /// `git commit FILE` run hooks with an index of what they will commit.
+    /// Returns the index: the one that the environment sets for this repo, if any. `git commit -a`
+    /// and `git commit FILE` run hooks with an index of the files to commit.
     pub(crate) fn index(&self) -> Result<Index, GitError> {
         let opened = match self.index_of_environment() {
             Some(path) => Index::open(&path),
@@ -165,14 +169,14 @@ impl Opened {
         opened.map_err(unreadable_index)
     }
 
-    /// The file of the index that the environment names for this repo. It is relative to the worktree's top, where
-    /// git runs hooks.
+    /// Returns the index file that the environment sets for this repo. Its path is relative to the
+    /// worktree's top, where git runs hooks.
     pub(crate) fn index_of_environment(&self) -> Option<PathBuf> {
         let file = env::var_os(INDEX_FILE).filter(|_| self.of_environment)?;
         Some(self.repo.workdir().unwrap_or(Path::new("")).join(file))
     }
 
-    /// The repo's own directory, if only the environment says where that is.
+    /// Returns the repo's own directory if it can be found only by the environment.
     pub(super) fn named_by_environment(&self) -> Option<&Path> {
         let is_found = || {
             self.repo
@@ -182,7 +186,7 @@ impl Opened {
         (self.of_environment && !is_found()).then(|| self.repo.path())
     }
 
-    /// The worktree's top.
+    /// Returns the worktree's top directory.
     pub(crate) fn workdir(&self) -> Result<&Path, GitError> {
         self.repo.workdir().ok_or_else(|| {
             GitError::new(format!(
@@ -193,7 +197,8 @@ impl Opened {
     }
 }
 
-/// The repo that the environment names, if that is the one around `root`: a hook may work in another repo, too.
+/// Returns the repo that the environment sets, if it is the repo around `root`. A hook may also
+/// work in another repo.
 fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
     if VARIABLES
         .iter()
@@ -204,17 +209,18 @@ fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Reposit
     let named = Repository::open_from_env().ok()?;
     let is_it = match found {
         Some(found) => found.path() == named.path(),
-        // A worktree whose repo lies elsewhere, which only the environment knows.
+        // The worktree of a repo elsewhere, which only the environment refers to.
         None => prefix(&named, root).is_ok(),
     };
     is_it.then_some(named)
 }
 
-/// Where in a repo's files a directory is.
+/// Returns the path of a directory relative to the worktree.
 fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
     let Some(workdir) = repo.workdir() else {
         return Ok(Utf8PathBuf::new());
     };
+    // Either path may contain symbolic links.
     let canonical = |path: &Utf8Path| {
         path.canonicalize_utf8()
             .map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
@@ -240,7 +246,7 @@ fn foreign(root: &Utf8Path) -> GitError {
     ))
 }
 
-/// What libgit2 says of an index that only git itself can read.
+/// Converts libgit2's error for an index in a format that only git supports.
 fn unreadable_index(error: git2::Error) -> GitError {
     let only_git = |what: &str, remedy: &str| {
         GitError::new(format!(

@@ -1,4 +1,4 @@
-//! The git of the machine: it runs hooks, signs, and knows who commits.
+//! Runs the git program, which runs hooks, signs commits and knows the identity of the committer.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use super::GitError;
 use super::open::Opened;
 
-/// The variables that say where a repo and its parts are. Those of another repo must not reach this one's git.
+/// Environment variables that locate a repo and its parts. Those of another repo must not affect
+/// this one.
 const PLACES: [&str; 8] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -23,12 +24,12 @@ const PLACES: [&str; 8] = [
 ];
 const INDEX: &str = "GIT_INDEX_FILE";
 
-/// git, in the worktree of a repo.
+/// The git program in the worktree of a repo.
 pub(crate) struct Program {
     workdir: PathBuf,
-    /// What its environment says.
+    /// Variables to set in its environment.
     places: Vec<(&'static str, PathBuf)>,
-    /// Whether git runs hooks for others, once that was asked.
+    /// Set if git has `git hook run`; empty until first needed.
     knows_hooks: OnceLock<bool>,
 }
 
@@ -53,7 +54,7 @@ impl Program {
         })
     }
 
-    /// What git prints when it reads `input`, without the line break at its end.
+    /// Runs git with `input` on its stdin, and returns its output without the final line break.
     pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
         told(&run(
@@ -62,7 +63,7 @@ impl Program {
         )?)
     }
 
-    /// As [`Program::output`], of git on another index.
+    /// Runs git as [`Program::output`] does, but on another index.
     pub(crate) fn output_of(
         &self,
         index: &Path,
@@ -80,8 +81,8 @@ impl Program {
         told(&output)
     }
 
-    /// Runs a hook as `git commit` does, on another index; one that is not there is content. It speaks for itself, on
-    /// stderr.
+    /// Runs a hook as `git commit` does, but on another index. A missing hook succeeds. Its output
+    /// goes to stderr.
     pub(crate) fn run_hook(
         &self,
         name: &str,
@@ -93,6 +94,7 @@ impl Program {
             command.args(arguments);
             command
         } else {
+            // An older git cannot run a hook, so its file is run directly.
             let hook = self
                 .workdir
                 .join(self.output(&["rev-parse", "--git-path", &format!("hooks/{name}")], "")?);
@@ -106,9 +108,11 @@ impl Program {
             command.args(arguments);
             command
         };
+        // `git commit` sets the same editor for hooks if it opens none.
         command.env(INDEX, index).env("GIT_EDITOR", ":");
         command
             .stdin(Stdio::null())
+            // stdout is for sipgen's own output.
             .stdout(io::stderr())
             .stderr(Stdio::inherit());
         command
@@ -116,7 +120,7 @@ impl Program {
             .map_err(|error| GitError::new(format!("cannot run the hook {name}: {error}")))
     }
 
-    /// Returns whether git is 2.36 or newer, which runs hooks for others.
+    /// Returns whether git is 2.36 or newer, which has `git hook run`.
     fn knows_hooks(&self) -> Result<bool, GitError> {
         if let Some(known) = self.knows_hooks.get() {
             return Ok(*known);
@@ -135,7 +139,7 @@ impl Program {
         command
     }
 
-    /// A command in the worktree, which knows of no other repo.
+    /// Sets the worktree and environment of a command, without variables of other repos.
     fn environment(&self, mut command: Command) -> Command {
         PLACES.iter().for_each(|variable| {
             command.env_remove(variable);
@@ -150,7 +154,7 @@ impl Program {
     }
 }
 
-/// What git has printed, without the line break at its end.
+/// Returns the output of git without the final line break, or its error.
 fn told(output: &Output) -> Result<String, GitError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     if output.status.success() {
@@ -165,7 +169,7 @@ fn run(command: &mut Command, input: &str) -> Result<Output, GitError> {
         |error: io::Error| GitError::new(format!("cannot run git, which a commit needs: {error}"));
     let mut child = command.spawn().map_err(cannot)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A git that stops reading says why.
+        // A git that stops reading reports the reason itself.
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output().map_err(cannot)

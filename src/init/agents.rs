@@ -1,4 +1,4 @@
-//! GitOps agent of the repo, Flux or Argo CD, recognised by its manifests.
+//! GitOps agent of the repo, Flux or Argo CD, detected by its manifests.
 
 use std::collections::BTreeSet;
 

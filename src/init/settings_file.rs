@@ -17,9 +17,9 @@ pub(super) fn propose(
 ) -> Proposal {
     let gitops = gitops(agents);
     let mut note = match agents.only() {
-        Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by `{}`", flux.seen_in),
+        Some(Agent::Flux(flux)) => format!("settings; Flux was detected by `{}`", flux.seen_in),
         Some(Agent::Argocd(argocd)) => {
-            format!("settings; Argo CD was recognised by `{}`", argocd.seen_in)
+            format!("settings; Argo CD was detected by `{}`", argocd.seen_in)
         }
         None => "settings".to_owned(),
     };
@@ -74,7 +74,7 @@ fn gitops(agents: &Agents) -> Gitops {
         Some(Agent::Flux(flux)) => {
             if flux.source.is_none() && !flux.open.is_empty() {
                 return open(&format!(
-                    "Flux was recognised; the repo leaves {} open.",
+                    "Flux was detected; the repo leaves {} open.",
                     flux.open.join(", ")
                 ));
             }
@@ -124,7 +124,7 @@ fn gitops(agents: &Agents) -> Gitops {
                 entry("  ", "namespace", namespace.as_ref()),
                 undecided(&argocd.open),
             )),
-            None => open("Argo CD was recognised, but not its URL of this repo."),
+            None => open("Argo CD was detected, but not its URL of this repo."),
         },
         None if agents.flux.is_some() => open("This repo has manifests of both Flux and Argo CD."),
         None => open("This repo has no manifests of Flux or Argo CD."),

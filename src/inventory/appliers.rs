@@ -1,8 +1,8 @@
-//! Detects agents that apply a live host in full, from the host's own metadata.
+//! Agents that apply a live host in full, derived from the host's own metadata.
 //!
-//! An agent prunes every field that it applied before and no longer renders, because it applies all
-//! objects with one field manager. A partial object (labels only) therefore erases the spec of a
-//! host that the same agent applies in full elsewhere.
+//! An agent applies all objects under one field manager, and removes fields that it applied earlier
+//! and that are missing now. So a partial object with labels erases the spec of a host that the
+//! same agent applies in full elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,8 @@ use crate::settings::Settings;
 /// Sync option that makes Argo CD merge a partial object.
 const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
-/// Describes the agent that applies a live host in full. Returns `None` if there is no sign of one,
-/// or only of an agent that the repo does not use.
-///
-/// Traces of sipgen's own partial objects do not count.
+/// Describes the agent that applies a live host in full; `None` if there is no sign of one, or the
+/// repo does not use that agent. Traces of sipgen's own partial objects are ignored.
 pub(crate) fn applied_in_full(
     key: &HostKey,
     live: &Metadata,
@@ -37,7 +35,8 @@ pub(crate) fn applied_in_full(
         .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
-/// `site` is the prefix of this site's object names.
+/// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
+/// site's objects.
 fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
@@ -70,9 +69,8 @@ fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, Strin
     )
 }
 
-/// Returns the name and the description of the Application that last applied a host.
-///
-/// Like Argo CD, it ignores a tracking id that was copied from another object.
+/// Returns the name and the description of the Application that last applied a host. Like Argo CD,
+/// this ignores a tracking annotation that was copied from another object.
 fn application<'a>(
     key: &HostKey,
     annotations: &'a BTreeMap<String, String>,
@@ -96,7 +94,7 @@ fn application<'a>(
     )
 }
 
-/// Returns whether the live host's field managers show that an agent owns its spec.
+/// Returns whether an agent owns the spec of a live host, by its field managers.
 fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()
@@ -108,7 +106,7 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     })
 }
 
-/// Returns the agents that applied assignment labels to a live host, and so keep them there.
+/// Returns the agents that own assignment labels of a live host and therefore keep them.
 pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     let owns = |agent: &Agent| {
         let mut applied = live
@@ -125,10 +123,10 @@ pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     Agent::ALL.into_iter().filter(owns).collect()
 }
 
-/// Returns whether an agent last applied one of sipgen's partial objects.
+/// Returns whether the agent's last apply was one of sipgen's partial objects with labels.
 ///
-/// Users may apply such an object under any name. Its marks are an assignment, or the end of one,
-/// and the annotation that makes the agent merge it.
+/// A user's own object may apply these under any name. Every partial object has the merge
+/// annotation, and either an assignment or the annotation of a release.
 fn is_labels_alone(live: &Metadata, annotations: &BTreeMap<String, String>, agent: Agent) -> bool {
     let assigned = live
         .labels

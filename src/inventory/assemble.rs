@@ -28,7 +28,7 @@ pub struct Inventory {
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
     pub roots: BTreeMap<usize, Root>,
-    /// Secrets in manifests with network data that no host names, in file order.
+    /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
     by_key: HashMap<HostKey, usize>,
 }
@@ -48,13 +48,13 @@ impl Inventory {
         self.by_key.get(key).copied()
     }
 
-    /// Returns a host by its key.
+    /// Returns the host with a key.
     pub fn host(&self, key: &HostKey) -> Option<&Host> {
         self.index(key).map(|index| &self.hosts[index])
     }
 }
 
-/// Joins the documents of each host, and its hardware if that was read.
+/// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
     documents: Vec<HostDocument>,
     networks: &Networks,
@@ -91,7 +91,7 @@ pub(crate) fn assemble(
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     for root in inventory.roots.values() {
-        // A component has no base, so it cannot form a cycle.
+        // A component only has patches. Without a base there can be no cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
@@ -118,7 +118,8 @@ pub(crate) fn assemble(
     (inventory, findings)
 }
 
-/// kustomize resolves `..` in a directory name as a path and refuses it.
+/// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent
+/// directory and refuses the path.
 fn unbuildable(root: &Root) -> Finding {
     let message = format!(
         "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
@@ -129,7 +130,8 @@ fn unbuildable(root: &Root) -> Finding {
         .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
 }
 
-/// kustomize refuses a base that contains the overlay, so no overlay can stand below this root.
+/// Reports an output directory below a root. An overlay there would be below its own base, which
+/// kustomize refuses.
 fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     let help = if root.directory.as_str().is_empty() {
         format!("move what it lists into a directory of its own, beside {output}")
@@ -151,8 +153,8 @@ fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
-/// Warning threshold: the time of `kustomize build` grows with the square of a build's hosts, and
-/// Argo CD ends a build after 90 s.
+/// Maximum number of hosts in one build. The time of `kustomize build` is quadratic in the hosts,
+/// and Argo CD ends a build after 90 s.
 const HOSTS_OF_A_BUILD: usize = 1000;
 
 fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
@@ -181,8 +183,8 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     large.map(describe).collect()
 }
 
-/// Reports hosts that share a BMC address. It is only a warning, because the SIP operator's own sample
-/// does it.
+/// Reports hosts that share a BMC address. This is only a warning because the SIP operator's own
+/// sample has it.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
@@ -191,7 +193,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
             .as_ref()
             .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
         {
-            // The query may select the machine, so it is compared; messages leave it out.
+            // The query is part of the comparison, but is not shown.
             by_address
                 .entry(host::without_user(&bmc.address))
                 .or_default()
@@ -217,10 +219,8 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     shared.map(describe).collect()
 }
 
-/// Reports credentials in BMC addresses. Metal3 and jump hosts ignore them: both use the Secret in
-/// `credentialsName`.
-///
-/// The message shows no part of the address.
+/// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
+/// Secret in `credentialsName`. No part of the address is shown.
 fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
     let has_user = |host: &&Host| {
         host.bmc
@@ -246,7 +246,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        let Network::Known(data) = &host.network else {
+        let Network::Known(data) = &host.network.data else {
             continue;
         };
         for id in data.ambiguous() {
@@ -270,7 +270,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
         );
         Some(hosts.iter().fold(finding, |finding, host| {
             finding.see(
-                host.origin.at(host.network_field.iter().copied()),
+                host.origin.at(host.network.field.iter().copied()),
                 host.key.to_string(),
             )
         }))
@@ -278,7 +278,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     by_id.into_iter().filter_map(describe).collect()
 }
 
-/// Returns `host metal/r07-n01 has` or `2 hosts have`, `None` for no host.
+/// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.
 fn in_number(hosts: &[&Host]) -> Option<String> {
     match hosts {
         [] => None,

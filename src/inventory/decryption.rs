@@ -1,6 +1,6 @@
 //! Decrypts the network data that hosts need, with the locally installed sops.
 //!
-//! Each file is decrypted once, in memory; only the addresses are kept.
+//! Each file is decrypted once, in memory, and only its addresses are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,10 +18,8 @@ use crate::load::document::objects;
 use crate::load::sops::{self, Refusal};
 use crate::text::counted;
 
-/// Decrypts encrypted network data.
-///
-/// A refusal of sops is reported, because a run without these addresses would choose other hosts
-/// than a run with them.
+/// Decrypts the encrypted part of some network data. A failure is a finding, because a run without
+/// these addresses would choose other hosts.
 pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
     for held in held {
@@ -85,12 +83,12 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
         counted(files.len(), "file")
     );
     let finding = Finding::new(Code::NotDecrypted, message).help(format!(
-        "whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"
+        "provide `sops` and its key to sipgen, for instance by SOPS_AGE_KEY_FILE; {reason}"
     ));
     places.into_iter().fold(finding, Finding::at)
 }
 
-/// The unit that one sops call decrypts.
+/// The input of one sops call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     File(Utf8PathBuf),
@@ -98,7 +96,7 @@ enum Source {
 }
 
 impl Sealed {
-    /// Returns the unit to decrypt; `None` if sops cannot decrypt it.
+    /// Returns the input for sops.
     fn source(&self) -> Option<Source> {
         match self {
             Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
@@ -108,7 +106,7 @@ impl Sealed {
         }
     }
 
-    /// Returns the network data in the decrypted unit.
+    /// Finds the network data in the decrypted text.
     fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
         match self {
             Sealed::Object(file, name, namespace) => {

@@ -1,4 +1,4 @@
-//! The hardware of a host as inspection found it, and the document that has it.
+//! The hardware of a host as inspection found it, and its source.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,46 +10,46 @@ use crate::api::host::STATUS;
 use crate::api::names::HostKey;
 use crate::finding::Origin;
 
-/// Hardware by host.
+/// Hardware of hosts by namespace and name.
 pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
 
-/// The known hardware of a host.
+/// Known hardware of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostHardware {
     /// MAC address of the boot interface (`spec.bootMACAddress`).
     #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
     pub boot_mac_address: Option<String>,
-    /// The result of inspection and its source.
+    /// Inspected hardware and its source.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
 }
 
-/// The result of inspection.
+/// Inspected hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// The kind of document or field that has it.
+    /// The kind of its source.
     #[serde(rename = "hardwareFrom")]
     pub source: Source,
     /// The hardware.
     pub hardware: Hardware,
-    /// The document that has it.
+    /// The document that contains it.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// The source of a host's hardware, best source first.
+/// Sources of a host's hardware, by precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Source {
-    /// The HardwareData with the host's name.
+    /// The HardwareData of the host's name.
     HardwareData,
     /// The host's own `status.hardware`.
     #[serde(rename = "status")]
     Status,
-    /// The annotation with a copy of the host's status.
+    /// An annotation with a copy of the status.
     #[serde(rename = "baremetalhost.metal3.io/status")]
     StatusAnnotation,
-    /// The annotation with hardware details only.
+    /// An annotation with the hardware only.
     #[serde(rename = "inspect.metal3.io/hardwaredetails")]
     DetailsAnnotation,
 }

@@ -18,77 +18,95 @@ use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::finding::{Origin, Place, Step};
 
-/// One host of the site.
+/// A host of the site.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Namespace and name.
     pub key: HostKey,
-    /// The namespace in its manifest or snapshot, before any kustomization.
+    /// Namespace in its manifest or snapshot, before any kustomization.
     pub own_namespace: Option<String>,
-    /// Set if only the settings give it a namespace: then a patch must name no namespace to match
-    /// it.
+    /// Set if only the settings give it a namespace: patches must then not name one.
     pub namespace_by_settings: bool,
-    /// The file in the repo with its manifest, or else with its snapshot.
+    /// File of the repo with its manifest, or else with its snapshot.
     pub file: Option<Arc<Utf8Path>>,
     /// Origin of the host's object.
     pub standing: Standing,
     /// The manifest, or else the snapshot.
     pub origin: Origin,
-    /// UID of the live object in the snapshot. An object that is recreated under the same name has
-    /// another UID.
-    pub uid: Option<String>,
-    /// The snapshot, if there is one; status and consumer are in it.
-    pub live: Option<Origin>,
     /// Labels that selectors match: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
     /// A value that decides about the host and that only Flux knows.
     pub undecided: Option<Undecided>,
-    /// Claims of clusters by labels, each with the document that has them: manifest, then snapshot.
-    pub claims: Vec<(Claim, Origin)>,
-    /// Assignment labels of any generation in the manifest. A patch must remove them when the host
-    /// is released.
-    pub manifest_labels: Vec<&'static str>,
-    /// Assignment labels in the snapshot.
-    pub live_labels: Vec<&'static str>,
-    /// The older label that names the cluster of its claims, if no current label does.
-    pub by_older_labels: Option<&'static str>,
-    /// Argo CD's sync options in the manifest, which a patch must keep: see
-    /// [`crate::api::host::SYNC_OPTIONS`].
+    /// Argo CD's options in the manifest, which a patch must keep: see
+    /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
     /// Description of the agent that applies an observed host in full. A partial object would erase
     /// its spec.
     pub applied_in_full_by: Option<String>,
-    /// Agents that own assignment labels of the live host, according to the snapshot's managed
-    /// fields.
-    pub label_owners: Vec<Agent>,
-    /// The last release of the host, according to the snapshot.
-    pub given_back: Option<GivenBack>,
     /// Access to its BMC.
     pub bmc: Option<Bmc>,
-    /// MAC address of the boot interface (`spec.bootMACAddress`).
-    pub boot_mac: Option<MacAddress>,
-    /// Names of the Secrets that it refers to, in its namespace: BMC credentials and network data.
-    pub secrets: BTreeSet<ObjectName>,
-    /// Its addresses.
-    pub network: Network,
-    /// The field that names the Secret with its network data, or that should.
-    pub network_field: &'static [&'static str],
-    /// Evidence other than its state that it is in use.
-    pub usage: Option<Usage>,
+    /// Annotation that reserves it.
+    pub reserved_by: Option<&'static str>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
-    /// Set if its deletion was requested.
-    pub deleting: bool,
-    /// Its current error.
+    /// Its object in the base cluster.
+    pub live: LiveState,
+    /// Its assignment labels.
+    pub assignment: AssignmentLabels,
+    /// Its addresses.
+    pub network: HostNetwork,
+    /// Properties that Provisionings select by.
+    pub machine: Machine,
+}
+
+/// State of a host's object in the base cluster, from its snapshot, or else from the status in its
+/// manifest.
+#[derive(Debug, Clone)]
+pub struct LiveState {
+    /// The snapshot, if there is one.
+    pub origin: Option<Origin>,
+    /// UID of the object. Another object of the same name has another UID.
+    pub uid: Option<String>,
+    /// Provisioning state.
+    pub provisioning: Option<String>,
+    /// Evidence, beside the provisioning state, that the host is in use.
+    pub usage: Option<Usage>,
+    /// Current error.
     pub error: Option<String>,
     /// Set if it has an error other than `power management error`, which Metal3 retries and clears.
     pub failed: bool,
-    /// Provisioning state, if a status is known.
-    pub state: Option<String>,
-    /// The annotation that reserves it.
-    pub reserved_by: Option<&'static str>,
-    /// Properties that Provisionings select by.
-    pub machine: Machine,
+    /// Set if its deletion was requested.
+    pub deleting: bool,
+}
+
+/// Labels that assign a host to a cluster, in its manifest and in its snapshot.
+#[derive(Debug, Clone)]
+pub struct AssignmentLabels {
+    /// Assignments by labels, of the manifest first, with their documents.
+    pub claims: Vec<(Claim, Origin)>,
+    /// Keys in the manifest, of any generation. On release, a patch removes them.
+    pub in_manifest: Vec<&'static str>,
+    /// Keys in the snapshot, of any generation.
+    pub in_snapshot: Vec<&'static str>,
+    /// Key of an older generation that names the cluster of the claims, if no current key does.
+    pub legacy_key: Option<&'static str>,
+    /// Agents that own assignment labels of the live host, by its managed fields.
+    pub owners: Vec<Agent>,
+    /// Last release of the host, from the snapshot.
+    pub released: Option<GivenBack>,
+}
+
+/// Network configuration of a host.
+#[derive(Debug, Clone)]
+pub struct HostNetwork {
+    /// Its addresses.
+    pub data: Network,
+    /// Field that names the Secret with them, or would.
+    pub field: &'static [&'static str],
+    /// Secrets of its namespace that it names: BMC credentials and network data.
+    pub secrets: BTreeSet<ObjectName>,
+    /// MAC address that it boots from (`spec.bootMACAddress`).
+    pub boot_mac: Option<MacAddress>,
 }
 
 /// The origin of a host's object, which decides how its labels may be written.
@@ -99,7 +117,7 @@ pub enum Standing {
         /// Index of the root that renders it, among the inventory's roots.
         root: usize,
     },
-    /// An object that is made elsewhere; the repo has only a snapshot of it.
+    /// An owner outside this repo. The repo has a snapshot of it.
     Observed,
 }
 
@@ -109,32 +127,28 @@ impl Host {
         matches!(self.standing, Standing::Declared { .. })
     }
 
-    /// Returns whether it is known if the host is in use. A manifest alone does not tell.
+    /// Returns whether it is known if the host is in use. A manifest without status or usage does
+    /// not show it; a snapshot does.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed
-            || self.live.is_some()
-            || self.state.is_some()
-            || self.usage.is_some()
+            || self.live.origin.is_some()
+            || self.live.provisioning.is_some()
+            || self.live.usage.is_some()
     }
 
     /// Describes the user of the host.
     pub fn user(&self) -> Option<String> {
-        self.usage.as_ref().map(Usage::user)
+        self.live.usage.as_ref().map(Usage::user)
     }
 
-    /// Returns a place in the live object, for fields that only live objects have, such as the
-    /// status.
+    /// Returns the place of a field that only a live host has, such as its status.
     pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        self.live.as_ref().unwrap_or(&self.origin).at(route)
+        self.live.origin.as_ref().unwrap_or(&self.origin).at(route)
     }
 
-    /// Returns the host's address on an interface.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why it has none.
+    /// Returns the host's address on an interface, or the reason why it has none.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
-        match &self.network {
+        match &self.network.data {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {
                 NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),
                 NoAddress::NoStaticAddress => Unaddressed::NoAddress(interface.to_owned()),

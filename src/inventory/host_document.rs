@@ -15,20 +15,20 @@ pub(crate) struct HostDocument {
     pub(crate) key: HostKey,
     pub(crate) origin: Origin,
     pub(crate) host: BareMetalHost,
-    /// The outermost kustomizations that render it.
+    /// Outermost kustomizations whose builds contain it.
     pub(crate) roots: Vec<usize>,
-    /// The file in the repo, if the document is not the output of a program.
+    /// File of the repo that a build reaches.
     pub(crate) file: Option<Arc<Utf8Path>>,
-    /// The namespace in the file.
+    /// Namespace in the file.
     pub(crate) own_namespace: Option<String>,
     /// Set if only the settings give it a namespace.
     pub(crate) namespace_by_settings: bool,
-    /// Set unless the document is probably an example, in which mistakes are warnings.
+    /// Set unless it is an example: a mistake in it is an error.
     pub(crate) is_meant: bool,
 }
 
 impl HostDocument {
-    /// Returns the parts that decide which network data belongs to the host.
+    /// Returns the fields that refer to network data.
     pub(crate) fn referring(&self) -> Referring<'_> {
         Referring {
             key: &self.key,
@@ -38,7 +38,8 @@ impl HostDocument {
     }
 }
 
-/// Returns the Secrets that a host names. Metal3 reads them in the host's own namespace.
+/// Returns the names of the Secrets that a host refers to. Metal3 reads them in the host's
+/// namespace.
 pub(crate) fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
     spec.references()
         .into_iter()

@@ -2,7 +2,7 @@
 
 use super::appliers;
 use super::hardware::HostHardware;
-use super::host::{Host, Standing};
+use super::host::{AssignmentLabels, Host, HostNetwork, LiveState, Standing};
 use super::host_document::{HostDocument, named_secrets};
 use super::machine::{self, Machine};
 use super::network_index::Networks;
@@ -119,7 +119,7 @@ impl Descriptions {
     /// Joins the documents into one host. Reports documents without a spec and returns `None` for
     /// them.
     ///
-    /// `hardware` is `None` for sites without Provisionings, which need no machine data.
+    /// `hardware` is read only for sites with Provisionings; without it, the machine is unknown.
     pub(crate) fn join(
         self,
         key: HostKey,
@@ -147,17 +147,24 @@ impl Descriptions {
             spec,
             file: primary.file.as_deref(),
         };
-        let (network, found) = networks.of(&referring);
+        let (data, found) = networks.of(&referring);
         findings.extend(found);
+        let network = HostNetwork {
+            data,
+            field: networks::field(spec),
+            secrets: spec.map(named_secrets).unwrap_or_default(),
+            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
+        };
         let labels = primary.host.metadata.labels.clone().unwrap_or_default();
         let machine = hardware.map(|hardware| {
             findings.extend(machine::unclear_labels(&key, &labels, &primary.origin));
-            Machine::new(hardware, &network, &labels, &settings.provisioning.devices)
+            Machine::new(
+                hardware,
+                &network.data,
+                &labels,
+                &settings.provisioning.devices,
+            )
         });
-        let error = self.error();
-        let error_type = self
-            .status()
-            .and_then(|status| status.error_type.as_deref());
         Some(Host {
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,
@@ -167,45 +174,14 @@ impl Descriptions {
                 None => Standing::Observed,
             },
             origin: primary.origin.clone(),
-            uid: live
-                .and_then(|live| live.host.metadata.uid.clone())
-                .filter(|uid| is_uid(uid)),
-            live: live.map(|live| live.origin.clone()),
             undecided: Undecided::of(primary),
-            claims: self.claims(),
-            manifest_labels: manifest.map(assignment_labels).unwrap_or_default(),
-            live_labels: live.map(assignment_labels).unwrap_or_default(),
-            by_older_labels: None,
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
             applied_in_full_by: live
                 .filter(|_| manifest.is_none())
                 .and_then(|live| appliers::applied_in_full(&key, &live.host.metadata, settings)),
-            label_owners: live
-                .map(|live| appliers::label_owners(&live.host.metadata))
-                .unwrap_or_default(),
-            given_back: live
-                .and_then(|live| annotation(live, assignment::GIVEN_BACK))
-                .map(GivenBack::from_value),
             bmc: spec.and_then(|spec| spec.bmc.clone()),
-            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
-            secrets: spec.map(named_secrets).unwrap_or_default(),
-            network_field: networks::field(spec),
-            network,
-            usage: self.usage(),
-            disable_power_off: self
-                .all()
-                .filter_map(|document| document.host.spec.as_ref())
-                .any(|spec| spec.disable_power_off == Some(true)),
-            deleting: self
-                .all()
-                .any(|document| document.host.metadata.deletion_timestamp.is_some()),
-            failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
-            error,
-            state: self
-                .status()
-                .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
             reserved_by: [PAUSED, DETACHED]
                 .into_iter()
                 .chain(UNHEALTHY)
@@ -213,13 +189,58 @@ impl Descriptions {
                     self.all()
                         .any(|document| annotation(document, name).is_some())
                 }),
-            labels,
+            disable_power_off: self
+                .all()
+                .filter_map(|document| document.host.spec.as_ref())
+                .any(|spec| spec.disable_power_off == Some(true)),
+            live: self.live_state(),
+            assignment: self.assignment_labels(),
+            network,
             machine: machine.unwrap_or_default(),
+            labels,
             key,
         })
     }
 
-    /// Iterates over the manifest, then the snapshot.
+    fn live_state(&self) -> LiveState {
+        let snapshot = self.snapshot.as_ref();
+        let status = self.status();
+        let error = self.error();
+        let error_type = status.and_then(|status| status.error_type.as_deref());
+        LiveState {
+            origin: snapshot.map(|live| live.origin.clone()),
+            uid: snapshot
+                .and_then(|live| live.host.metadata.uid.clone())
+                .filter(|uid| is_uid(uid)),
+            provisioning: status
+                .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
+            usage: self.usage(),
+            failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
+            error,
+            deleting: self
+                .all()
+                .any(|document| document.host.metadata.deletion_timestamp.is_some()),
+        }
+    }
+
+    fn assignment_labels(&self) -> AssignmentLabels {
+        let manifest = self.manifest.as_ref().map(|(document, _)| document);
+        let snapshot = self.snapshot.as_ref();
+        AssignmentLabels {
+            claims: self.claims(),
+            in_manifest: manifest.map(assignment_keys).unwrap_or_default(),
+            in_snapshot: snapshot.map(assignment_keys).unwrap_or_default(),
+            legacy_key: None,
+            owners: snapshot
+                .map(|live| appliers::label_owners(&live.host.metadata))
+                .unwrap_or_default(),
+            released: snapshot
+                .and_then(|live| annotation(live, assignment::GIVEN_BACK))
+                .map(GivenBack::from_value),
+        }
+    }
+
+    /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         manifest.chain(&self.snapshot)
@@ -248,8 +269,7 @@ impl Descriptions {
             .or_else(|| operational.filter(|state| *state == "error").cloned())
     }
 
-    /// Returns evidence that the host is in use, a consumer first: it tells more than the image
-    /// that it put on the host.
+    /// Returns the usage of the host. A consumer comes first, because it says more than its image.
     fn usage(&self) -> Option<Usage> {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let documents = self.snapshot.iter().chain(manifest);
@@ -259,8 +279,8 @@ impl Descriptions {
     }
 }
 
-/// Returns the assignment labels of a document, of any generation.
-fn assignment_labels(document: &HostDocument) -> Vec<&'static str> {
+/// Returns the keys of a document's assignment labels, of any generation.
+fn assignment_keys(document: &HostDocument) -> Vec<&'static str> {
     let Some(labels) = &document.host.metadata.labels else {
         return Vec::new();
     };
@@ -275,8 +295,7 @@ fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
     annotations.get(name).map(String::as_str)
 }
 
-/// Returns a text of the status without credentials, because Ironic's messages contain the URLs
-/// that it called.
+/// Masks credentials in a text of the status: Ironic's messages contain the URLs that it requested.
 fn shown(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
         .map(|text| masked_value(text).into_owned())
@@ -294,7 +313,7 @@ fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
     ))
 }
 
-/// Returns whether a text is a UID in the API server's format.
+/// Returns whether a text is a UID in the form of API servers. No object has another form.
 fn is_uid(text: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);

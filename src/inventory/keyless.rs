@@ -1,7 +1,7 @@
-//! Finds Secrets that hosts name for network data and that lack a key that Metal3 reads.
+//! Secrets that hosts name for network data, but that lack the keys that Metal3 reads.
 //!
-//! Most Secrets hold credentials and are not parsed. These are read by name, only if a host misses
-//! its network data, and their values are dropped.
+//! Most Secrets hold credentials and are not parsed. They are searched by name only if a host lacks
+//! network data, and their values are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +18,9 @@ use crate::load::{Document, Files, mentions};
 /// A Secret without network data.
 #[derive(Debug, Clone)]
 pub struct Keyless {
-    /// The document of the Secret.
+    /// Its position.
     pub origin: Origin,
-    /// Its keys, for messages.
+    /// Its keys.
     pub keys: BTreeSet<String>,
 }
 
@@ -38,9 +38,8 @@ struct SecretKeys {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Finds Secrets by name that have no network data.
-///
-/// A Secret without a namespace matches every namespace, because a build may set it.
+/// Finds Secrets by name that have no network data. A Secret without a namespace matches any,
+/// because a build may give it one.
 pub(crate) fn find(
     repo: &Files,
     files: &[Utf8PathBuf],

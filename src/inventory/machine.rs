@@ -1,8 +1,8 @@
 //! Hardware properties that decide whether a host can be a node of a Provisioning.
 //!
-//! They come from inspection. Static addresses in the host's network data are used only for network
-//! cards without an inspected address: a declared host may have no status, and the inspected
-//! address is one that worked.
+//! They come from inspection. A network card without an inspected address has the static addresses
+//! of the host's network data: a host that is declared in git may have no status. Inspected
+//! addresses win, because the machine was reached under them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::api::provisioning::{QAT, SRIOV, meant};
 use crate::finding::{Code, Finding, Origin};
 use crate::settings::provisioning::{Devices, Model};
 
-/// Reports device labels with values other than `true` and `false`.
+/// Reports device labels whose value is neither true nor false.
 pub(crate) fn unclear_labels(
     host: &HostKey,
     labels: &BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub(crate) fn unclear_labels(
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }
 
-/// Parses the value of a device label.
+/// Parses the value of a device label as a boolean.
 fn truth(value: &str) -> Option<bool> {
     match value {
         "true" => Some(true),
@@ -55,50 +55,48 @@ fn truth(value: &str) -> Option<bool> {
 /// Requirements of a Provisioning on one machine, except labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskedMachine {
-    /// The MAC address that selects the machine, and the index of the host that has it in the
-    /// inventory.
+    /// MAC address of the machine, and the index of the host that has it in the inventory.
     pub named: Option<(MacAddress, usize)>,
     /// Minimum number of CPUs.
     pub cpu: u64,
     /// Minimum memory in MiB.
     pub memory_mib: u64,
-    /// Requires a network card with SR-IOV.
+    /// Set if its network cards must support SR-IOV.
     pub sriov: bool,
-    /// Requires QuickAssist.
+    /// Set if it must have QuickAssist.
     pub qat: bool,
 }
 
-/// Hardware properties of a host. Empty if the repo has no Provisioning, because hardware is then
-/// not read.
+/// Properties of a host for Provisionings. Nothing is known if the repo has no Provisioning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// MAC address of the boot interface (`spec.bootMACAddress`).
+    /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
-    /// Network cards in the order of inspection.
+    /// Network cards with their addresses, in the order of inspection.
     pub nics: Vec<Nic>,
     /// Number of CPUs, counting threads.
     pub cpu: Option<u64>,
     /// Memory in MiB.
     pub memory_mib: Option<u64>,
-    /// Set if a network card has SR-IOV.
+    /// Set if its network cards support SR-IOV.
     pub sriov: bool,
     /// Set if it has QuickAssist.
     pub qat: bool,
 }
 
-/// A network card. Inspection lists a card once per address; here it is one entry.
+/// A network card, listed once even if it has several addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nic {
     /// MAC address.
     pub mac: MacAddress,
-    /// Addresses that other machines can reach, IPv4 before IPv6.
+    /// Its routable addresses, IPv4 before IPv6.
     pub addresses: Vec<IpAddr>,
 }
 
 /// A requirement of a Provisioning that a host does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insufficient {
-    /// CPUs or memory are unknown: not inspected, or not in the snapshot.
+    /// No inspection results, or the snapshot lacks them.
     Unknown,
     /// Too few CPUs: available, required.
     Cpu(u64, u64),
@@ -130,7 +128,7 @@ impl fmt::Display for Insufficient {
 }
 
 impl Machine {
-    /// Derives a machine from hardware, network data and labels.
+    /// Derives the properties from hardware, network data and labels.
     pub(super) fn new(
         hardware: &HostHardware,
         network: &Network,
@@ -159,7 +157,7 @@ impl Machine {
                 add(&mut nics, mac, Some(address));
             }
         }
-        // A stable sort: the order within IPv4 and IPv6 stays.
+        // The sort is stable, so the order within a family stays.
         nics.iter_mut()
             .for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
         let models: Vec<Model> = cards()
@@ -180,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// Returns the unmet requirements other than the MAC address and the address.
+    /// Returns the unmet requirements, except MAC address and address.
     pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
         let less =
             |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
@@ -197,7 +195,7 @@ impl Machine {
         [cpu, memory, sriov, qat].into_iter().flatten()
     }
 
-    /// Returns every MAC address of the machine once.
+    /// Returns each of its MAC addresses once.
     pub fn macs(&self) -> impl Iterator<Item = MacAddress> {
         let booting = self
             .boot_mac
@@ -210,10 +208,8 @@ impl Machine {
         self.boot_mac == Some(mac) || self.nics.iter().any(|nic| nic.mac == mac)
     }
 
-    /// Returns the address at which the machine is reached.
-    ///
-    /// With a MAC address, this is the address of that card. Without one, it is the address of the
-    /// boot card, or else of the first card with any.
+    /// Returns the address of the network card with a MAC address. Without a MAC address, returns
+    /// that of the card that it boots from, or else the first address of any card.
     pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
         let of = |mac: MacAddress| {
             self.nics
@@ -237,7 +233,8 @@ impl Machine {
     }
 }
 
-/// Adds an address to the card with a MAC address, unless it is unreachable from other networks.
+/// Adds an address to the network card with a MAC address, unless it is link-local or otherwise not
+/// reachable from other networks.
 fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
     let is_link_local = |address: &IpAddr| match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -267,7 +264,7 @@ mod tests {
     use crate::finding::Origin;
     use crate::inventory::hardware::{Found, Source};
 
-    /// Builds a machine from inspected hardware, network data and labels.
+    /// Returns a machine with inspected hardware, network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {
         let found = (!hardware.is_empty()).then(|| Found {
             source: Source::Status,

@@ -21,7 +21,7 @@ pub struct Mismatch {
     unmet: Vec<Unmet>,
 }
 
-/// A requirement that no host meets, or none of those that meet all others.
+/// A requirement that no host meets, or that excludes all hosts that meet the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unmet {
     /// Route from the labelSelector to the requirement.
@@ -135,10 +135,8 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     })
 }
 
-/// Returns each requirement with its route.
-///
-/// Only `matchLabels` entries become `Equal`, and `matchExpressions` keep their order; so the route
-/// follows from the expression.
+/// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
+/// `matchExpressions` keep their order.
 fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
     let mut expressions = 0;
     let mut route = |expression: &Expression| match expression {
@@ -155,8 +153,7 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
         .collect()
 }
 
-/// Explains a selector whose requirements are each met by some host, although no host meets all but
-/// one.
+/// Explains requirements that some host meets each, while every host fails two or more.
 fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unmet {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
         let verb = if *met == 1 { "meets" } else { "meet" };
@@ -179,7 +176,7 @@ fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
     matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
 }
 
-/// Describes a requirement that none of the hosts meets, as the predicate after "no host".
+/// Describes the property that none of the hosts has, to follow `no host`.
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
         Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
@@ -197,8 +194,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     let (key, wanted): (_, Vec<&str>) = match requirement {
         Expression::Equal(key, value) => (key, vec![value]),
         Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
-        // `NotIn`, `NotEqual` and `DoesNotExist` match every host that lacks the key, so a
-        // misspelling never excludes one; `Exists` has no value to correct.
+        // These requirements name no value that a host should have, so no value can be corrected.
         Expression::Exists(key)
         | Expression::NotIn(key, _)
         | Expression::NotEqual(key, _)
@@ -220,7 +216,8 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
 }
 
-/// Returns the existing value that a missing wanted value is probably meant to be.
+/// Returns the existing value that a wanted value probably misspells; `None` if one of the wanted
+/// values exists.
 fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
@@ -230,8 +227,8 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
         .find_map(|value| alike(value, there.iter().copied()))
 }
 
-/// Returns the existing label key that was probably meant: the same name under another prefix, or a
-/// similar key.
+/// Returns the label that was probably meant: one with the same name under another prefix, or one
+/// with similar spelling.
 pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let keys = hosts
@@ -243,7 +240,8 @@ pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) ->
     same_name.or_else(|| alike(key, keys))
 }
 
-/// Returns the values of a label on some hosts, in natural order, without invalid label values.
+/// Returns the values of a label on some hosts, in natural order. Invalid label values are not
+/// shown.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     let values = hosts
         .iter()
@@ -255,7 +253,7 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
     values
 }
 
-/// Returns `` the value `a` `` or `` the values `a`, `b` and 3 more ``.
+/// Lists values: ``the value `a` ``, ``the values `a`, `b` and 3 more``.
 fn listed(values: &[&str]) -> String {
     let shown: Vec<String> = values
         .iter()
@@ -282,7 +280,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::site::Site;
 
-    /// Returns the explanation, hints and routes for a selector over hosts with these labels.
+    /// Returns explanation, hints and routes for a selector over hosts with these labels.
     fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {
         let directory = tempfile::tempdir().unwrap();
         let host = |(index, labels): (usize, &&str)| {

@@ -1,14 +1,14 @@
 //! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
 //!
-//! * `assemble`: every host once; `join` joins its `host_document`s to a `host`.
-//! * `appliers`: the agent that applies a host.
-//! * `networks`: addresses of hosts, indexed by `network_index`. `network_files` reads plain files,
+//! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
+//! * `appliers`: agents that apply a host.
+//! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
 //!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
-//!   suggests how to add it.
+//!   explains how to add some.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
-//! * `hardware`: inspected hardware; `machine`: the properties that decide whether a host can be a
-//!   node.
-//! * `mismatch`: the requirement of a labelSelector that no host meets.
+//! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
+//! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
+//! * `mismatch`: the requirement of a label selector that no host meets.
 
 pub(crate) mod appliers;
 mod assemble;
@@ -16,6 +16,7 @@ pub(crate) mod decryption;
 pub mod hardware;
 pub mod host;
 pub(crate) mod host_document;
+pub(crate) mod hosts_by_mac;
 mod join;
 pub mod keyless;
 pub mod machine;
@@ -24,6 +25,7 @@ pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
+pub(crate) mod topology_labels;
 pub mod undecided;
 pub mod usage;
 

@@ -1,5 +1,5 @@
-//! Network data in files that are not manifests: files beside hosts, and files that generators of
-//! kustomizations read.
+//! Network data in plain files: those beside hosts, and those that generators of kustomizations
+//! read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::load::{Files, sops};
 /// Suffixes of the file stems that mark network data.
 const STEMS: [&str; 2] = ["network-data", "network_data"];
 
-/// Files of a repo that may be plain network data.
+/// Files of a repo that may be network data by their names.
 pub(crate) struct PlainFiles<'a> {
     repo: &'a Files,
     files: HashSet<&'a Utf8Path>,
-    /// Number of hosts that the files in each directory describe.
+    /// Number of hosts in the files of each directory.
     hosts: HashMap<&'a Utf8Path, usize>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> PlainFiles<'a> {
         }
     }
 
-    /// Returns the file beside a host with its network data.
+    /// Returns the network data in a file beside a host.
     pub(crate) fn beside(&self, host: &Referring<'_>) -> Option<Held> {
         if self.files.is_empty() {
             return None;
@@ -65,7 +65,7 @@ impl<'a> PlainFiles<'a> {
             .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
             .collect();
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
-        // A file without a host's name belongs to the only host of its directory.
+        // Names without the host's are unambiguous only if the directory has no other host.
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }
@@ -84,7 +84,7 @@ impl<'a> PlainFiles<'a> {
         let text = self.repo.plain_text(file).ok()??;
         let sealed = || Sealed::File(file.to_owned());
         let data = if sops::form(&text).is_some() {
-            // sops encrypts only the values of a manifest, so its kind stays readable.
+            // A Secret that sops encrypted is read as a manifest.
             (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
@@ -102,8 +102,7 @@ impl<'a> PlainFiles<'a> {
     }
 }
 
-/// Reads the generators of kustomizations that make network data under a name to which a host
-/// refers.
+/// Returns the network data that generators of kustomizations make under names that hosts refer to.
 pub(crate) fn generated(
     repo: &Files,
     builds: &Builds,
@@ -115,7 +114,7 @@ pub(crate) fn generated(
     }
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(Referring::names) {
-        // kustomize appends a hash of the content to the generated name.
+        // The name may end in the hash that kustomize appends.
         wanted.extend(
             key.name
                 .as_str()

@@ -19,17 +19,16 @@ pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
     /// Network data in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
-    /// Secrets in manifests that no host names.
+    /// Secrets with network data that no host names.
     unnamed: Vec<Unnamed>,
-    /// Secrets that hosts name but that have no network data.
+    /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, Keyless>,
 }
 
 impl Networks {
-    /// Indexes network data, and decrypts what hosts need if the settings allow it.
-    ///
-    /// A manifest wins over a snapshot of the same object. Two different ones are reported if a
-    /// host names them.
+    /// Indexes network data. A manifest wins over its snapshot; two that differ are a finding if a
+    /// host names them. Encrypted network data is decrypted if a host needs it and `decrypt` is
+    /// set.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
@@ -56,7 +55,7 @@ impl Networks {
                     let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
                     if !same {
                         let message =
-                            format!("{} is there twice, with different network data", one.holder);
+                            format!("{} is duplicated with different network data", one.holder);
                         let finding = Finding::new(Code::DuplicateNetworkData, message)
                             .at(one.place.clone())
                             .see(other.place.clone(), "the other one")
@@ -66,8 +65,7 @@ impl Networks {
                 }
             }
         }
-        // `first` of each list counts: an overriding generator, or else the order of precedence of
-        // `Holder`.
+        // Generators that merge into or replace another object come first.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
                 b.overrides
@@ -124,9 +122,8 @@ impl Networks {
         networks
     }
 
-    /// Returns the Secrets in manifests with network data that no host names, in file order.
-    ///
-    /// Secrets that only have a key of that name are not included.
+    /// Returns the Secrets with network data that no host names, in file order. A Secret that has
+    /// such a key but no networks is not listed.
     pub(crate) fn unnamed(&self) -> &[Unnamed] {
         &self.unnamed
     }
@@ -148,8 +145,8 @@ impl Networks {
                     (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
                     _ => None,
                 });
-        // A Secret that builds put into several namespaces is used if a host in any of them names
-        // it.
+        // Several builds may put one Secret into several namespaces. It is named if a host of any
+        // of these names it.
         let mut seen: HashSet<_> = secrets
             .clone()
             .filter(|(key, ..)| named.contains(key))
@@ -171,7 +168,8 @@ impl Networks {
         unnamed
     }
 
-    /// Returns the index key of a name, or of the generator that makes it with a hash suffix.
+    /// Returns the key under which a named Secret is held: its own, or that of its generator
+    /// without the hash.
     fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
         if self.held.contains_key(name) {
             return Some(name.clone());
@@ -196,8 +194,7 @@ impl Networks {
             .then_some(base)
     }
 
-    /// Returns the network data of a host, by reference or in a file beside it, with findings about
-    /// it.
+    /// Returns the network data that a host refers to or that is beside it, with findings about it.
     pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
         let names = host.names();
         let keyed = names
@@ -253,7 +250,7 @@ impl Networks {
     }
 }
 
-/// Length in characters of the suffix that kustomize appends to generated names.
+/// Length in bytes of the hash that kustomize appends to generated names.
 const HASH: usize = 10;
 
 /// Reports unreadable network data, except encrypted data, which `decryption` and lints report.

@@ -1,14 +1,14 @@
-//! Suggestions for adding network data to a host.
+//! Ways to give a host network data, depending on the content of the repo.
 
 use super::Inventory;
 use super::host::Host;
 use super::networks::Network;
 
-/// Returns a suggestion for adding network data: a command or lines to write. Returns `None` if the
-/// host has network data or if another finding covers it.
+/// Returns advice for a host without network data: a command, or lines to write. `None` if the host
+/// has some, or another finding advises already.
 pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
-    match &host.network {
+    match &host.network.data {
         Network::Absent => {
             let is_for_host = |secret: &str| {
                 let rest = secret.strip_prefix(name.as_str());

@@ -1,8 +1,7 @@
-//! Network data of hosts: its holders and the references to them.
+//! The network data of hosts: its holders, and the references of hosts.
 //!
-//! A host names a Secret. Its network data is in that Secret, in the kustomization generator that
-//! makes the Secret, in a ConfigMap of that name, or in a plain file beside the host. The first one
-//! found counts.
+//! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
+//! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +18,10 @@ use crate::finding::{Origin, Place, Step};
 use crate::kustomize::Builds;
 use crate::load::sops;
 
-/// Network data of a host, or the reason why there is none.
+/// A host's network data, or the reason why it has none.
 #[derive(Debug, Clone)]
 pub enum Network {
-    /// Readable network data.
+    /// Parsed network data.
     Known(Arc<NetworkData>),
     /// The host refers to no network data.
     Absent,
@@ -30,15 +29,15 @@ pub enum Network {
     Missing(SecretKey),
     /// The referenced Secret has no network data.
     Keyless(SecretKey, Keyless),
-    /// Unreadable, with the holder and the reason.
+    /// It cannot be read: its holder and the reason.
     Unreadable(Holder, String),
-    /// Encrypted, and sops does not decrypt it; reported by a separate finding.
+    /// sops cannot decrypt its holder. A finding reports that.
     Refused(Holder),
-    /// Encrypted, with the holder and the place of the value.
+    /// It is encrypted: its holder and the place of the value.
     Encrypted(Holder, Place),
 }
 
-/// The reason why a host has no address on an interface, displayed as a predicate of the host.
+/// Reasons why a host has no address on an interface. The display completes "host …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unaddressed {
     /// The host refers to no network data.
@@ -47,13 +46,13 @@ pub enum Unaddressed {
     /// The referenced Secret is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
-    /// The referenced Secret has no key with network data.
+    /// The referenced Secret has no key for network data.
     #[error("has network data in the Secret {0}, which has no key `networkData`")]
     NoKey(SecretKey),
-    /// The holder cannot be read, with the reason.
+    /// Its holder cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
-    /// sops does not decrypt the holder; reported by a separate finding.
+    /// sops cannot decrypt its holder. A finding reports that.
     #[error("has network data in {0}, which cannot be decrypted")]
     Refused(Holder),
     /// The holder is encrypted.
@@ -72,11 +71,11 @@ pub enum Unaddressed {
 pub enum Holder {
     /// A Secret.
     Secret(SecretKey),
-    /// A generator of a kustomization, by the Secret or ConfigMap that it makes.
+    /// A generator of a kustomization, identified by the Secret or ConfigMap that it makes.
     Generator(SecretKey),
     /// A ConfigMap.
     ConfigMap(SecretKey),
-    /// A file in the repo that is not a manifest.
+    /// A plain file of the repo.
     File(Utf8PathBuf),
 }
 
@@ -109,28 +108,28 @@ impl Holder {
 pub struct Unnamed {
     /// Namespace and name.
     pub key: SecretKey,
-    /// The document of the Secret.
+    /// Its position.
     pub origin: Origin,
 }
 
-/// Network data and its place.
+/// Network data with its position.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) holder: Holder,
-    /// The place of the value.
+    /// Place of the value.
     pub(crate) place: Place,
-    /// The start of the holder.
+    /// Start of its holder.
     pub(crate) start: Place,
-    /// Set for a manifest that a build of the repo reaches, which wins over a snapshot.
+    /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
-    /// Set for a copy of a live object. Snapshots contain many that no host needs.
+    /// Set if it is a copy of a live object. A snapshot has many that no host names.
     pub(crate) is_live: bool,
-    /// Set if it replaces another definition of the same name, with `behavior: merge` or `replace`.
+    /// Set if a generator makes it to replace or merge into another.
     pub(crate) overrides: bool,
     pub(crate) data: Result<Arc<NetworkData>, Unreadable>,
 }
 
-/// The reason why network data cannot be read, displayed as a predicate of the holder.
+/// Reasons why network data cannot be read. The display is a clause about its holder.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("{0}")]
@@ -141,22 +140,22 @@ pub(crate) enum Unreadable {
     NotBase64,
     #[error("needs {0}, which is not in the repo")]
     NoFile(Utf8PathBuf),
-    /// sops does not decrypt it; reported by a separate finding.
+    /// sops cannot decrypt it. A finding reports that.
     #[error("cannot be decrypted")]
     Refused,
 }
 
-/// The location of an encrypted value in the decrypted text.
+/// An encrypted value: its position in the decrypted text.
 #[derive(Debug, Clone)]
 pub(crate) enum Sealed {
-    /// A value of a Secret or ConfigMap, by file, name and the namespace in the file.
+    /// A value of a Secret or ConfigMap, by the name and namespace in the file.
     Object(Arc<Utf8Path>, String, Option<String>),
     /// A whole file.
     File(Utf8PathBuf),
-    /// A whole encrypted file that is the value of a key, as a generator embeds it.
+    /// A whole encrypted file inside a value, put there by a generator.
     Text(String),
-    /// A value in the output of a program. sops cannot verify it, because its signature covers the
-    /// original file.
+    /// A value in rendered output. sops cannot decrypt it, because the document that it signed is
+    /// gone.
     Rendered,
 }
 
@@ -168,7 +167,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind as manifests spell it.
+    /// Returns the kind as in manifests.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Secret => "Secret",
@@ -177,9 +176,8 @@ impl Kind {
     }
 }
 
-/// Returns the value with network data: its route, the text, and whether it is base64.
-///
-/// As in the API server, a plain value wins over an encoded one.
+/// Returns the value with network data, its route, and whether it is base64. As in the API server,
+/// a plain value wins over an encoded one.
 pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
     let fields = match kind {
         Kind::Secret => [
@@ -205,8 +203,8 @@ pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2]
 }
 
 impl Held {
-    /// Extracts the network data from a Secret or ConfigMap; `None` if it has none. The rest is
-    /// dropped.
+    /// Extracts the network data of a Secret or ConfigMap; `None` if it has none. Everything else
+    /// is dropped.
     pub(crate) fn of_object(
         kind: Kind,
         key: SecretKey,
@@ -221,7 +219,7 @@ impl Held {
             &object.metadata.name,
         ) {
             (true, None, _) | (.., None) => Sealed::Rendered,
-            // The build may have set another namespace than the file has.
+            // A build may give it another namespace than its file does.
             (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
             (.., Some(name)) => {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
@@ -242,7 +240,7 @@ impl Held {
         })
     }
 
-    /// Creates network data from a generator.
+    /// Returns network data that a generator makes.
     pub(crate) fn generated(
         key: SecretKey,
         place: Place,
@@ -282,7 +280,7 @@ pub(crate) fn read_value(
     read_text(&text, || Sealed::Text(text.clone()))
 }
 
-/// Parses network data, unless the text is a file encrypted by sops.
+/// Parses network data; a file that sops encrypted is returned as [`Unreadable::Encrypted`].
 pub(crate) fn read_text(
     text: &str,
     sealed: impl Fn() -> Sealed,
@@ -298,7 +296,7 @@ pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, 
     kept_secret(read_value(value, encoded, || Sealed::Rendered))
 }
 
-/// Marks network data as decrypted, so that no message shows its values.
+/// Marks decrypted network data as secret, so that no message shows a value.
 pub(crate) fn kept_secret(
     read: Result<NetworkData, Unreadable>,
 ) -> Result<NetworkData, Unreadable> {
@@ -311,7 +309,7 @@ pub(crate) fn kept_secret(
     }
 }
 
-/// Returns the field of a host that names its network data, or that should.
+/// Returns the route of the field that names a host's network data, or should name it.
 pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     let named = |reference: &host::Reference| {
         reference
@@ -330,17 +328,17 @@ pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
     }
 }
 
-/// The parts of a host that decide which network data it has.
+/// The fields of a host that decide about its network data.
 pub(crate) struct Referring<'a> {
     pub(crate) key: &'a HostKey,
     pub(crate) spec: Option<&'a host::Spec>,
-    /// The file in the repo that describes it.
+    /// File of the repo that contains it.
     pub(crate) file: Option<&'a Utf8Path>,
 }
 
 impl Referring<'_> {
-    /// Returns the Secret with network data for inspection. It is in use even if another one
-    /// provides the addresses.
+    /// Returns the Secret with network data for inspection. It counts as used even if another one
+    /// gives the addresses.
     pub(super) fn for_inspection(&self) -> Option<SecretKey> {
         let name = self
             .spec?
@@ -354,10 +352,8 @@ impl Referring<'_> {
         })
     }
 
-    /// Returns the Secrets that may have the host's network data, in order of precedence.
-    ///
-    /// kustomize moves a Secret to another namespace but does not update the reference in a host,
-    /// so the host's own namespace is tried as well.
+    /// Returns the Secrets that may have its network data, by precedence. A kustomization changes
+    /// the namespace of a Secret, but not the reference in a host.
     pub(crate) fn names(&self) -> Vec<SecretKey> {
         let Some(spec) = self.spec else {
             return Vec::new();

@@ -1,11 +1,12 @@
-//! Variables in hosts that Flux replaces when it applies them, so their values are unknown here.
+//! Variables in values of hosts. Flux replaces them when it applies, so their values are unknown
+//! here.
 
 use std::fmt;
 
 use super::host_document::HostDocument;
 use crate::layout::VARIABLE;
 
-/// A value of a host that contains a variable.
+/// A value of a host that depends on a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
     /// The field or label that has it.
@@ -25,7 +26,7 @@ impl fmt::Display for Undecided {
 }
 
 impl Undecided {
-    /// Finds the first label, BMC address or boot MAC address with a variable.
+    /// Finds the first value that assignment depends on and that has a variable.
     pub(crate) fn of(document: &HostDocument) -> Option<Self> {
         let labels = document
             .host

@@ -1,8 +1,8 @@
-//! Evidence in a host's own fields and labels that it is in use.
+//! Evidence that a host is in use, beside its status.
 //!
-//! Metal3 provisions a host as soon as it has an image or a custom deploy, and Cluster API's Metal3
-//! provider takes no host with a consumer. A manifest shows this before any status does; a manifest
-//! copied from another cluster shows it forever.
+//! Metal3 provisions a host as soon as it has an image or a custom deploy. Cluster API's Metal3
+//! provider (CAPM3) skips hosts that have a consumer. A manifest shows these before any status
+//! does; one that was exported from another cluster shows them for ever.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::host_document::HostDocument;
 use crate::api::host::{NODE_REUSE, Spec};
 use crate::finding::Step;
 
-/// A reason why a host is not free, from its own fields and labels.
+/// A reason why a host is in use, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// `spec.consumerRef`, with the consumer as `Kind namespace/name`.
+    /// `spec.consumerRef`: the consumer, as `Kind namespace/name`.
     Consumer(String),
     /// `spec.externallyProvisioned`.
     ExternallyProvisioned,
@@ -21,12 +21,12 @@ pub enum Usage {
     Image,
     /// `spec.customDeploy`.
     CustomDeploy,
-    /// The label [`NODE_REUSE`], with its value: the control plane or MachineDeployment that the
+    /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
     /// host is reserved for.
     NodeReuse(String),
 }
 
-/// Displays the usage as a predicate of the host.
+/// Formats a clause that follows "the host".
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,7 +48,7 @@ impl fmt::Display for Usage {
 }
 
 impl Usage {
-    /// Returns all usages in a host's manifest or snapshot, a consumer first.
+    /// Returns every usage in a host's document, the consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
         let spec = document.host.spec.as_ref();
         let label = document
@@ -72,18 +72,18 @@ impl Usage {
         .flatten()
     }
 
-    /// Returns a name for the user of the host.
+    /// Describes the user of the host.
     pub fn user(&self) -> String {
         match self {
             Usage::Consumer(consumer) => consumer.clone(),
-            Usage::ExternallyProvisioned => "somebody else (spec.externallyProvisioned)".to_owned(),
+            Usage::ExternallyProvisioned => "another owner (spec.externallyProvisioned)".to_owned(),
             Usage::Image => "its operating system (spec.image)".to_owned(),
             Usage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
-            Usage::NodeReuse(_) => format!("a Machine to come ({NODE_REUSE})"),
+            Usage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
         }
     }
 
-    /// Returns the rule that excludes such hosts, for summaries such as "5 in use (consumerRef)".
+    /// Returns the rule as counted in summaries: "5 in use (consumerRef)".
     pub(crate) fn rule(&self) -> &'static str {
         match self {
             Usage::Consumer(_) => "in use (consumerRef)",
@@ -106,8 +106,7 @@ impl Usage {
     }
 }
 
-/// Returns the consumer of a host. Any reference counts, even an empty one, because Metal3 does not
-/// look into it.
+/// Returns the consumer of a host. Any reference counts, because Metal3 checks none of its fields.
 fn consumer(document: &HostDocument) -> Option<String> {
     let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
     let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());

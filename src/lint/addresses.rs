@@ -33,7 +33,7 @@ pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
         }
     }
     for host in &site.inventory.hosts {
-        let Network::Known(data) = &host.network else {
+        let Network::Known(data) = &host.network.data else {
             continue;
         };
         for address in data.addresses() {
@@ -69,7 +69,7 @@ pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
             };
         }
         findings.push(finding.see(
-            host.origin.at(host.network_field.iter().copied()),
+            host.origin.at(host.network.field.iter().copied()),
             format!("host {}", host.key),
         ));
     }

@@ -64,7 +64,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 fn has_networks(host: &Host) -> bool {
-    matches!(&host.network, Network::Known(_))
+    matches!(&host.network.data, Network::Known(_))
 }
 
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
@@ -119,7 +119,7 @@ fn on_no_host(
         .iter()
         .flat_map(|set| node_sets.hosts(set))
         .take(HOSTS_ASKED);
-    let known = hosts.filter_map(|host| match &host.network {
+    let known = hosts.filter_map(|host| match &host.network.data {
         Network::Known(data) => Some(data),
         _ => None,
     });
@@ -196,7 +196,7 @@ impl<'a> Misspelt<'a> {
         }
         let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
         for (index, host) in node_sets.site.inventory.hosts.iter().enumerate() {
-            let Network::Known(data) = &host.network else {
+            let Network::Known(data) = &host.network.data else {
                 continue;
             };
             for id in data.ids() {
@@ -229,7 +229,7 @@ impl<'a> Misspelt<'a> {
 
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
-    let Network::Known(data) = &first.network else {
+    let Network::Known(data) = &first.network.data else {
         return None;
     };
     data.ids().find(|id| is_spelled_like(id, interface))?;
@@ -255,7 +255,7 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
     let finding = at_all(finding, places.take(1).collect());
     let finding = hosts.iter().fold(finding, |finding, host| {
         finding.see(
-            host.origin.at(host.network_field.iter().copied()),
+            host.origin.at(host.network.field.iter().copied()),
             format!("host {}", host.key),
         )
     });

@@ -62,8 +62,10 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         }
         // Assigned hosts are reported when their services are rendered.
         let is_lost = |host: &&Host| {
-            matches!(&host.network, Network::Missing(_) | Network::Keyless(..))
-                && unusable(host).is_none()
+            matches!(
+                &host.network.data,
+                Network::Missing(_) | Network::Keyless(..)
+            ) && unusable(host).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)
         };
         let lost = node_sets.hosts(set).filter(is_lost);
@@ -79,7 +81,7 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
-    let named = hosts.iter().filter_map(|host| match &host.network {
+    let named = hosts.iter().filter_map(|host| match &host.network.data {
         Network::Missing(secret) => Some((*host, secret, None)),
         Network::Keyless(secret, keyless) => Some((*host, secret, Some(keyless))),
         _ => None,
@@ -137,7 +139,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         add.unwrap_or_default()
     );
     let mut finding = Finding::new(Code::MissingNetworkData, message)
-        .at(first.origin.at(first.network_field.iter().copied()))
+        .at(first.origin.at(first.network.field.iter().copied()))
         .help(format!("{help}{}", meant.unwrap_or_default()));
     for (_, _, keyless) in &named {
         finding = keyless.iter().fold(finding, |finding, keyless| {
@@ -146,7 +148,7 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     }
     for (host, secret, _) in others {
         finding = finding.see(
-            host.origin.at(host.network_field.iter().copied()),
+            host.origin.at(host.network.field.iter().copied()),
             format!("host {} names {secret}", host.key),
         );
     }

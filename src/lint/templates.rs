@@ -3,12 +3,11 @@
 use camino::Utf8Path;
 
 use crate::finding::{Code, Finding};
-use crate::load::Files;
-use crate::settings;
+use crate::settings::Settings;
 
 /// Warns about a directory of templates without files. `directory` is the path in the settings.
-pub(crate) fn no_templates(repo: &Files, directory: &Utf8Path) -> Finding {
-    let what = if repo.kind(directory).is_some() {
+pub(crate) fn no_templates(settings: &Settings, directory: &Utf8Path, exists: bool) -> Finding {
+    let what = if exists {
         "has no files"
     } else {
         "does not exist"
@@ -17,7 +16,7 @@ pub(crate) fn no_templates(repo: &Files, directory: &Utf8Path) -> Finding {
         Code::NoTemplates,
         format!("template directory `{directory}` {what}, so the built-in templates are used"),
     )
-    .at(settings::place(repo, ["templates".into()]))
+    .at(settings.place(["templates".into()]))
     .help(
         "fix `templates`, or remove it; `sipgen template show` prints a template as a starting point",
     )

@@ -1,4 +1,4 @@
-//! A copy of a repo's files with some of them changed, to see what would come of a change.
+//! A modified copy of a repo's files, to compute the result of a change.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::files::{Files, ReadError, may_hold_resources};
 use super::kind::Kind;
 use super::worktree::Worktree;
 
-/// A copy of the files of a repo on the disk. It goes when this is dropped.
+/// A temporary copy of a repo's files. It is deleted on drop.
 #[derive(Debug)]
 pub struct Copied {
     _directory: TempDir,
@@ -19,11 +19,12 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Copies all files that git does not ignore, and puts texts in the place of some; none removes a file.
+    /// Copies all files that git does not ignore, then writes the changed texts. `None` removes a
+    /// file.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or copied.
+    /// If a file cannot be read or copied.
     pub fn with<'a>(
         repo: &Files,
         changed: impl IntoIterator<Item = (&'a Utf8PathBuf, Option<&'a str>)>,
@@ -59,14 +60,15 @@ impl Copied {
         })
     }
 
-    /// The copied files.
+    /// Returns the copied files.
     pub fn files(&self) -> &Files {
         &self.files
     }
 }
 
-/// The paths of all files that git does not ignore or tracks all the same.
+/// Returns the paths of all files that git tracks or does not ignore.
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
+    // `walk` requires a directory to skip, and skips `.git` anyway.
     let nowhere = Utf8Path::new(".git");
     let worktree = Worktree::around(repo.root(), may_hold_resources);
     let mut worktree =

@@ -1,4 +1,4 @@
-//! One document of a file, and how it is parsed.
+//! A document of a file, and its parsing.
 
 use std::sync::Arc;
 
@@ -14,39 +14,39 @@ use super::split;
 use crate::finding::position::{Origin, Shape};
 use crate::text::bounded::{self, TooMuch};
 
-/// One object as it stands in a file, not yet parsed.
+/// An object in a file, not yet parsed.
 pub struct Document<'a> {
-    /// Where it stands.
+    /// The object's position.
     pub origin: Origin,
     kind: Option<String>,
     pub(super) content: Content<'a>,
 }
 
 pub(super) enum Content<'a> {
-    /// Block YAML, a whole document.
+    /// A whole YAML document.
     Yaml(&'a str),
-    /// Block YAML: a sequence of one item.
+    /// A YAML sequence of one item.
     Item(&'a str),
     Json(&'a str),
-    /// Part of a document that had to be parsed as a whole, and that document.
+    /// A part of a document that had to be parsed as a whole, and that document's text.
     Value(Box<yaml_serde::Value>, &'a str),
     /// Text that is neither YAML nor JSON.
     Broken(ParseError, &'a str),
 }
 
-/// Why a document is not what it should be.
+/// The reason why a document is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// Line in the file, from 1; where the parser says.
+    /// The line in the file, from 1, if the parser reports one.
     pub line: Option<usize>,
-    /// Column in the line, from 1.
+    /// The column in the line, from 1.
     pub column: Option<usize>,
 }
 
 impl<'a> Document<'a> {
-    /// The document that a build makes of one with a text.
+    /// Returns the document that a build made of a document with this text.
     pub(crate) fn of_value(origin: Origin, value: Value, text: &'a str) -> Self {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
         Document {
@@ -58,12 +58,12 @@ impl<'a> Document<'a> {
 }
 
 impl Document<'_> {
-    /// The object's kind, if it has one.
+    /// Returns the object's kind, if any.
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// Whether it is an object, or would be one as a whole: it says what it is.
+    /// Returns whether it is an object: it has a `kind` or an `apiVersion`.
     pub(super) fn is_object(&self) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -77,19 +77,21 @@ impl Document<'_> {
                     .is_ok_and(|head| head.api_version.is_some())
     }
 
-    /// Parses all of it, and makes a broken document of one where that fails. What is no more than too large stays.
+    /// Parses the whole document, and marks it as broken if that fails. A document above a size
+    /// limit stays as it is.
     pub(super) fn read_to_its_end(&mut self) {
         let (Content::Yaml(text) | Content::Item(text)) = self.content else {
             return;
         };
         if let Err(error) = self.parse::<IgnoredAny>()
+            // Errors about limits have no line.
             && error.line.is_some()
         {
             self.content = Content::Broken(error, text);
         }
     }
 
-    /// The error that made this document unreadable as YAML or JSON of any kind.
+    /// Returns the syntax error of this document, if it is neither valid YAML nor JSON.
     pub fn broken(&self) -> Option<&ParseError> {
         match &self.content {
             Content::Broken(error, _) => Some(error),
@@ -97,13 +99,14 @@ impl Document<'_> {
         }
     }
 
-    /// Whether the text has double braces: a template of some other tool that does not parse, or parses to
-    /// nonsense, is not ours to judge.
+    /// Returns whether the text contains `{{`. It is then probably a template of another tool,
+    /// which may fail to parse or parse to nonsense.
     pub fn looks_like_template(&self) -> bool {
         memchr::memmem::find(self.text().as_bytes(), b"{{").is_some()
     }
 
-    /// Whether the text names one of the kinds, as YAML or as JSON; for text that cannot be parsed.
+    /// Returns whether the text contains one of the kinds as a value of `kind`, in YAML or JSON.
+    /// For text that does not parse.
     pub fn mentions_kind(&self, kinds: &[&str]) -> bool {
         let is_quote_or_space = |c: char| matches!(c, '"' | '\'') || c.is_whitespace();
         let names = |kind: &&str| {
@@ -119,7 +122,8 @@ impl Document<'_> {
         kinds.iter().any(names)
     }
 
-    /// What stands behind a key on its line, wherever in a text that cannot be parsed; without quotes.
+    /// Returns the unquoted value after a key on the same line, anywhere in the text. For text that
+    /// does not parse.
     pub fn scalar_of(&self, key: &str) -> Option<&str> {
         let is_quote = |c: char| matches!(c, '"' | '\'');
         let lines = self
@@ -131,6 +135,7 @@ impl Document<'_> {
                 .map(move |(at, _)| line.split_at(at))
         });
         let mut values = values.filter_map(|(before, found)| {
+            // The match must not be the end of a longer key.
             let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
             let value = found[key.len()..]
                 .trim_start_matches(is_quote)
@@ -145,7 +150,8 @@ impl Document<'_> {
         values.next()
     }
 
-    /// Whether one of some words stands anywhere in the text, or may stand in what a build has changed.
+    /// Returns whether the text contains one of some words, or a build has changed it and may have
+    /// added one.
     pub fn mentions(&self, words: &[&str]) -> bool {
         let is_changed = self
             .origin
@@ -157,16 +163,17 @@ impl Document<'_> {
                 .any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
     }
 
-    /// The lines of the text that are comments and begin with it.
+    /// Returns the comment lines that start in the first column.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         self.text().lines().filter(|line| line.starts_with('#'))
     }
 
-    /// The file that kustomize says this document comes from, in an annotation, as kustomize writes it.
+    /// Returns the source file that kustomize names in the annotation
+    /// `config.kubernetes.io/origin`.
     pub(super) fn annotated_origin(&self) -> Option<&str> {
         let (_, behind) = self.text().split_once("config.kubernetes.io/origin: |")?;
         let mut lines = behind.lines().skip(1).map(str::trim);
-        // An object from elsewhere has more lines, and no file here.
+        // An object from a remote base has a line `repo:`, and no file in this repo.
         let line = lines.next()?;
         let named = line
             .strip_prefix("path: ")
@@ -174,10 +181,10 @@ impl Document<'_> {
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
     }
 
-    /// How many characters in the keys of block YAML stand.
+    /// Returns the column of the object's keys in block style, from 0.
     pub(super) fn column(&self) -> usize {
         match &self.content {
-            // The keys of an item stand where its first one does, behind the dash.
+            // The keys of an item align with its first key, after the dash.
             Content::Item(text) => {
                 let dash = text.len() - text.trim_start_matches(' ').len() + 1;
                 dash + text
@@ -188,12 +195,12 @@ impl Document<'_> {
         }
     }
 
-    /// How it lies in its text.
+    /// Returns the document's shape.
     pub(super) fn shape(&self) -> Shape {
         self.origin.shape
     }
 
-    /// Its text, in a list that of its item.
+    /// Returns the document's text; for a list item, the item's text.
     pub fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)
@@ -204,8 +211,8 @@ impl Document<'_> {
         }
     }
 
-    /// Parses the object as a type that has no use for what is below `outer: inner:`. Where that is written as a
-    /// block, it is never parsed.
+    /// Parses the object as a type that ignores everything below `outer: inner:`. If that is a
+    /// block, it is skipped unparsed, which saves time.
     pub fn parse_without<T: DeserializeOwned>(
         &self,
         outer: &str,
@@ -217,7 +224,7 @@ impl Document<'_> {
         let Some(block) = split::block(text, self.column(), outer, inner) else {
             return self.parse();
         };
-        // Empty lines in its place, so that errors further down keep their lines.
+        // Empty lines replace the block, so that line numbers in errors stay correct.
         let lines = memchr::memchr_iter(b'\n', text[block.clone()].as_bytes()).count();
         let mut rest = String::with_capacity(text.len() - block.len() + lines);
         rest.push_str(&text[..block.start]);
@@ -244,6 +251,7 @@ impl Document<'_> {
                 .map(|[item]| item)
                 .map_err(|error| self.in_file(error)),
             Content::Json(text) => {
+                // serde_json limits nesting itself.
                 bounded::not_too_large(text)
                     .and_then(|()| bounded::not_too_many(text))
                     .map_err(too_much)?;
@@ -267,7 +275,7 @@ impl Document<'_> {
         }
     }
 
-    /// Parses the text as a type that takes what no parser of plain values does, such as duplicate keys.
+    /// Parses the text as a type that accepts more than usual, such as duplicate keys.
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
             Content::Broken(_, text) => yaml(text, 0).map_err(|error| self.in_file(error)),
@@ -283,28 +291,29 @@ impl Document<'_> {
     }
 }
 
-/// How many objects are in memory at once, of those that wait to be interpreted.
+/// The maximum number of objects in memory that wait to be interpreted.
 const BATCH: usize = 4096;
 
-/// Cuts a file's text into its objects; the items of lists count as objects of their own.
+/// Splits a file's text into objects. Items of lists are objects of their own.
 ///
-/// Lines alone decide where a document is written in the plain form that [`split::outline`] understands. Any other goes
-/// through the parser first.
+/// Documents in the plain form of [`split::outline`] are split by lines alone. All others are
+/// parsed first.
 pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'a>> {
     let mut all = Vec::new();
     in_batches(file, text, |batch| all.extend(batch));
     all
 }
 
-/// Cuts a file's text into its objects, and hands over some of them at a time: an object takes a hundred times what the
-/// shortest ones take as text.
+/// Splits a file's text into objects, and passes them on in batches: an object may use 100 times
+/// the memory of its text.
 pub(super) fn in_batches<'a>(
     file: &Arc<Utf8Path>,
     text: &'a str,
     mut take: impl FnMut(Vec<Document<'a>>),
 ) {
     let mut found = Vec::new();
-    // Lines are counted once for the whole file, forwards, or a file of many documents would be quadratic.
+    // One pass over the lines of the whole file. Counting from the start for each document would be
+    // quadratic.
     let mut lines = LineCounter {
         text,
         at: 0,
@@ -322,6 +331,7 @@ pub(super) fn in_batches<'a>(
             .strip_prefix("---")
             .unwrap_or(document)
             .trim_start();
+        // YAML's flow style may look like JSON. `json_objects` then adds nothing.
         if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
             continue;
         }
@@ -330,6 +340,7 @@ pub(super) fn in_batches<'a>(
             .filter(|_| is_plain)
             .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
+            // By Kubernetes' convention, the kind of every list ends in `List`.
             (Some(kind), _) if !kind.ends_with("List") => {
                 found.push(Document {
                     origin,
@@ -366,7 +377,8 @@ pub(super) fn in_batches<'a>(
     take(found);
 }
 
-/// What each document of a file's text is, by what `judge` makes of it; nothing for one that cannot be parsed.
+/// Maps each document of a file's text by `judge`, which gets `None` for a document that does not
+/// parse.
 pub(crate) fn documents(
     file: &Arc<Utf8Path>,
     text: &str,
@@ -378,8 +390,8 @@ pub(crate) fn documents(
         .collect()
 }
 
-/// Parses a document whose lines do not prove what it is. `is_tied` is whether its parts may need each other: aliases
-/// and merge keys.
+/// Parses a document whose kind its lines do not prove. `is_tied` is set if its parts may depend on
+/// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = yaml::<Value>(text, 0).and_then(|mut value| {
         value.apply_merge().map_err(|error| ParseError {
@@ -391,6 +403,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     });
     let value = match parsed {
         Ok(value) => match (origin.shape, value) {
+            // The text of an item includes its dash, so it parses as a list of one.
             (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
             (_, value) => value,
         },
@@ -398,6 +411,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     };
     let kind = kind_of(&value, text);
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
+    // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && value.is_mapping() {
         let content = if origin.shape == Shape::ListItem {
             Content::Item(text)
@@ -414,12 +428,13 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     }
 }
 
-/// The kind of an object, however it is written.
+/// Returns an object's kind in any notation.
 fn kind_of(object: &Value, text: &str) -> Option<String> {
     let kind = object.get("kind")?.as_str()?;
-    // The parser leaves text with the tag `!!binary` as it is.
+    // The parser does not decode values with the tag `!!binary`.
     let may_be_binary = memchr::memmem::find(text.as_bytes(), b"binary").is_some();
     let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
+    // Only a word can be a kind. Other text was not base64.
     let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     Some(
         may_be_binary
@@ -444,7 +459,8 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
     let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
         for (index, item) in (0..).zip(items) {
-            // A list in a list keeps the outer item's position: exact positions are for what people write.
+            // An item of a nested list gets the position of the outer item. Nobody writes nested
+            // lists by hand.
             let shape = if origin.shape == Shape::Document {
                 Shape::Nested(index)
             } else {
@@ -460,6 +476,7 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
                 found,
             );
         }
+    // kubectl prints `kind: List` after the items, so a truncated file lacks it.
     } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
         let message =
             "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
@@ -483,7 +500,8 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
     }
 }
 
-/// Read from text, an unquoted label such as `8` or `true` is the text that it was; here it has become a number.
+/// Converts labels and annotations to texts: unquoted values such as `8` or `true` have already
+/// become numbers and booleans here. Parsing from text keeps them as texts.
 fn labels_as_texts(value: &mut Value) {
     for field in ["labels", "annotations"] {
         let Some(Value::Mapping(map)) = value
@@ -503,10 +521,12 @@ fn labels_as_texts(value: &mut Value) {
     }
 }
 
-/// How many lists may be in each other that are cut as JSON: each is read to its end for each list around it.
+/// The maximum nesting of lists that are split as JSON: an item is scanned once for each list
+/// around it.
 const LISTS: usize = 4;
 
-/// Cuts a JSON document that is in so many lists; false when it is not JSON after all but YAML's flow style.
+/// Splits a JSON document at a nesting level of `lists`. Returns false if it is YAML flow style
+/// instead of JSON.
 fn json_objects<'a>(
     origin: &Origin,
     document: &'a str,
@@ -536,6 +556,7 @@ fn json_objects<'a>(
             };
             for item in items {
                 let item = item.get();
+                // `RawValue` borrows from the document, so its address gives its position.
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
                 let range = origin.range.start + start..origin.range.start + start + item.len();
                 let origin = Origin::in_file(
@@ -549,6 +570,7 @@ fn json_objects<'a>(
                 }
             }
         }
+        // It may be a truncated list, which `nested` reports.
         (None, Some(_)) => return false,
         (kind, _) => {
             found.push(Document {
@@ -583,8 +605,8 @@ fn too_much(error: TooMuch) -> ParseError {
     }
 }
 
-/// A parser's message without positions, which are those in the text that it saw and not those in the file, and
-/// without the values that it quotes, which may be secret.
+/// Removes positions and quoted values from a parser's message. The positions refer to a part of
+/// the file, and the values may be secret.
 pub(crate) fn in_plain_words(message: &str) -> String {
     let mut words = message.to_owned();
     while let Some(start) = words.find(" at line ") {
@@ -598,6 +620,7 @@ pub(crate) fn in_plain_words(message: &str) -> String {
             .trim_start_matches(|c: char| c.is_ascii_digit());
         words = words[..start].to_owned() + rest;
     }
+    // serde quotes the value: `invalid type: string "x", expected a map`.
     for introduction in ["invalid type: ", "invalid value: "] {
         let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
             continue;
@@ -615,7 +638,7 @@ pub(crate) fn in_plain_words(message: &str) -> String {
     words
 }
 
-/// Turns ascending byte offsets into line numbers.
+/// Converts ascending byte offsets to line numbers.
 struct LineCounter<'a> {
     text: &'a str,
     at: usize,

@@ -2,7 +2,7 @@
 
 use std::string::FromUtf8Error;
 
-/// Decodes a file's text without its byte order mark. Returns the bytes when they are not UTF-8.
+/// Decodes a file's text and removes its byte order mark. Returns the bytes if they are not UTF-8.
 pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
     let text = String::from_utf8(in_utf8(bytes)).map_err(FromUtf8Error::into_bytes)?;
     Ok(match text.strip_prefix('\u{feff}') {
@@ -11,14 +11,16 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
     })
 }
 
-/// Decodes a file's text, with replacement characters for invalid bytes: the parser reports where they are.
+/// Decodes a file's text, with replacement characters for invalid bytes. The parser reports their
+/// position.
 pub(super) fn lossy(bytes: Vec<u8>) -> String {
     decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Converts UTF-16 and UTF-32 to UTF-8, because PowerShell redirects output as UTF-16.
 ///
-/// Without a byte order mark, the zero bytes of the first character tell the encoding: it is ASCII in YAML and JSON.
+/// Without a byte order mark, the zero bytes of the first character identify the encoding, because
+/// YAML and JSON start with an ASCII character.
 pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
     let decode_16 = |unit: fn([u8; 2]) -> u16| {
         let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));

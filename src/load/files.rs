@@ -1,4 +1,4 @@
-//! The files of a repo: those on the disk, those that are staged, those of a revision, or some in memory.
+//! The files of a repo: on the disk, in the index, in a revision, or in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,22 +19,22 @@ use super::part::Part;
 use super::worktree::Worktree;
 use crate::git::GitError;
 
-/// The files of a repo, or of a directory in it, at one time.
+/// The files of a repo, or of a directory in it, at one point in time.
 #[derive(Debug, Clone)]
 pub struct Files {
     root: Utf8PathBuf,
     kept: Arc<Kept>,
     streams: Vec<Stream>,
-    /// The part that one site reads; all where the repo is one site.
+    /// The part that one site reads; `None` if the repo is one site.
     pub(super) part: Option<Part>,
 }
 
-/// Objects that somebody else has rendered, as text.
+/// Rendered objects that replace the inputs in files.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    /// What findings call it.
+    /// The name in findings.
     pub name: Arc<Utf8Path>,
-    /// The text.
+    /// The content.
     pub content: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ enum Kept {
     InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
 }
 
-/// Why the files could not be read.
+/// The reason why files could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}: {source}")]
 pub struct ReadError {
@@ -62,13 +62,13 @@ impl ReadError {
     }
 }
 
-/// A directory whose files are not known, and why.
+/// A directory whose files are unknown, and the reason.
 type Closed = (Utf8PathBuf, String);
 
-/// How many bytes a file may have that is read: an inventory of some thirty thousand hosts.
+/// The size limit of a file: 256 MiB, an inventory of about 30,000 hosts.
 const LARGEST: u64 = 256 << 20;
 
-/// What is said of a file that has more.
+/// Returns the error for a file above [`LARGEST`].
 fn too_large(bytes: u64) -> io::Error {
     io::Error::new(
         io::ErrorKind::FileTooLarge,
@@ -80,54 +80,54 @@ fn too_large(bytes: u64) -> io::Error {
     )
 }
 
-/// The endings of files that can hold resources.
+/// File extensions of manifests.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl Files {
-    /// The files in a directory on the disk, usually a git worktree.
+    /// Returns the files in a directory on the disk, usually a git worktree.
     pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
         Self::new(root.into(), Kept::OnDisk)
     }
 
-    /// The files below a directory of a git worktree as they are staged, whatever is on the disk.
+    /// Returns the staged files below a directory of a git worktree, regardless of the disk.
     ///
     /// # Errors
     ///
-    /// When git's index cannot be read, or has conflicts.
+    /// If git's index cannot be read or has conflicts.
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::staged(&root)?);
         Ok(Self::new(root, kept))
     }
 
-    /// The files below a directory of a git repo, which may be bare, as a revision has them.
+    /// Returns the files of a revision below a directory of a git repo, which may be bare.
     ///
     /// # Errors
     ///
-    /// When there is no such revision here, or it cannot be read.
+    /// If the revision does not exist or cannot be read.
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
         Ok(Self::new(root, kept))
     }
 
-    /// The same files, with SIPClusters, hosts and Secrets taken from streams in their place.
+    /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.
     pub fn with_streams(self, streams: Vec<Stream>) -> Self {
         Self { streams, ..self }
     }
 
-    /// The streams that stand in for the inputs among the files.
+    /// Returns the streams that replace the inputs in files.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
 
-    /// Whether the files are those on the disk.
+    /// Returns whether the files are on the disk.
     pub fn are_on_disk(&self) -> bool {
         matches!(*self.kept, Kept::OnDisk)
     }
 
-    /// Files that are nowhere but in memory, by their paths from the root: a whole repo, for a program that has one or
-    /// makes one up.
+    /// Returns files in memory, by their paths from the root. They form a whole repo, for example
+    /// for a program that uses sipgen as a library.
     ///
     /// ```
     /// use sipgen::{Options, generate, load::Files};
@@ -154,31 +154,33 @@ impl Files {
         }
     }
 
-    /// The directory that all paths are relative to.
+    /// Returns the directory to which all paths are relative.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
 
-    /// The text of a stream or file, if it is there and is text.
+    /// Returns the text of a stream or file, if it exists and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
         match self.streams.iter().find(|stream| *stream.name == *file) {
+            // Decoded as in `scan_stream`, so that positions match.
             Some(stream) => Some(lossy(stream.content.clone())),
             None => self.plain_text(file).ok().flatten(),
         }
     }
 
-    /// The text of a file; none when there is no such file.
+    /// Returns the text of a file; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// When it is not a plain file, is not text or cannot be read.
+    /// If it is not a regular file, is not text or cannot be read.
     pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
         let path = self.root.join(file);
         let kind = match &*self.kept {
-            // A link is what it leads to.
+            // Metadata follows links.
             Kept::OnDisk => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => {
+                    // Otherwise a link in a repo could make sipgen read any file of the machine.
                     links::stay_inside(&self.root, &path)?;
                     Some(Kind::of(found?.file_type()))
                 }
@@ -190,16 +192,16 @@ impl Files {
             Some(Kind::File) => decode(self.content(file)?)
                 .map(Some)
                 .map_err(|_| io::Error::other("it is not text in UTF-8")),
-            // A pipe would never end.
+            // Reading a pipe might never end.
             Some(_) => Err(io::Error::other("it is no plain file")),
         }
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
         self.content(file)
             .map_err(|source| ReadError::new(&self.root.join(file), source))
@@ -213,8 +215,8 @@ impl Files {
         }
     }
 
-    /// Why a file would not be read because of its size, if that is so. A large file on the disk that has none of
-    /// `words` anywhere is nobody's concern.
+    /// Returns the error for a file above the size limit, if it is one. A large file on the disk
+    /// without any of `words` is ignored, because it cannot concern sipgen.
     pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
         let size = match &*self.kept {
             Kept::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
@@ -224,13 +226,15 @@ impl Files {
         if size <= LARGEST {
             return None;
         }
+        // A blob in git would have to be loaded for a search, so a large one is an error in any
+        // case. The same applies to a file that cannot be read.
         let concerns = matches!(*self.kept, Kept::InGit(_))
             || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
     }
 
-    /// The path of what a path leads to by symbolic links, relative to the root; itself, if there are none on the way.
-    /// Nothing where there is nothing, or where a link leads out of the root.
+    /// Resolves symbolic links in a path, and returns the target relative to the root. Returns
+    /// `None` if there is nothing at the target, or it is outside the root.
     pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         match &*self.kept {
             Kept::OnDisk => {
@@ -252,7 +256,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// When one does.
+    /// If one does.
     pub(crate) fn stay_inside(&self, path: &Utf8Path) -> Result<(), ReadError> {
         let full = self.root.join(path);
         if !self.are_on_disk() || !full.exists() {
@@ -261,7 +265,7 @@ impl Files {
         links::stay_inside(&self.root, &full).map_err(|error| ReadError::new(&full, error))
     }
 
-    /// Returns whether a path, or a directory around it, is a symbolic link.
+    /// Returns whether a path, or a directory above it, is a symbolic link.
     pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
         let mut around = path
             .ancestors()
@@ -269,7 +273,7 @@ impl Files {
         around.any(|around| self.kind(around) == Some(Kind::Link))
     }
 
-    /// What there is at a path; links are not followed.
+    /// Returns the type of the entry at a path. Links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
         match &*self.kept {
             Kept::OnDisk => fs::symlink_metadata(self.root.join(path))
@@ -284,16 +288,16 @@ impl Files {
         }
     }
 
-    /// All files that can hold resources, relative to the root and sorted: neither those in `.git` or below
-    /// `skip`, nor those that git ignores, nor those of another repo that lies here and is no submodule. Symbolic
-    /// links are not followed.
+    /// Returns all files that can hold resources, sorted and relative to the root. Excluded are
+    /// `.git`, the directory `skip`, files ignored by git, and other repos that are not submodules.
+    /// Symbolic links are not followed.
     ///
-    /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
-    /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
+    /// Ignored files are excluded because other clones lack them, so the output would differ
+    /// between clones. A tracked file is read even if a `.gitignore` matches it, as in git.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read, or a submodule is not checked out.
+    /// If a file or directory cannot be read, or a submodule is not checked out.
     pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
         let (files, closed) = self.files_and_closed(skip)?;
         match closed.into_iter().next() {
@@ -302,17 +306,17 @@ impl Files {
         }
     }
 
-    /// Returns the error about a directory of which nothing is known.
+    /// Returns the error for a directory whose files are unknown.
     pub(crate) fn closed(&self, directory: &Utf8Path, reason: String) -> ReadError {
         ReadError::new(&self.root.join(directory), io::Error::other(reason))
     }
 
-    /// Returns the files as [`Files::files`] does, and the directories whose files are not known, with the reason:
-    /// submodules that are not checked out, and directories that nobody may read.
+    /// Returns the same files as [`Files::files`], and the directories whose files are unknown:
+    /// submodules that are not checked out, and unreadable directories.
     ///
     /// # Errors
     ///
-    /// When a file or directory cannot be read.
+    /// If a file or directory cannot be read.
     pub(crate) fn files_and_closed(
         &self,
         skip: &Utf8Path,
@@ -345,6 +349,8 @@ impl Files {
                 ));
             }
         }
+        // `skip` is the output directory. Its files must exist as well, because they record
+        // assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
         let mut worktree = Worktree::around(&self.root, matters)
             .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
@@ -352,7 +358,7 @@ impl Files {
         let mut closed = mem::take(&mut worktree.missing);
         let mut files = BTreeSet::new();
         let unreadable = self.walk(skip, worktree, |entry| {
-            // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
+            // A manifest cannot refer to a path that is not UTF-8.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
                 && may_hold_resources(path)
@@ -361,7 +367,8 @@ impl Files {
                 files.insert(relative.to_owned());
             }
         })?;
-        // What the walk has not met is ignored by git, or lies behind a link, where git itself finds nothing.
+        // The walk skips ignored files and anything behind a link. git reads nothing behind links
+        // either.
         let is_there =
             |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
         let missed = tracked
@@ -373,12 +380,12 @@ impl Files {
         Ok((files.into_iter().collect(), closed))
     }
 
-    /// Everything, other than below `skip`, that may hold resources by its name or may lead to such, and that
-    /// [`Files::files`] does not have: its path, and what keeps it from being read. Nothing that git ignores.
+    /// Returns the entries outside `skip` that may hold resources or lead to some, but are not part
+    /// of [`Files::files`], each with the reason. Entries ignored by git are excluded.
     ///
     /// # Errors
     ///
-    /// When a directory cannot be read.
+    /// If a directory cannot be read.
     pub(crate) fn unread(
         &self,
         skip: &Utf8Path,
@@ -386,6 +393,7 @@ impl Files {
         let mut unread = Vec::new();
         match &*self.kept {
             Kept::OnDisk => {
+                // [`Files::files`] reports files that a sparse checkout omits.
                 let worktree = Worktree::around(&self.root, |_| false)
                     .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
                 let closed = self.walk(skip, worktree, |entry| {
@@ -429,7 +437,7 @@ impl Files {
         let why = match kind {
             Kind::File | Kind::Directory => return None,
             Kind::Other => may_hold_resources(path).then_some("it is a pipe, a device or a socket"),
-            // What a link leads to in the repo is read by its own name.
+            // A target in the repo is read under its own path.
             Kind::Link => match self.resolve(path) {
                 None => Some("it is a symbolic link that leads out of the repo or to nothing"),
                 Some(target)
@@ -445,8 +453,8 @@ impl Files {
         Some((path.to_owned(), why))
     }
 
-    /// Shows `visit` everything that is found on the disk and that git does not ignore. Returns the directories that
-    /// cannot be read, with the reason.
+    /// Calls `visit` for every entry on the disk that git does not ignore. Returns unreadable
+    /// directories with the reason.
     pub(super) fn walk(
         &self,
         skip: &Utf8Path,
@@ -459,6 +467,7 @@ impl Files {
                 && worktree.is_foreign_repo(&root, entry.path())
         };
         let walk = WalkBuilder::new(&self.root)
+            // Hidden files are inputs. Only git's ignore rules apply, not those in `.ignore` files.
             .hidden(false)
             .ignore(false)
             .filter_entry(move |entry| {
@@ -480,7 +489,7 @@ impl Files {
         Ok(closed)
     }
 
-    /// Returns the directory that nobody may read, if that is what an error says.
+    /// Returns the directory that an error is about, if permission to read it was denied.
     fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
         let mut inner = error;
         let mut directory = None;
@@ -499,15 +508,17 @@ impl Files {
             }
         }
         let directory = directory?.strip_prefix(&self.root).ok()?;
+        // Without the root there is nothing to read, so that is an error.
         (!directory.as_str().is_empty()).then(|| directory.to_owned())
     }
 
-    /// All plain files below a directory, relative to the root and sorted; none when there is no such directory.
-    /// Unlike [`Files::files`], whatever they are called and whether git knows them.
+    /// Returns all regular files below a directory, sorted and relative to the root; none if there
+    /// is no such directory. Unlike [`Files::files`], it returns files of any name, and files
+    /// ignored by git.
     ///
     /// # Errors
     ///
-    /// When a directory cannot be read.
+    /// If a directory cannot be read.
     pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
         let entries = self.entries_below(directory)?;
         Ok(entries
@@ -517,11 +528,12 @@ impl Files {
             .collect())
     }
 
-    /// Everything below a directory, relative to the root and sorted. Links are not followed.
+    /// Returns every entry below a directory, sorted and relative to the root. Links are not
+    /// followed.
     ///
     /// # Errors
     ///
-    /// When a directory cannot be read.
+    /// If a directory cannot be read.
     pub fn entries_below(
         &self,
         directory: &Utf8Path,
@@ -543,7 +555,7 @@ impl Files {
         let mut entries = Vec::new();
         for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
             let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
-            // A path that is not UTF-8 is none that we ever wrote.
+            // sipgen never writes a path that is not UTF-8.
             if let Some(path) = Utf8Path::from_path(entry.path())
                 && let Ok(relative) = path.strip_prefix(&self.root)
             {
@@ -554,7 +566,7 @@ impl Files {
     }
 }
 
-/// The content of a file, unless it is too large; one that grows meanwhile is, too.
+/// Reads a file up to the size limit, even if it grows during the read.
 fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
@@ -562,6 +574,7 @@ fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
         return Err(too_large(size));
     }
     let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    // One byte more proves that the file has grown beyond the limit.
     file.take(LARGEST + 1).read_to_end(&mut content)?;
     let read = content.len() as u64;
     if read > LARGEST {
@@ -571,7 +584,8 @@ fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether a file has one of some words anywhere, or is in UTF-16 and may have them. Little of it is in memory at a time.
+/// Returns whether a file contains one of some words, or is UTF-16 and may contain one. Reads 1 MiB
+/// at a time.
 fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
     let mentions = mentions(words);
     let overlap = words
@@ -587,6 +601,8 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
             return Ok(false);
         }
         if mentions(&window)
+            // A byte order mark or a zero byte suggests UTF-16 or UTF-32, where words have other
+            // bytes.
             || is_first
                 && matches!(
                     window.as_slice(),
@@ -595,12 +611,14 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
         {
             return Ok(true);
         }
+        // A word may span two windows.
         is_first = false;
         window.drain(..window.len().saturating_sub(overlap));
     }
 }
 
-/// Returns whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
+/// Returns whether a file can hold resources, judged by its name. Case does not matter, because
+/// kustomize reads any file that it lists.
 pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
     let is_known = |extension: &str| {
         EXTENSIONS
@@ -610,7 +628,8 @@ pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
     path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")
 }
 
-/// Why a file is not read whose name is not UTF-8, if it may hold resources; the name as far as it is text.
+/// Returns the reason why a file with a name that is not UTF-8 is not read, if it may hold
+/// resources. Invalid parts of the name are replaced.
 fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
     let path = Utf8PathBuf::from(shown);
     may_hold_resources(&path).then_some((path, "its name is not UTF-8"))

@@ -1,4 +1,4 @@
-//! Files that git has, whatever is on the disk: those of a revision, or those that are staged.
+//! Files in git: those of a revision or of the index, regardless of the disk.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::git::GitError;
 use crate::git::open::{self, Opened};
 use crate::text::in_shell;
 
-/// The files of a tree of git, or of its index, below one directory and relative to it; those of submodules too.
+/// The files of a tree or an index, submodules included, below one directory and relative to it.
 pub(super) struct GitFiles {
-    /// The repo, and behind it those of its submodules.
+    /// The repo, followed by those of its submodules.
     repos: Vec<Blobs>,
     entries: BTreeMap<Utf8PathBuf, Entry>,
-    /// The paths that are not UTF-8, as far as they are text.
+    /// Paths that are not UTF-8, with invalid parts replaced.
     not_utf8: Vec<String>,
-    /// The directories of submodules whose files cannot be had, with the reason.
+    /// Directories of submodules whose files are not available, with the reason.
     missing: Vec<(Utf8PathBuf, String)>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct GitFiles {
 struct Entry {
     kind: Kind,
     id: Oid,
-    /// Which of the repos has it.
+    /// The index in [`GitFiles::repos`].
     repo: usize,
 }
 
@@ -45,15 +45,16 @@ impl fmt::Debug for GitFiles {
     }
 }
 
-/// The bits of a mode that say what an entry is.
+/// The bits of a git mode that hold the entry's type.
 const KIND: u32 = 0o170_000;
 const PLAIN: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
 impl GitFiles {
-    /// What is staged, below a directory of a worktree.
+    /// Returns the index below a directory of a worktree.
     pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
         let opened = open::expect(root)?;
+        // A bare repo has no index.
         opened.workdir()?;
         let index = opened.index()?;
         if index.has_conflicts() {
@@ -61,7 +62,7 @@ impl GitFiles {
                 "git's index has conflicts: resolve them first, `git status` names them",
             ));
         }
-        // What `git add --intent-to-add` names is to be staged some day; its content is not.
+        // `git add --intent-to-add` records a path without its content.
         let is_staged = |entry: &IndexEntry| {
             !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add()
         };
@@ -72,7 +73,7 @@ impl GitFiles {
         Self::gather(&opened, entries.collect())
     }
 
-    /// What a revision has, below a directory of a repo.
+    /// Returns a revision below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
         if revision.trim().is_empty() {
             return Err(GitError::new(
@@ -82,7 +83,7 @@ impl GitFiles {
         let opened = open::expect(root)?;
         let found = opened.repo.revparse_single(revision);
         let found = found.map_err(|error| no_such_revision(&opened.repo, revision, &error))?;
-        // Of a tree within a commit, all paths would be others.
+        // Paths in a tree within a commit are relative to that tree, so only commits are accepted.
         let commit = found
             .peel_to_commit()
             .map_err(|_| no_commit(revision, found.kind()))?;
@@ -100,14 +101,17 @@ impl GitFiles {
         Ok(files)
     }
 
-    /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of what is wanted of it.
-    /// A path that is not UTF-8 is none that a manifest can name.
+    /// Adds the entries of a repo at `at` within the outermost repo, limited to the requested
+    /// directory. Paths that are not UTF-8 are only recorded, because a manifest cannot refer to
+    /// them.
     fn add(
         &mut self,
         opened: &Opened,
         at: &Utf8Path,
         entries: Vec<Listed>,
     ) -> Result<(), GitError> {
+        // `.gitmodules` is in the root of each repo, even if that is outside of the requested
+        // directory.
         let names = entries
             .iter()
             .find(|(path, ..)| path == NAMES.as_bytes())
@@ -152,7 +156,7 @@ impl GitFiles {
         }
     }
 
-    /// Adds the files of submodules, each at the commit that is recorded for it.
+    /// Adds the files of submodules, each at its recorded commit.
     fn add_submodules(
         &mut self,
         Opened { repo, prefix, .. }: &Opened,
@@ -166,6 +170,7 @@ impl GitFiles {
             let full = at.join(&path);
             let below = full.strip_prefix(prefix).unwrap_or(&full).to_owned();
             let Some(submodule) = submodules.open(repo, &path) else {
+                // A submodule with `update = none` is omitted without an error.
                 if submodules.wants(repo, &path) {
                     let reason = submodules::missing(&below).to_string();
                     self.missing.push((below, reason));
@@ -183,6 +188,7 @@ impl GitFiles {
             let opened = Opened {
                 repo: submodule,
                 prefix: prefix.clone(),
+                // The environment refers to the outermost repo only.
                 of_environment: false,
             };
             self.add(&opened, &full, entries)?;
@@ -203,7 +209,7 @@ impl GitFiles {
             .map(|(entry, _)| entry)
             .find(|entry| *entry != path)
             .is_some_and(
-                // Paths are ordered by their parts, so what is below a directory follows it.
+                // Paths are ordered by component, so the first entry below a directory follows it.
                 |next| next.starts_with(path),
             )
     }
@@ -213,7 +219,8 @@ impl GitFiles {
         self.repos[*repo].content(*id).map_err(io::Error::other)
     }
 
-    /// What the symbolic link at a path says; nothing where there is none, or one that is not UTF-8.
+    /// Returns the target of the symbolic link at a path; `None` if there is no link, or its target
+    /// is not UTF-8.
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         let Entry {
             kind: Kind::Link,
@@ -228,23 +235,23 @@ impl GitFiles {
             .map(Utf8PathBuf::from)
     }
 
-    /// The directories of submodules whose files cannot be had, with the reason.
+    /// Returns the directories of submodules whose files are not available, with the reason.
     pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
         &self.missing
     }
 
-    /// The paths of the repo that are not UTF-8, as far as they are text.
+    /// Returns the paths that are not UTF-8, with invalid parts replaced.
     pub(super) fn not_utf8(&self) -> &[String] {
         &self.not_utf8
     }
 
-    /// How many bytes a file has.
+    /// Returns a file's size in bytes.
     pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
         let Entry { id, repo, .. } = self.entries.get(file)?;
         self.repos[*repo].size(*id).ok()
     }
 
-    /// All plain files.
+    /// Returns all regular files.
     pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
         self.entries
             .iter()
@@ -252,7 +259,7 @@ impl GitFiles {
             .map(|(path, _)| path.as_path())
     }
 
-    /// Everything below a directory, directories excepted.
+    /// Returns every entry below a directory except directories.
     pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, Kind)> {
         let from = self.entries.range(directory.to_owned()..);
         let below = from
@@ -264,7 +271,7 @@ impl GitFiles {
     }
 }
 
-/// The contents in a repo. A repository is for one thread at a time, so each thread that reads has its own.
+/// The contents in a repo. `Repository` is not `Sync`, so each reading thread has its own.
 struct Blobs {
     git_dir: PathBuf,
     of_environment: bool,
@@ -308,6 +315,7 @@ impl Blobs {
         &self,
         read: impl FnOnce(&Repository) -> Result<T, GitError>,
     ) -> Result<T, GitError> {
+        // The lock is held to take or return a repository, but not while reading.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
         let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
@@ -317,7 +325,7 @@ impl Blobs {
     }
 }
 
-/// Whether a remote has promised to have what this clone lacks.
+/// Returns whether the repo is a partial clone: a remote is configured to supply missing objects.
 fn is_partial(repo: &Repository) -> bool {
     let has_any = |config: Config| {
         Ok(config
@@ -328,10 +336,10 @@ fn is_partial(repo: &Repository) -> bool {
     repo.config().and_then(has_any).unwrap_or_default()
 }
 
-/// An entry as git lists it: path, mode and id.
+/// A git entry: path, mode and id.
 type Listed = (Vec<u8>, u32, Oid);
 
-/// All that a tree has, however deep.
+/// Returns all entries of a tree, recursively.
 fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
     let mut entries = Vec::new();
     tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
@@ -344,7 +352,7 @@ fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
     Ok(entries)
 }
 
-/// Says what to do about a revision that cannot be found.
+/// Returns the error for an unknown revision, with advice.
 fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> GitError {
     let help = if repo.is_empty().unwrap_or_default() {
         "the repo has no commits yet"

@@ -1,17 +1,17 @@
-//! Kinds of directory entries, on the disk and in git.
+//! Types of directory entries, on the disk and in git.
 
 use std::fs::FileType;
 
-/// The kind of a directory entry.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A plain file.
+    /// A regular file.
     File,
     /// A directory.
     Directory,
     /// A symbolic link.
     Link,
-    /// A pipe, a device or the like.
+    /// A pipe, a device or a socket.
     Other,
 }
 

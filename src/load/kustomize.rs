@@ -1,7 +1,7 @@
-//! Builds of the repo by the real kustomize, for sources that need it.
+//! Builds by the real kustomize, for sources that require it.
 //!
-//! A build takes nothing from anywhere but the repo: what is not in it is refused before kustomize is asked, which runs
-//! no plugins, and no Helm unless that is allowed.
+//! A build reads only from the repo: references to anything else are rejected before kustomize
+//! starts. kustomize runs without plugins, and without Helm unless it is allowed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -20,50 +20,50 @@ use super::kind::Kind;
 use super::program::{self, NotRun};
 use crate::api::kustomization::{FILE_NAMES, listed};
 
-/// What is to be built.
+/// A build to run.
 pub(crate) struct Build<'a> {
     /// The directory of the kustomization, relative to the repo's root.
     pub(crate) directory: &'a Utf8Path,
-    /// Whether Helm charts are inflated.
+    /// Set if Helm charts are inflated.
     pub(crate) helm: bool,
-    /// How long it may take.
+    /// The time limit.
     pub(crate) longest: Duration,
 }
 
-/// What a build came to.
+/// The result of a build.
 #[derive(Debug)]
 pub(crate) struct Built {
-    /// The objects.
+    /// The rendered objects.
     pub(crate) text: String,
-    /// The repo's root as kustomize sees it, and the directory in which it was asked.
+    /// The repo's root in the build, and the directory of the outer kustomization.
     root: Utf8PathBuf,
     asked_in: Utf8PathBuf,
 }
 
-/// Why there is no build. The display is one clause about the kustomization.
+/// The reason why a build failed. The display is one clause about the kustomization.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotBuilt {
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("is no directory of the repo")]
     NoDirectory,
-    /// There is no kustomization.
+    /// The directory has no kustomization.
     #[error("has no kustomization.yaml")]
     NoKustomization,
-    /// It needs what is not in the repo.
+    /// The build refers to a path outside the repo.
     #[error("needs `{entry}`, which is not in the repo ({file} names it)")]
     Elsewhere {
-        /// The kustomization that names it.
+        /// The kustomization with the reference.
         file: Utf8PathBuf,
-        /// What it names.
+        /// The reference.
         entry: String,
     },
-    /// There is no program.
+    /// Neither kustomize nor kubectl is installed.
     #[error("cannot be built: there is neither `kustomize` nor `kubectl` on this machine")]
     NoProgram,
-    /// kustomize refuses it.
+    /// kustomize failed.
     #[error("cannot be built by kustomize")]
     Failed(String),
-    /// kustomize took too long.
+    /// kustomize exceeded the time limit.
     #[error("is not built after {} seconds, and kustomize was ended", .0.as_secs())]
     TimedOut(Duration),
     /// A file cannot be read or written.
@@ -71,11 +71,12 @@ pub(crate) enum NotBuilt {
     Io(#[from] io::Error),
 }
 
-/// Names the program that builds. It is no setting: those come with a repo, and whoever proposes a change of one would
-/// choose what the machines run that look at it.
+/// The environment variable that selects the kustomize program. It is no setting, because settings
+/// are part of a repo: a proposed change could then choose the program that reviewers and CI run.
 const PROGRAM: &str = "SIPGEN_KUSTOMIZE";
 
-/// Lets no program of a build reach the network: a proxy that is not there, and a git without protocols.
+/// Keeps programs of a build from the network, by a proxy that does not exist and a git without
+/// protocols.
 const NO_NETWORK: [(&str, &str); 8] = [
     ("HTTP_PROXY", "http://127.0.0.1:9"),
     ("HTTPS_PROXY", "http://127.0.0.1:9"),
@@ -88,7 +89,7 @@ const NO_NETWORK: [(&str, &str); 8] = [
 ];
 
 impl Built {
-    /// The file of the repo that an annotation of kustomize names.
+    /// Returns the file in the repo that an annotation of kustomize refers to.
     pub(crate) fn file(&self, annotated: &str) -> Option<Utf8PathBuf> {
         let path = plain(&self.asked_in.join(annotated))?;
         path.strip_prefix(&self.root).ok().map(Utf8Path::to_owned)
@@ -101,7 +102,8 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
     let temporary = TempDir::new()?;
     let place = utf8(temporary.path().canonicalize()?)?;
-    // Of what lies on the disk a build makes nothing but text; Helm would put charts there.
+    // kustomize alone does not write to the repo, so it may read from the disk. Helm would store
+    // charts there.
     let root = if repo.are_on_disk() && !build.helm {
         utf8(repo.root().canonicalize()?)?
     } else {
@@ -109,7 +111,8 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
         export(repo, &needed, &copy)?;
         copy
     };
-    // From a kustomization of our own around it kustomize learns to say which file each object comes from.
+    // `originAnnotations` is set in an outer kustomization, so that kustomize reports each object's
+    // file.
     let asked_in = place.join("build");
     fs::create_dir(&asked_in)?;
     let way = relative(&asked_in, &root.join(build.directory));
@@ -135,7 +138,7 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
             NotRun::TimedOut => NotBuilt::TimedOut(build.longest),
         })?;
     if !ended.status.success() {
-        // Without the paths of this run, which are others in the next one.
+        // Paths of this run would differ in the next run's message.
         let said = ended.stderr.replace(way.as_str(), build.directory.as_str());
         let said = said
             .replace(&format!("{root}/"), "")
@@ -152,7 +155,7 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     })
 }
 
-/// The program, with its first argument.
+/// Returns the program and its first argument.
 fn program() -> Option<(PathBuf, [&'static str; 1])> {
     if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
@@ -165,7 +168,7 @@ fn program() -> Option<(PathBuf, [&'static str; 1])> {
         .or_else(kubectl)
 }
 
-/// The lists of a kustomization whose entries are files or directories, or else texts of their own.
+/// Lists of a kustomization with entries that are paths or inline texts.
 const LISTS: [&str; 9] = [
     "resources",
     "bases",
@@ -177,10 +180,10 @@ const LISTS: [&str; 9] = [
     "configurations",
     "patchesStrategicMerge",
 ];
-/// The lists whose entries may name a file.
+/// Lists of a kustomization with entries that may have a `path`.
 const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
-/// All files and directories that a build reads, relative to the repo's root.
+/// Returns all files and directories that a build reads, relative to the repo's root.
 fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
     if kind(repo, directory) != Some(Kind::Directory) {
         return Err(NotBuilt::NoDirectory);
@@ -196,17 +199,18 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
             .into_iter()
             .find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
         let Some((text, file)) = own else {
-            // A directory of a chart or the like; the first one is to be a kustomization.
+            // A directory without a kustomization may be a chart's. Only the first must have one.
             if needed.len() == 1 {
                 return Err(NotBuilt::NoKustomization);
             }
             continue;
         };
-        // What cannot be read, kustomize refuses.
+        // kustomize reports the error of an invalid file.
         let Ok(kustomization) = yaml_serde::from_str::<Value>(&text) else {
             continue;
         };
         for entry in entries(&kustomization) {
+            // URLs and absolute paths lead out of the repo.
             let path = plain(&directory.join(entry))
                 .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
             match path
@@ -229,7 +233,8 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
     Ok(needed)
 }
 
-/// What there is at a path of the repo. A link may lead out of it, and so may all behind one.
+/// Returns the type of the entry at a path, but `None` behind a link, because a link may lead out
+/// of the repo.
 fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
     if path.as_str().is_empty() {
         return Some(Kind::Directory);
@@ -242,7 +247,7 @@ fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
     repo.kind(path).filter(|_| !is_behind_link)
 }
 
-/// All that a kustomization names by path.
+/// Returns all paths in a kustomization.
 fn entries(kustomization: &Value) -> Vec<&str> {
     let list = |name: &str| {
         kustomization
@@ -286,12 +291,13 @@ fn entries(kustomization: &Value) -> Vec<&str> {
                 .filter_map(Value::as_str),
         );
     }
+    // These lists may contain inline YAML instead of a path.
     let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
     entries.retain(|entry| !is_inline(entry));
     entries
 }
 
-/// The paths that a kustomization in a directory names, files and directories of the repo alike.
+/// Returns the paths in a kustomization that refer to files or directories of the repo.
 pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
     let local = entries(kustomization)
         .into_iter()
@@ -301,11 +307,12 @@ pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8Path
         .collect()
 }
 
-/// Writes what a build reads to another directory: of a directory all that is below it.
+/// Copies the files that a build reads to another directory; for a directory, everything below it.
 fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Result<()> {
     let mut written = BTreeSet::new();
     for path in needed {
         let below = repo.files_below(path).map_err(io::Error::other)?;
+        // `files_below` returns nothing for a file.
         let own = (kind(repo, path) == Some(Kind::File)).then(|| path.clone());
         for file in below
             .into_iter()
@@ -322,7 +329,7 @@ fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Re
     Ok(())
 }
 
-/// A path without `.` and `..`; none when it leads out of where it begins.
+/// Removes `.` and `..` from a path; returns `None` if it leads out of its start.
 fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
     let mut plain = Utf8PathBuf::new();
     for component in path.components() {
@@ -335,7 +342,8 @@ fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
     Some(plain)
 }
 
-/// The way from one directory to another, where both are relative to one directory or absolute.
+/// Returns the relative path from one directory to another. Both must be absolute, or relative to
+/// the same directory.
 pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
     let shared = from
         .iter()

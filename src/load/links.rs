@@ -1,17 +1,18 @@
-//! Symbolic links: where they lead, and that nothing is read through one that leads out of the repo.
+//! Symbolic links: their targets, and the check that none leads out of the repo.
 
 use std::io;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-/// How many links are followed one after the other, as many as Linux does.
+/// The maximum number of links to follow, as in Linux.
 const MOST: usize = 40;
 
-/// Checks that what is at a path on the disk lies in the worktree around `root`, or in `root` where there is none.
+/// Checks that a path on the disk is in the worktree around `root`, or below `root` outside a
+/// worktree.
 ///
 /// # Errors
 ///
-/// When a symbolic link on the way leads out of it.
+/// If a symbolic link leads out of it.
 pub(super) fn stay_inside(root: &Utf8Path, path: &Utf8Path) -> io::Result<()> {
     let (root, found) = (root.canonicalize_utf8()?, path.canonicalize_utf8()?);
     let top = root
@@ -24,8 +25,8 @@ pub(super) fn stay_inside(root: &Utf8Path, path: &Utf8Path) -> io::Result<()> {
     Err(io::Error::other("a symbolic link leads out of the repo"))
 }
 
-/// The path of what a path leads to, by what each link says: the text of the link at a path, if there is one. Nothing
-/// where one leads out, or they lead in circles.
+/// Resolves symbolic links in a path. `target` returns the text of the link at a path, if there is
+/// one. Returns `None` if a link leads out of the repo, or links form a cycle.
 pub(super) fn resolve(
     path: &Utf8Path,
     target: impl Fn(&Utf8Path) -> Option<Utf8PathBuf>,
@@ -40,9 +41,11 @@ pub(super) fn resolve(
         }
         if let Some(target) = target(&resolved) {
             followed += 1;
+            // An absolute target depends on the machine, so it is outside of the repo.
             if target.is_absolute() || followed > MOST {
                 return None;
             }
+            // A relative target starts in the link's own directory.
             resolved.pop();
             rest.extend(parts(&target));
         }
@@ -50,7 +53,7 @@ pub(super) fn resolve(
     Some(resolved)
 }
 
-/// The parts of a path, the last one first.
+/// Returns the components of a path in reverse order.
 fn parts(path: &Utf8Path) -> Vec<String> {
     let parts = path
         .components()

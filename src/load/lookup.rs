@@ -1,25 +1,26 @@
-//! Where in a text a node of a document stands.
+//! Finds the position of a node in a document's text.
 
 use std::ops::Range;
 
 use super::nodes::{Entry, Nodes};
 use crate::finding::position::{Shape, Step};
 
-/// A node as it stands in a document's text; all ranges are of bytes.
+/// The position of a node in a document's text, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The key that it stands under; none for an item of a sequence, and for a document.
+    /// The node's key; `None` for an item of a sequence and for the root.
     pub(super) key: Option<Range<usize>>,
-    /// What stands there; none where nothing is written behind the key.
+    /// The value; `None` for an empty node.
     pub(super) value: Option<Range<usize>>,
-    /// How many steps of the route lead there: fewer than it has where something is missing.
+    /// The number of steps of the route that exist.
     pub(super) depth: usize,
 }
 
-/// How many bytes a document may have in which a node is looked up; its nodes take ten times that, or more.
+/// The maximum size in bytes of a document to look up nodes in. Its nodes use at least 10 times the
+/// memory.
 const LARGEST: usize = 4 << 20;
 
-/// A document's nodes; nothing of one that is too large, nested too deep, or no YAML.
+/// Parses a document's nodes; returns `None` if it is too large, nested too deep, or invalid.
 pub(super) fn nodes(text: &str) -> Option<Nodes> {
     if text.len() > LARGEST {
         None
@@ -28,15 +29,15 @@ pub(super) fn nodes(text: &str) -> Option<Nodes> {
     }
 }
 
-/// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent. `None` when not
-/// even the first step exists.
+/// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
+/// Returns `None` if not even the first step exists.
 pub(super) fn find(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
     (1..=route.len())
         .rev()
         .find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
 }
 
-/// Looks a route up in the nodes of the document that has this text.
+/// Finds exactly this route. `text` is the document's text.
 pub(super) fn exactly(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
     let Entry { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
     Some(Found {
@@ -46,8 +47,8 @@ pub(super) fn exactly(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -
     })
 }
 
-/// Whether a node's text is a scalar on one line; a mapping, a sequence and a block of text are pointed at by their
-/// keys.
+/// Returns whether a node's text is a scalar on one line. Mappings, sequences and block scalars are
+/// marked by their keys.
 pub(super) fn is_plain(text: &str) -> bool {
     match text.chars().next() {
         None | Some('{' | '[' | '|' | '>' | '&' | '*' | '!') => false,

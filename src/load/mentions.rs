@@ -1,8 +1,9 @@
-//! Words in the bytes of a file, before it is parsed.
+//! Search for words in a file before it is parsed.
 
 use memchr::memmem;
 
-/// Returns whether a file's content mentions one of some words, such as kinds, or has what may spell them otherwise.
+/// Returns a function that tells whether a file's content may contain one of some words, such as
+/// kinds. It also accepts content that could spell a word in another way.
 pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
     let finders: Vec<_> = words
         .iter()
@@ -13,8 +14,8 @@ pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
     }
 }
 
-/// Returns whether a content has an escape by which YAML or JSON writes letters, a text that goes on behind an escaped line
-/// break, or text in base64.
+/// Returns whether content has an escape for letters in YAML or JSON, an escaped line break, or
+/// base64 text.
 fn may_spell_otherwise(content: &[u8]) -> bool {
     let is_letter = |byte: &u8| matches!(byte, b'x' | b'u' | b'U' | b'\n' | b'\r' | 0x80..);
     memchr::memchr_iter(b'\\', content).any(|at| content.get(at + 1).is_some_and(is_letter))

@@ -1,20 +1,21 @@
-//! Where documents come from: the files of a repo, cut into documents, each with the place it came from.
+//! Loads documents: reads the files of a repo and splits them into documents with their origins.
 //!
-//! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged,
-//!   `worktree` asks git about those on the disk, and `submodules` finds the repos within a repo.
-//! * `part`: the part of the files that one site reads, and `site_files`, which reads by it.
-//! * `links`: where symbolic links lead.
-//! * `scan`: hands each document of some files to its reader, in parallel.
-//! * `kind`, `encoding` and `mentions`: entries of directories, encodings of texts, and words in them.
-//! * `split`: cuts a file's text into documents and lists into their items, without parsing.
-//! * `copy`: a copy of a repo's files with some of them changed.
-//! * `document`: one document, and how it is parsed.
-//! * `kustomize` and `sops`: what those programs make of files; `program` runs them.
-//! * `plain`: scalars without quotes, of which other programs may make something else.
-//! * `texts`: line and column of a route of keys when a message needs them, by `lookup` among the document's `nodes`,
-//!   and the lines that a message shows, by `quoting`, which knows what must not be seen.
+//! * `files`: files on the disk or in git. `git` reads a revision or the index, `worktree` asks git
+//!   about files on the disk, and `submodules` finds repos within a repo.
+//! * `part`: the part of the files that belongs to one site; `site_files` reads it.
+//! * `links`: targets of symbolic links.
+//! * `scan`: parallel iteration over the documents of files.
+//! * `kind`, `encoding` and `mentions`: types of directory entries, text encodings, and search for
+//!   words.
+//! * `split`: splits a text into documents and lists into items, without parsing.
+//! * `copy`: a copy of a repo's files with changes.
+//! * `document`: a document and its parsing.
+//! * `kustomize` and `sops`: output of these programs; `program` runs them.
+//! * `plain`: unquoted scalars that other programs read differently.
+//! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
+//!   `nodes`, and `quoting` decides which text may be shown.
 //!
-//! What the documents mean is not known here.
+//! These modules do not know the meaning of documents.
 
 mod copy;
 pub mod document;

@@ -1,6 +1,7 @@
-//! The nodes of a document and where they stand in its text.
+//! The nodes of a document with their positions in its text.
 //!
-//! Nodes lie in lists and not in each other: neither building nor dropping them recurses, whatever the text nests.
+//! Nodes are in flat lists instead of a tree: neither building nor dropping them recurses, however
+//! deep a text is nested.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,62 +10,66 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
 
 use crate::finding::position::Step;
 
-/// How deep the collections of a document may be nested. The parser of YAML takes what is deeper for nothing that
-/// people write, and neither do we; it bounds the time that deep documents take.
+/// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
+/// document is as deep.
 const DEEPEST: usize = 1000;
 
 /// The nodes of one document.
 pub(crate) struct Nodes {
-    /// In the order of the text; the first is the document itself.
+    /// All nodes in the order of the text. The first is the root.
     nodes: Vec<Node>,
-    /// The children of all collections, each collection's side by side: keys with their values, sorted by key, or items.
+    /// The children of all collections. Those of one collection are adjacent: items, or keys with
+    /// values, sorted by key.
     children: Vec<u32>,
-    /// The texts of keys that are not spelled as they are read: with quotes, and with escapes within them.
+    /// The texts of keys that differ from their source, because of quotes or escapes.
     spelled: HashMap<u32, String>,
     comments: Vec<Range<usize>>,
 }
 
 struct Node {
     kind: Kind,
-    /// Where it begins with its anchor.
+    /// The start, with the anchor.
     whole: u32,
-    /// Where it begins with its tag.
+    /// The start, with the tag.
     start: u32,
     end: u32,
-    /// Its children among those of all nodes.
+    /// The range of its children in [`Nodes::children`].
     children: Range<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Nothing is written there.
+    /// An empty node.
     Absent,
     Scalar,
-    /// The node that it stands for, where there is one.
+    /// The node that it refers to, if any.
     Alias(Option<u32>),
     Mapping,
     Sequence,
 }
 
-/// Where an entry of a mapping, or an item of a sequence, stands in the text; all ranges are of bytes.
+/// The position of a mapping's entry or a sequence's item, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The key, with its quotes; none for an item of a sequence, and for a document.
+    /// The key with its quotes; `None` for an item and for the root.
     pub(crate) key: Option<Range<usize>>,
-    /// The value without its anchor, that of the anchor's node for an alias; none where nothing is written.
+    /// The value without its anchor; for an alias, the value of the anchor's node; `None` for an
+    /// empty node.
     pub(crate) value: Option<Range<usize>>,
 }
 
 impl Nodes {
-    /// The nodes of the first document of a text; `None` if it is no YAML, or nested too deep.
+    /// Parses the first document of a text; returns `None` if it is invalid or nested too deep.
     pub(crate) fn of(text: &str) -> Option<Self> {
+        // Nodes store offsets as `u32`.
         u32::try_from(text.len()).ok()?;
         let mut options = Options::default();
-        // The limits that are there to bound memory: a text that is looked at has a bounded size.
+        // These limits bound memory, which the size of the text does already.
         options.simple_key_max_lookahead = usize::MAX;
         options.max_buffered_comment_events = usize::MAX;
         options.flow_nesting_limit = DEEPEST;
         options.block_nesting_limit = DEEPEST;
+        // An unknown alias must not end the parse.
         options.emit_unresolved_aliases = true;
         options.emit_anchor_events = true;
         let nodes = Nodes {
@@ -90,12 +95,12 @@ impl Nodes {
         Some(builder.nodes).filter(|nodes| !nodes.nodes.is_empty())
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The entry at the end of a route through the document, whose text this is.
+    /// Returns the entry at the end of a route. `text` is the document's text.
     pub(crate) fn find<'s>(
         &self,
         text: &str,
@@ -126,7 +131,7 @@ impl Nodes {
         Some(Entry { key, value })
     }
 
-    /// Returns whether a position in the text is within a comment.
+    /// Returns whether an offset is within a comment.
     pub(crate) fn is_in_comment(&self, at: usize) -> bool {
         let behind = self.comments.partition_point(|comment| comment.end <= at);
         self.comments
@@ -162,7 +167,7 @@ impl Nodes {
             .unwrap_or_default()
     }
 
-    /// The node that an alias stands for; any other itself.
+    /// Returns the node that an alias refers to; any other node itself.
     fn target(&self, node: u32) -> Option<u32> {
         match self.kind(node) {
             Kind::Alias(target) => target,
@@ -170,7 +175,7 @@ impl Nodes {
         }
     }
 
-    /// What a key says.
+    /// Returns the unescaped text of a key.
     fn text_of<'a>(&'a self, key: u32, text: &'a str) -> &'a str {
         match self.spelled.get(&key) {
             Some(text) => text,
@@ -179,20 +184,20 @@ impl Nodes {
     }
 }
 
-/// Makes nodes of a parser's events.
+/// Builds nodes from a parser's events.
 struct Builder<'a> {
     text: &'a str,
     nodes: Nodes,
-    /// The collections that have begun and not ended, with their children so far.
+    /// Open collections, with their children so far.
     open: Vec<(u32, Vec<u32>)>,
-    /// The nodes that have anchors.
+    /// Nodes with anchors.
     anchors: HashMap<usize, u32>,
-    /// How much of the text the events so far are about.
+    /// The end of the text that previous events cover.
     read: usize,
 }
 
 impl Builder<'_> {
-    /// Takes the next event. `None` if the parser contradicts itself.
+    /// Processes an event. Returns `None` if the parser contradicts itself.
     fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
         let mut range = span.byte_range()?;
         let tag = span.tag_span().and_then(|tag| tag.byte_range());
@@ -210,7 +215,7 @@ impl Builder<'_> {
                 if kind == Kind::Absent && !is_key {
                     range = self.behind_colon(range);
                 }
-                // An explicit tag alone is all that is written.
+                // A node may consist of a tag alone.
                 let (start, end) = match tag {
                     Some(tag) if range.is_empty() => (tag.start, tag.end),
                     Some(tag) => (tag.start.min(range.start), range.end),
@@ -240,9 +245,12 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
             Event::Anchor(id, _) => {
+                // The parser reports an anchor after the start of its node.
                 let node = *self.anchors.get(&id)?;
                 let node = self.nodes.nodes.get_mut(node as usize)?;
+                // The anchor precedes the value, and possibly the tag.
                 node.whole = node.whole.min(small(range.start));
+                // A node may consist of an anchor alone.
                 if node.kind == Kind::Absent {
                     (node.kind, node.start, node.end) =
                         (Kind::Scalar, small(range.start), small(range.end));
@@ -287,7 +295,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Ends a collection: in flow style where its last bracket is, else where its last child ends.
+    /// Closes a collection. In flow style it ends with its bracket, otherwise with its last child.
     fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
         let (number, mut children) = self.open.pop()?;
         let last = children
@@ -301,7 +309,7 @@ impl Builder<'_> {
         };
         if self.nodes.kind(number) == Kind::Mapping {
             let (entries, _) = children.as_chunks_mut::<2>();
-            // Of keys that are there twice, the first stays the first.
+            // The sort is stable, so the first of several equal keys stays first.
             entries.sort_by(|[a, _], [b, _]| {
                 self.nodes
                     .text_of(*a, self.text)
@@ -316,19 +324,21 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Returns whether what comes next is a key of a mapping.
+    /// Returns whether the next node is a key of a mapping.
     fn is_at_key(&self) -> bool {
         self.open.last().is_some_and(|(node, children)| {
+            // Keys and values alternate.
             self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
         })
     }
 
-    /// A block of text with the `|` or `>` before it: behind what was read last there is nothing else but comments,
-    /// an anchor and a tag.
+    /// Extends the range of a block scalar to its `|` or `>`. Before that header, only comments, an
+    /// anchor and a tag can follow the previous event.
     fn with_header(&self, range: Range<usize>) -> Range<usize> {
         let before = self.text.get(self.read..range.start).unwrap_or_default();
         let (mut at, mut skipped) = (0, None);
         for (index, c) in before.char_indices() {
+            // Comments, anchors and tags start only after whitespace.
             let begins = before[..index].ends_with(char::is_whitespace) || index == 0;
             match (skipped, c) {
                 (Some('#'), '\n') => skipped = None,
@@ -352,7 +362,7 @@ impl Builder<'_> {
         start..start + text.len()
     }
 
-    /// Where nothing is written behind a key, its place is behind the key's colon.
+    /// Moves the range of an empty value to the position after its key's colon.
     fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
         let key = self
             .open
@@ -374,7 +384,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A sequence that is not indented below its key is told from its first item on, and begins with the dash.
+    /// Extends the range of a block sequence to its first dash. The parser's range starts at the
+    /// first item if the sequence has the indentation of its key.
     fn at_dash(&self, range: Range<usize>) -> Range<usize> {
         let is_value = self
             .open
@@ -396,7 +407,7 @@ impl Builder<'_> {
     }
 }
 
-/// A position of a text whose length is known to fit.
+/// Converts an offset in a text whose length is known to fit into `u32`.
 fn small(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

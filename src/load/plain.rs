@@ -1,4 +1,4 @@
-//! Scalars that are written without quotes, of which other programs may make something else than a text.
+//! Unquoted scalars that other programs may read as another type than text.
 
 use std::cell::OnceCell;
 
@@ -8,11 +8,11 @@ use super::nodes::Nodes;
 use super::split;
 use crate::finding::position::Step;
 
-/// What a plain scalar is to programs that follow YAML 1.1 or Go's mixture of it with YAML 1.2: kubectl, kustomize and
-/// the agents that contain them.
+/// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
+/// 1.2: kubectl, kustomize and the agents that embed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reading {
-    /// `yes`, `off`: kubectl reads a boolean, kustomize a text.
+    /// `yes`, `off`: a boolean to kubectl, a text to kustomize.
     Switch,
     /// `true`, `False`.
     Boolean,
@@ -20,11 +20,11 @@ pub(crate) enum Reading {
     Number,
     /// `null`, `~`.
     Null,
-    /// `2021-01-01`: kustomize makes a time of it.
+    /// `2021-01-01`: a timestamp to kustomize.
     Date,
 }
 
-/// What others read where a text stands without quotes; nothing where they read the text.
+/// Returns the type that other programs read for an unquoted text; `None` if they read the text.
 pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO"
@@ -40,7 +40,8 @@ pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
     }
 }
 
-/// Whether Go's YAML reads a number: underscores do not count, and what begins with `0` may have any base.
+/// Returns whether Go's YAML parser reads a number. It ignores underscores, and a prefix such as
+/// `0x` sets the base.
 fn is_number(text: &str) -> bool {
     let compact = text.replace('_', "");
     let unsigned = compact.strip_prefix(['+', '-']).unwrap_or(&compact);
@@ -55,6 +56,7 @@ fn is_number(text: &str) -> bool {
             .iter()
             .find_map(|prefix| unsigned.strip_prefix(prefix));
         digits.is_some_and(|digits| {
+            // `from_str_radix` accepts a sign.
             u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+')
         })
     };
@@ -67,7 +69,7 @@ fn is_number(text: &str) -> bool {
     is_decimal || based(["0x", "0X"], 16) || based(["0b", "0B"], 2) || based(["0o", "0O"], 8)
 }
 
-/// Whether it is a date in the form of `2021-01-31`.
+/// Returns whether a text is a date such as `2021-01-31`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split('-');
     let mut is_part = |lengths: [usize; 2], most: u32| {
@@ -82,13 +84,14 @@ fn is_date(text: &str) -> bool {
     is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
 }
 
-/// Whether programs of YAML 1.1, such as those in Python and Ruby, read a text without quotes as a number of base 60:
-/// the MAC address `52:54:00:12:34:56`.
+/// Returns whether YAML 1.1, as in Python and Ruby, reads an unquoted text as a base-60 number. One
+/// example is the MAC address `52:54:00:12:34:56`.
 pub(crate) fn is_of_base_60(text: &str) -> bool {
     let mut parts = text.split(':');
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let first = parts.next().unwrap_or_default();
     let mut others = parts.peekable();
+    // YAML 1.1: `[1-9][0-9_]*(:[0-5]?[0-9])+`, here without underscores.
     is_digits(first)
         && !first.starts_with('0')
         && others.peek().is_some()
@@ -97,22 +100,22 @@ pub(crate) fn is_of_base_60(text: &str) -> bool {
         })
 }
 
-/// What of a document has no quotes. Its text is looked through once, however many values are asked for.
+/// The unquoted scalars of a document. The text is parsed at most once.
 pub(crate) struct Plain<'d> {
     document: &'d Document<'d>,
     nodes: OnceCell<Option<Nodes>>,
 }
 
-/// A mapping of a document's mapping, such as its labels.
+/// A nested mapping of a document, such as its labels.
 pub(crate) struct PlainEntries<'p> {
     plain: &'p Plain<'p>,
     route: [&'static str; 2],
-    /// The lines of the mapping, sorted, where it is written as a block.
+    /// The sorted lines of the mapping, if it is a block.
     lines: OnceCell<Option<Vec<&'p str>>>,
 }
 
 impl<'d> Plain<'d> {
-    /// What of a document has no quotes.
+    /// Returns the unquoted scalars of a document.
     pub(crate) fn of(document: &'d Document<'d>) -> Self {
         Self {
             document,
@@ -120,7 +123,7 @@ impl<'d> Plain<'d> {
         }
     }
 
-    /// The mapping under a key of a key.
+    /// Returns the mapping at a route of two keys.
     pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
         PlainEntries {
             plain: self,
@@ -129,13 +132,13 @@ impl<'d> Plain<'d> {
         }
     }
 
-    /// Returns whether the scalar at the end of a route of keys is this text without quotes.
+    /// Returns whether the scalar at a route of keys is this text without quotes.
     pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
         let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
         self.has_at(&steps, text)
     }
 
-    /// Returns whether the scalar at the end of a route is this text without quotes.
+    /// Returns whether the scalar at a route is this text without quotes.
     pub(crate) fn has_at(&self, route: &[Step], text: &str) -> bool {
         let value = self
             .find(route)
@@ -143,7 +146,7 @@ impl<'d> Plain<'d> {
         value.is_some_and(|value| value.trim_end() == text)
     }
 
-    /// Whether the key at the end of a route has no quotes.
+    /// Returns whether the key at the end of a route is unquoted.
     pub(crate) fn has_key(&self, route: &[Step]) -> bool {
         let key = self
             .find(route)
@@ -152,6 +155,7 @@ impl<'d> Plain<'d> {
     }
 
     fn find(&self, route: &[Step]) -> Option<Found> {
+        // JSON quotes every text.
         if matches!(self.document.content, Content::Json(_)) {
             return None;
         }
@@ -162,8 +166,8 @@ impl<'d> Plain<'d> {
 }
 
 impl PlainEntries<'_> {
-    /// Returns whether the value of a key is this text without quotes. Cheap where the mapping is written as a block, as in all
-    /// that kubectl prints.
+    /// Returns whether the value of a key is this text without quotes. Fast for a block mapping,
+    /// which is what kubectl prints.
     pub(crate) fn has(&self, key: &str, text: &str) -> bool {
         let [outer, inner] = self.route;
         let document = self.plain.document;
@@ -184,13 +188,14 @@ impl PlainEntries<'_> {
     }
 }
 
-/// A line from its first key on.
+/// Removes the indentation and an opening quote from a line.
 fn without_quote(line: &str) -> &str {
     let line = line.trim_start();
     line.strip_prefix(['"', '\'']).unwrap_or(line)
 }
 
-/// Returns whether one of the sorted lines of a block mapping gives a key this text without quotes.
+/// Returns whether one of the sorted lines of a block mapping has this key and this text without
+/// quotes.
 fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
     let first = lines.partition_point(|line| *line < key);
     lines[first..]

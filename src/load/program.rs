@@ -1,4 +1,4 @@
-//! Programs of the machine that make inputs: kustomize, sops.
+//! Runs programs that produce inputs: kustomize and sops.
 
 use std::env;
 use std::fs;
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use crate::text::credentials;
 
-/// How a program ended, and what it said.
+/// The exit status and output of a program.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
 }
 
-/// Why a program did not come to an end of its own.
+/// The reason why a program did not finish.
 #[derive(Debug)]
 pub(super) enum NotRun {
-    /// It could not be started, or not be listened to.
+    /// It could not be started, or its output could not be read.
     Io(io::Error),
-    /// It was ended because it took too long.
+    /// It was killed because it exceeded the time limit.
     TimedOut,
 }
 
@@ -33,11 +33,11 @@ impl From<io::Error> for NotRun {
     }
 }
 
-/// How often one looks whether a program has ended that says nothing any more.
+/// The interval between checks for the end of a program that has closed its output.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Where a program is, by the directories of `PATH`. Those that are relative do not count: they lead into whatever
-/// repo is looked at.
+/// Finds a program in `PATH`. Relative directories are skipped, because they could lead into the
+/// repo.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let directories = env::var_os("PATH")?;
     let mut candidates = env::split_paths(&directories)
@@ -59,7 +59,7 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|found| found.is_file())
 }
 
-/// Runs a program to its end, or ends it after a while. It reads `input`.
+/// Runs a program with `input` on its stdin, and kills it at the time limit.
 pub(super) fn run(
     command: &mut Command,
     input: Vec<u8>,
@@ -72,11 +72,14 @@ pub(super) fn run(
         .stderr(Stdio::piped())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that stops reading says why. This thread ends with it.
+        // Write errors are ignored: a program that stops reading reports the reason itself. The
+        // thread ends with the program.
         thread::spawn(move || stdin.write_all(&input));
     }
     let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    // A closure, so that every error leads to `kill`.
     let ended = (|| {
+        // The pipes close when the program ends, so that `wait` is short.
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
         Ok(Ended {
@@ -86,20 +89,20 @@ pub(super) fn run(
         })
     })();
     if ended.is_err() {
-        // One that has ended meanwhile needs no end.
+        // Fails if the program has ended in the meantime.
         let _ = child.kill();
         let _ = child.wait();
     }
     ended
 }
 
-/// Reads all that a program says, beside what else goes on.
+/// Reads a pipe to its end on another thread, so that neither pipe blocks the program.
 fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u8>>> {
     let (said, heard) = mpsc::channel();
     thread::spawn(move || {
         let mut all = Vec::new();
         let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut all));
-        // Nobody listens any more to a program that was ended.
+        // The receiver is gone if the program was killed.
         let _ = said.send(read.map(|_| all));
     });
     heard
@@ -122,7 +125,7 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
     }
 }
 
-/// The first lines of what a program says of its failure, without values of the files that it has read.
+/// Returns the first lines of an error message, without values from files.
 pub(super) fn first_lines(said: &str) -> String {
     let lines: Vec<String> = said
         .lines()
@@ -136,9 +139,9 @@ pub(super) fn first_lines(said: &str) -> String {
     }
 }
 
-/// A line without what is quoted of a document: kustomize shows the whole patch that it cannot apply.
+/// Removes quoted values from a line: kustomize prints the whole patch that it cannot apply.
 fn without_values(line: &str) -> String {
-    // Those of a generator are shown without quotes, and often secrets.
+    // Literals of a generator are printed without quotes, and often are secrets.
     if let Some((before, _)) = line.split_once("literal source") {
         return without_values(before) + "literal sources …";
     }
@@ -148,6 +151,7 @@ fn without_values(line: &str) -> String {
         .find(['"', '`'])
         .map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
     {
+        // Go quotes strings with backslashes.
         let mut is_escaped = false;
         let end = behind.find(|c: char| {
             let ends = quote.starts_with(c) && !is_escaped;
@@ -155,6 +159,7 @@ fn without_values(line: &str) -> String {
             ends
         });
         let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+        // Line breaks and mappings are parts of documents, which names and paths are not.
         let is_document =
             quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
         out.extend([
@@ -177,7 +182,7 @@ fn without_values(line: &str) -> String {
     credentials::masked_value(&words.join(" ")).into_owned()
 }
 
-/// How many lines of a failing program's words are shown.
+/// The maximum number of lines in an error message.
 const LINES_SHOWN: usize = 6;
 
 #[cfg(test)]

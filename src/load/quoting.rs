@@ -1,15 +1,16 @@
-//! What of a file may be shown in a message: never what may be a secret.
+//! Decides which parts of a file may be shown in a message. Possible secrets are never shown.
 //!
-//! Where a route leads to a node, nothing else of its line is shown unless the line can have no secret in it, and of a
-//! node under a telling key only the key. Where a parser has stopped, nobody knows what the text means: a line is shown
-//! only if it and all that it stands below look harmless.
+//! For a route to a node, the rest of its line is shown only if the line cannot contain a secret.
+//! Below a key that suggests a secret, only the key is shown. For a syntax error the meaning of the
+//! text is unknown, so a line is shown only if it and all lines above it in the hierarchy look
+//! harmless.
 
 use std::ops::Range;
 
 use crate::finding::position::Step;
 use crate::text::credentials;
 
-/// Parts of keys, in lower case and without dashes, below which a secret may stand.
+/// Parts of keys, in lower case and without dashes, that suggest a secret.
 const TELLING: [&str; 17] = [
     "password",
     "passwd",
@@ -30,44 +31,47 @@ const TELLING: [&str; 17] = [
     "binarydata",
 ];
 
-/// Words of keys that tell the same, and are parts of other words, too.
+/// Words of keys that suggest a secret, but only as whole words, because other words contain them.
 const TELLING_WORDS: [&str; 2] = ["pw", "pass"];
 
-/// Keys below which the settings of an identity provider stand: which of them are secrets, only their programs know.
+/// Keys with settings of an identity provider below them. Only the provider knows which settings
+/// are secrets.
 const GUARDED: [&str; 3] = ["connectors", "config", "staticClients"];
 
-/// From how many letters on a word with a slip of the finger is taken for one of [`TELLING`].
+/// The minimum length of a word, in letters, that may be a misspelling of one in [`TELLING`].
 const MISSPELT: usize = 4;
 
-/// Whether a route leads through what may have secrets under any key.
+/// Returns whether a route passes a key below which any value may be a secret.
 pub(super) fn is_guarded(route: &[Step]) -> bool {
     route
         .iter()
         .any(|step| matches!(step, Step::Key(key) if GUARDED.contains(&key.as_str())))
 }
 
-/// Whether a text that cannot be read names a key below which any value may be a secret.
+/// Returns whether an unparsable text contains a key below which any value may be a secret.
 fn guards(text: &str) -> bool {
-    // The `config` of `kustomize.config.k8s.io` is no key.
+    // The `config` in `kustomize.config.k8s.io` is not a key.
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | '/'))
         .any(|word| GUARDED.contains(&word))
 }
 
-/// Whether a secret may stand at the end of a route. A host's own references are none; that its BMC's address has no
-/// password in it, the value itself tells.
+/// Returns whether the value of a route may be a secret, judged by its keys. A host's references are
+/// not secret, and the address of a BMC is judged by its value.
 pub(super) fn is_telling(route: &[Step]) -> bool {
     let key = |step: Option<&Step>| match step {
         Some(Step::Key(key)) => Some(key.clone()),
         _ => None,
     };
     let keys = || route.iter().filter_map(|step| key(Some(step)));
+    // The address is judged by its value, and the name of a Secret is not secret.
     if keys().eq(["spec", "bmc", "address"]) || keys().eq(["spec", "bmc", "credentialsName"]) {
         return false;
     }
+    // `data` holds the values of Secrets and ConfigMaps.
     key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
 }
 
-/// Whether what stands at the end of a route only says which object it is.
+/// Returns whether a route leads to the object's name or namespace.
 pub(super) fn is_name(route: &[Step]) -> bool {
     let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if own == key);
     matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
@@ -80,7 +84,7 @@ fn tells(text: &str) -> bool {
         || words(text).any(|word| is_telling_word(&word))
 }
 
-/// The words of a text in lower case; those of `clientSecret` are two.
+/// Returns the words of a text in lower case. `clientSecret` has two.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -96,7 +100,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// Whether a word tells, as it is or with a slip of the finger: `secert`, `pasword`, `tokn`.
+/// Returns whether a word suggests a secret, even if misspelled: `secert`, `pasword`, `tokn`.
 fn is_telling_word(word: &str) -> bool {
     let is_slip = |known: &str| {
         known.len() > MISSPELT
@@ -107,7 +111,7 @@ fn is_telling_word(word: &str) -> bool {
     TELLING_WORDS.contains(&word) || TELLING.iter().any(|known| is_slip(known))
 }
 
-/// Whether a text that cannot be read says of anything in it that it is a Secret of some kind.
+/// Returns whether an unparsable text contains a Secret of some kind.
 fn is_secret(document: &str) -> bool {
     let kinds = document
         .match_indices("kind")
@@ -121,10 +125,10 @@ fn is_secret(document: &str) -> bool {
     })
 }
 
-/// Whether a value tells nothing by itself: no key's, no token's and nothing with a login in it.
+/// Returns whether a value by itself has no secret: no key, token or login.
 pub(super) fn is_harmless(value: &str) -> bool {
     let has_user = value.split("://").skip(1).any(|rest| rest.contains('@'));
-    // A login without a scheme, `user:password@registry`; but `image:tag@sha256:…` has none.
+    // A login without a scheme, such as `user:password@registry`, but not `image:tag@sha256:…`.
     let has_login = value.match_indices('@').any(|(at, _)| {
         let before = value[..at]
             .rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '[' | ','))
@@ -132,6 +136,7 @@ pub(super) fn is_harmless(value: &str) -> bool {
         before.is_some_and(|before| before.contains(':')) && !value[at + 1..].starts_with("sha")
     });
     let has_credential = has_user || has_login || credentials::found(value, false).is_some();
+    // A name such as `edge-password` refers to a Secret. With a separator, a value may follow.
     let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
     (is_name || !tells(value))
         && !has_credential
@@ -139,9 +144,10 @@ pub(super) fn is_harmless(value: &str) -> bool {
         && !credentials::is_random(value)
 }
 
-/// Returns whether a scalar, as it is written, tells nothing by itself, however many lines it has and whatever of it is escaped.
+/// Returns whether a scalar, as written, has no secret by itself. It may have several lines and
+/// escapes.
 pub(super) fn is_harmless_scalar(written: &str) -> bool {
-    // An escape can hide any character, and a login with a blank in it is one.
+    // An escape can hide any character. A login may contain a space.
     let is_escaped = written.starts_with('"') && written.contains('\\');
     let logs_in = written.split_once('@').is_some_and(|(before, behind)| {
         before.contains(':') && before.contains(char::is_whitespace) && !behind.starts_with("sha")
@@ -152,13 +158,13 @@ pub(super) fn is_harmless_scalar(written: &str) -> bool {
         && (!written.contains('\n') || is_harmless(&unwrapped(written)))
 }
 
-/// Returns whether a line as it would be shown has no credential in it, not even behind an escape.
+/// Returns whether a line to be shown has no credential, not even behind an escape.
 pub(super) fn is_shown(line: &str) -> bool {
     let is_escaped = line.contains('"') && line.contains("\\x");
     !is_escaped && credentials::found(line, false).is_none()
 }
 
-/// What lines say together, if a scalar goes on from one to the next.
+/// Joins the lines of a scalar.
 fn unwrapped(lines: &str) -> String {
     lines
         .lines()
@@ -166,11 +172,13 @@ fn unwrapped(lines: &str) -> String {
         .collect()
 }
 
-/// How many lines before and behind a line may belong to a scalar that is on it, and how many bytes of each are looked at.
+/// The numbers of lines before and after a line that may belong to the same scalar, and of bytes to
+/// check in each.
 const WRAPPED: usize = 6;
 const WRAPPED_BYTES: usize = 400;
 
-/// Returns whether a line has a part of a credential that goes on in the lines around it; `line` is its range in the text.
+/// Returns whether a line contains a part of a credential that continues on lines around it. `line`
+/// is its range in the text.
 pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
     let first_bytes = |line: &str| line[..line.floor_char_boundary(WRAPPED_BYTES)].to_owned();
     let mut before: Vec<String> = text[..line.start]
@@ -192,11 +200,12 @@ pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
         .chain([first_bytes(&text[line])])
         .chain(behind)
         .collect();
+    // A cheap check first: every URL, query and login contains one of these.
     let opens = |line: &String| line.contains("//") || line.contains(['?', '@']);
     if !lines.iter().any(opens) {
         return false;
     }
-    // What a line has alone is no concern of its neighbours.
+    // A credential within one line does not concern the lines around it.
     let alone = lines
         .iter()
         .filter(|line| credentials::found(line, false).is_some())
@@ -204,8 +213,8 @@ pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
     alone == 0 && credentials::found(&unwrapped(&lines.join("\n")), false).is_some()
 }
 
-/// Whether the words before a node on its line open the brackets that it stands in, so that all of the line belongs
-/// together.
+/// Returns whether the text before a node on its line opens the brackets that contain the node. All
+/// of the line then belongs together.
 pub(super) fn opens(before: &str) -> bool {
     let Some(first) = before.find(['{', '[']) else {
         return before.trim_start_matches([' ', '-']).is_empty();
@@ -221,15 +230,18 @@ pub(super) fn opens(before: &str) -> bool {
     })
 }
 
-/// How many bytes a document may have of which all is looked at before one of its lines is shown.
+/// The maximum size in bytes of a document that is checked in full before one of its lines is
+/// shown.
 const LARGEST: usize = 1 << 16;
 
-/// Whether the line where a parser has stopped may be shown; `line` is its range in the file's text.
+/// Returns whether the line of a syntax error may be shown. `line` is its range in the file's text.
 pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bool {
     let shown = &text[line.clone()];
+    // The line by itself.
     if !is_harmless_scalar(shown) || is_part_of_credential(text, line.clone()) {
         return false;
     }
+    // Other formats have no parents that could tell more.
     if !is_yaml {
         return true;
     }
@@ -237,14 +249,15 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
     if document.len() > LARGEST {
         return false;
     }
-    // How deep a line stands is not sure where a parser has stopped: what guards may be any line before it.
+    // After a syntax error the nesting of a line is uncertain, so any line before it may be its
+    // parent.
     if is_secret(&text[document.clone()])
         || !has_key(shown)
         || guards(&text[document.start..line.end])
     {
         return false;
     }
-    // Without indentation, nothing tells what a line stands below.
+    // Flow style has no indentation that shows the parents of a line.
     if text[document.clone()]
         .trim_start_matches("---")
         .trim_start()
@@ -255,7 +268,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
     let (mut indent, mut is_item) = (indent_of(shown), is_item_of_list(shown));
     for above in text[document.start..line.start].lines().rev() {
         let body = above.trim_start();
-        // The key of a list may stand as far in as the list's dashes.
+        // The key of a list may have the same indentation as the dashes.
         let is_above = indent_of(above) < indent
             || indent_of(above) == indent
                 && is_item
@@ -266,6 +279,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         }
         if tells(above)
             || matches!(body, "data:" | "networkData:")
+            // A block scalar may contain anything.
             || body.ends_with(['|', '>', '-', '+'])
         {
             return false;
@@ -275,7 +289,8 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
     true
 }
 
-/// Returns whether a line of a file that people write is of a Secret, of a private key, or has a password behind its key.
+/// Returns whether a line belongs to a Secret or a private key, or has a password as its value. For
+/// files that people write.
 pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
     let document = document_around(text, &line);
     let (before, own) = (&text[document.start..line.start], &text[line.clone()]);
@@ -293,7 +308,7 @@ pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
     is_in_key || is_password && !value.trim().is_empty() || is_secret(&text[document])
 }
 
-/// The document that a line is in. The whole text may have thousands of them.
+/// Returns the range of the document around a line. A text may have thousands of documents.
 fn document_around(text: &str, line: &Range<usize>) -> Range<usize> {
     let start = text[..line.start]
         .rfind("\n---")
@@ -312,7 +327,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Whether a line begins with a key. What does not may belong to a value further up.
+/// Returns whether a line starts with a key. Any other line may continue a value from above.
 fn has_key(line: &str) -> bool {
     let body = line.trim_start_matches([' ', '-', '{', '[']);
     let end = body.find(':').unwrap_or(0);

@@ -10,29 +10,29 @@ use super::encoding::{in_utf8, lossy};
 use super::files::{Files, ReadError, Stream};
 use crate::finding::position::Way;
 
-/// What is made of a file at first sight, by its path and content.
+/// The result of a first look at a file's path and content.
 pub struct FirstLook<T> {
-    /// What the file says as a whole.
+    /// A result for the file as a whole.
     pub says: Option<T>,
-    /// Whether its documents are to be read.
+    /// Set if the file's documents are to be read.
     pub read: bool,
 }
 
 impl<T> From<bool> for FirstLook<T> {
-    /// A file that says nothing as a whole.
+    /// Creates a result without one for the file as a whole.
     fn from(read: bool) -> Self {
         Self { says: None, read }
     }
 }
 
 impl Files {
-    /// Takes a look at each of `files`, cuts those that are to be read into documents, and hands each to
-    /// `interpret`, on all cores. The results keep the order of the files and documents; what a file says as a
-    /// whole comes before its documents.
+    /// Looks at each of `files`, splits those to be read into documents, and calls `interpret` for
+    /// each document, on all cores. Results are in the order of files and documents. A file's own
+    /// result precedes those of its documents.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read.
+    /// If a file cannot be read.
     pub fn scan<T: Send, L: Into<FirstLook<T>>>(
         &self,
         files: &[Utf8PathBuf],
@@ -61,8 +61,8 @@ impl Files {
     }
 }
 
-/// Cuts a stream that somebody else has rendered into documents, and hands each to `interpret`. The number is how many
-/// objects there are. The last document is read to its end: a stream that was cut off ends in the middle of it.
+/// Splits a rendered stream into documents, and calls `interpret` for each. The number is the count
+/// of objects. The last document is parsed to its end, because a truncated stream ends within it.
 pub(crate) fn scan_stream<T: Send>(
     stream: &Stream,
     interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
@@ -75,6 +75,7 @@ pub(crate) fn scan_stream<T: Send>(
         .count();
     if let Some(last) = documents
         .last_mut()
+        // A template may fail to parse although it is complete.
         .filter(|last| !last.looks_like_template())
     {
         last.read_to_its_end();
@@ -86,8 +87,8 @@ pub(crate) fn scan_stream<T: Send>(
     (count, documents.into_par_iter().filter_map(read).collect())
 }
 
-/// Cuts what a program has made of a repo's files, for the source of an index, and hands each document to `interpret`.
-/// `file` finds the file that one comes from, by the annotation in which kustomize says so.
+/// Splits the output of a build into documents, and calls `interpret` for each. `source` is the
+/// index of the source. `file` returns a document's file from kustomize's annotation.
 pub(crate) fn scan_made<T: Send>(
     text: &str,
     source: usize,

@@ -1,4 +1,4 @@
-//! The files of one site in a repo of several.
+//! The files of one site in a repo with several sites.
 
 use camino::Utf8Path;
 
@@ -6,7 +6,7 @@ use super::files::Files;
 use super::part::Part;
 
 impl Files {
-    /// The same files, of which a site reads a part.
+    /// Limits the files to the part that one site reads.
     #[must_use]
     pub fn of_part(&self, part: Part) -> Self {
         let mut files = self.clone();
@@ -14,28 +14,28 @@ impl Files {
         files
     }
 
-    /// The directory of the site that reads the files; the repo's root where it has no part of its own.
+    /// Returns the site's directory; the repo's root if the repo is one site.
     pub fn site_directory(&self) -> &Utf8Path {
         self.part
             .as_ref()
             .map_or(Utf8Path::new(""), |part| &part.directory)
     }
 
-    /// Returns whether a file is read only for what it tells agents.
+    /// Returns whether a file is read only for the agents' objects in it.
     pub(crate) fn is_for_agents(&self, file: &Utf8Path) -> bool {
         self.part
             .as_ref()
             .is_some_and(|part| part.for_agents.contains(file))
     }
 
-    /// Returns whether the site reads a file for more than what it tells agents.
+    /// Returns whether the site reads a file for more than agents' objects.
     pub fn reads(&self, file: &Utf8Path) -> bool {
         self.part
             .as_ref()
             .is_none_or(|part| part.files.contains(file) && !part.for_agents.contains(file))
     }
 
-    /// Returns whether a file lies outside of the site's directory, and no build of the site reaches it.
+    /// Returns whether a file is outside the site's directory, and no build of the site reaches it.
     pub(crate) fn is_out_of_reach(&self, file: &Utf8Path) -> bool {
         self.part
             .as_ref()

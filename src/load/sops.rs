@@ -1,6 +1,6 @@
-//! Texts that are encrypted with SOPS, and how the real sops decrypts them.
+//! Texts encrypted with SOPS, and their decryption by the `sops` program.
 //!
-//! A decrypted text is never written anywhere: sops gets the file on its stdin and prints the text into a pipe.
+//! A decrypted text is never written to disk: sops reads from stdin and prints to a pipe.
 
 use std::env;
 use std::io;
@@ -10,55 +10,57 @@ use std::time::Duration;
 
 use super::program::{self, NotRun};
 
-/// How an encrypted value begins.
+/// The start of an encrypted value.
 const VALUE: &str = "ENC[";
 
-/// How a file is written that sops has encrypted.
+/// The format of a file encrypted by sops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// YAML of which the values are encrypted.
+    /// YAML with encrypted values.
     Yaml,
-    /// JSON of which the values are encrypted.
+    /// JSON with encrypted values.
     Json,
     /// Lines with variables.
     Dotenv,
-    /// A file of any kind, encrypted as a whole.
+    /// Any other file, encrypted as a whole.
     Binary,
 }
 
-/// Why sops does not decrypt. The display is one clause about sops, without any value.
+/// The reason why sops cannot decrypt. The display is one clause about sops without any value.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// There is no sops.
+    /// sops is not installed.
     #[error("there is no `sops` on this machine")]
     NoProgram,
-    /// Nobody can decrypt a file that is no longer what sops has written.
+    /// The file has lost the metadata that sops writes, so it cannot be decrypted.
     #[error("the file has lost what sops writes below its values: restore it from git's history")]
     NoMetadata,
-    /// sops says why.
+    /// sops failed, with its message.
     #[error("sops says:\n{0}")]
     Failed(String),
-    /// sops took too long, maybe for want of a passphrase.
+    /// sops exceeded the time limit, perhaps because it waits for a passphrase.
     #[error("sops was ended after {} seconds", LONGEST.as_secs())]
     TimedOut,
-    /// sops cannot be run.
+    /// sops could not be started.
     #[error("sops cannot be run: {0}")]
     Io(String),
 }
 
-/// Names the program that decrypts. It is no setting: those come with a repo.
+/// The environment variable that selects the sops program. It is no setting, because settings are
+/// part of a repo, and a repo must not choose a program to run.
 const PROGRAM: &str = "SIPGEN_SOPS";
-/// How long sops may take: it may ask a service elsewhere.
+/// The time limit of sops, 60 s: it may use a remote key service.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Whether a value is encrypted.
+/// Returns whether a value is encrypted.
 pub(crate) fn is_encrypted(value: &str) -> bool {
     value.trim_start().starts_with(VALUE)
 }
 
-/// How a text of a file is encrypted, if it is.
+/// Returns the format of an encrypted text; `None` if it is not encrypted.
 pub(crate) fn form(text: &str) -> Option<Form> {
     let mentions = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
+    // A cheap check before anything is parsed.
     if !mentions("sops") || !mentions(VALUE) {
         return None;
     }
@@ -70,6 +72,7 @@ pub(crate) fn form(text: &str) -> Option<Form> {
         let file: serde_json::Value = serde_json::from_str(text).ok()?;
         let own = file.get("sops")?.as_object()?;
         let is_whole = file
+            // sops stores a binary file as JSON with `data` and `sops`.
             .as_object()
             .is_some_and(|file| file.len() == 2 && file.contains_key("data"));
         return own
@@ -81,7 +84,7 @@ pub(crate) fn form(text: &str) -> Option<Form> {
         .then_some(Form::Yaml)
 }
 
-/// Has sops decrypt a text.
+/// Decrypts a text by sops.
 pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
     let kind = match form {
         Form::Yaml => "yaml",
@@ -120,7 +123,7 @@ pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
         .map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
 }
 
-/// What sops says, without encrypted values: of some, the length tells much.
+/// Removes encrypted values from a message of sops, because their length may reveal the value.
 fn without_values(said: &str) -> String {
     let mut words = String::with_capacity(said.len());
     let mut rest = said;

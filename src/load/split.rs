@@ -1,17 +1,19 @@
-//! Cuts text into documents, and lists into their items, without parsing them.
+//! Splits a text into documents, and lists into items, without parsing.
 //!
-//! A snapshot is one `kind: List` of thousands of hosts. Cut into items it is parsed on all cores, and never
-//! stands in memory as one tree of events. The cut follows from YAML's indentation: within a block sequence
-//! no line of an item starts as far left as the sequence's dashes. Only a flow collection or quoted scalar
-//! could break that rule, against YAML's letter; a cut inside one leaves an item that cannot be parsed, and
-//! that is reported, never misread.
+//! A snapshot is one `kind: List` with thousands of hosts. Split into items it is parsed on all
+//! cores, and is never in memory as one tree of events.
+//!
+//! The split relies on YAML's indentation: within a block sequence, no line of an item starts as
+//! far left as the dashes. Only a flow collection or quoted scalar in invalid YAML can break this
+//! rule. Its item then fails to parse, which is reported, so nothing is misread.
 
 use std::ops::Range;
 
-/// How many items a list is cut into. One of more is a document like any other, which has at most so many bytes.
+/// The maximum number of items to split. A longer list is parsed as one document, to which the size
+/// limit of documents applies.
 const ITEMS: usize = 1_000_000;
 
-/// The byte ranges of a YAML stream's documents; each begins with its `---` line if it has one.
+/// Returns the byte ranges of the documents in a YAML stream, each with its `---` line, if any.
 pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut lines = lines(text, 0..text.len());
     let mut start = Some(0);
@@ -21,6 +23,7 @@ pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
             let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
             let is_end = is_marker(marker, "...");
             (is_end || is_marker(marker, "---"))
+                // `...` belongs to neither document, `---` to the one that it starts.
                 .then_some((line.start, if is_end { line.end } else { line.start }))
         });
         start = end.map(|(_, next)| next);
@@ -29,24 +32,25 @@ pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
     ranges.filter(|range| has_content(&text[range.clone()]))
 }
 
-/// The head of a block mapping, read from its lines alone.
+/// The keys of a block mapping that its lines alone prove.
 #[derive(Debug, Default)]
 pub(super) struct Outline<'a> {
     /// The value of `kind`.
     pub(super) kind: Option<&'a str>,
-    /// Where the lines of the items are, when there is an `items:` with a block sequence.
+    /// The lines of the block sequence in `items`, if any.
     items: Option<Range<usize>>,
 }
 
-/// Reads the outline of the mapping whose keys stand `column` characters in; `None` when its lines alone do not prove
-/// what a parser would find.
+/// Reads the outline of the mapping whose keys are indented by `column`. Returns `None` if the
+/// lines alone do not prove the result of a parser.
 ///
-/// They do when every line in that column is a plain key of the mapping or an item of the sequence below one, and none
-/// stands further left. Then no quoted text, flow collection, tag, anchor or merge key can hold another `kind`, and a
-/// text that merely looks like one is a second `kind`, which proves nothing either.
+/// The proof: every line in that column is a plain key of the mapping or an item of the sequence
+/// below a key, and no line is further left. Then no quoted text, flow collection, tag, anchor or
+/// merge key can contain another `kind`. A text that looks like a key `kind` makes two of them, and
+/// `None`.
 ///
-/// `first_line_offset` is how many bytes of the first line to skip: the dash of a list's item. [Other line
-/// breaks](has_other_line_breaks) must have been ruled out.
+/// `first_line_offset` is the number of bytes to skip in the first line, for the dash of a list
+/// item. The caller must rule out [other line breaks](has_other_line_breaks).
 pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Option<Outline<'_>> {
     let mut outline = Outline::default();
     let mut items_start = None;
@@ -67,10 +71,11 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
             continue;
         }
         if indent > column {
-            // Below a key without a value of its own, or a value that goes on.
+            // Below a key without a value, or the continuation of a value.
             last.filter(|last| !matches!(last, Line::Kind))?;
             continue;
         }
+        // A line further left proves nothing.
         let body = body.get(..).filter(|_| indent == column)?;
         if body == "-" || body.starts_with("- ") {
             last.filter(|last| matches!(last, Line::OpenKey))?;
@@ -83,6 +88,7 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
         let is_open = is_blank_or_comment(value);
         last = Some(if is_open { Line::OpenKey } else { Line::Key });
         if key == "kind" {
+            // A second `kind` proves nothing.
             let kind = plain_word(value).filter(|_| outline.kind.is_none())?;
             outline.kind = Some(kind);
             last = Some(Line::Kind);
@@ -96,21 +102,21 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
     Some(outline)
 }
 
-/// The last line of a mapping's own column.
+/// The last line in the mapping's own column.
 #[derive(Clone, Copy)]
 enum Line {
     /// The key `kind` with its value.
     Kind,
-    /// Another key with the beginning of its value.
+    /// Another key with the start of its value.
     Key,
-    /// A key whose value stands below it.
+    /// A key whose value starts on a later line.
     OpenKey,
 }
 
-/// Every line break of YAML 1.1.
+/// All line breaks of YAML 1.1.
 const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns whether a text has a line break that YAML 1.1 knows and that is neither a line feed nor one after a carriage return.
+/// Returns whether a text has a line break of YAML 1.1 other than LF and CRLF.
 pub(super) fn has_other_line_breaks(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
@@ -119,7 +125,7 @@ pub(super) fn has_other_line_breaks(text: &str) -> bool {
             .any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
 }
 
-/// Returns whether a text may have an alias or a merge key, which tie its parts together.
+/// Returns whether a text may have an alias or a merge key, so that its parts depend on each other.
 pub(super) fn has_ties(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_name = |at: usize| {
@@ -137,12 +143,12 @@ pub(super) fn has_ties(text: &str) -> bool {
             .map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
         after.any(|after| after.starts_with(':'))
     };
+    // An alias requires an anchor, so either sign alone is ordinary text.
     has(b'*') && has(b'&') || merges()
 }
 
 impl Outline<'_> {
-    /// The byte ranges of the items of a list's block sequence, and the columns of their keys; `None` when the
-    /// text is not cut so easily.
+    /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
     pub(super) fn items(&self, text: &str) -> Option<Vec<Item>> {
         let mut items: Vec<Item> = Vec::new();
         let mut dash = None;
@@ -158,6 +164,7 @@ impl Outline<'_> {
                     last.range.end = line.end
                 }
                 None if is_filler => {}
+                // The first dash sets the column for all items.
                 _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
                     let rest = body[1..].trim_start_matches(' ');
                     items.push(Item {
@@ -172,8 +179,8 @@ impl Outline<'_> {
     }
 }
 
-/// The lines of the block below `outer: inner:` in the mapping whose keys stand `column` characters in: what lies
-/// deeper than `inner`. `None` when it is not written as a block.
+/// Returns the lines below `outer: inner:` in the mapping whose keys are indented by `column`.
+/// Returns `None` if the value is not a block.
 pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Option<Range<usize>> {
     let opens = |content: &str, key: &str| {
         content
@@ -188,7 +195,7 @@ pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Opti
         let content = &text[line.clone()];
         let body = content.trim_start_matches(' ');
         let indent = content.len() - body.len();
-        // Comments and empty lines stand wherever they like.
+        // Comments and empty lines may have any indentation.
         if body.trim().is_empty() || body.starts_with('#') {
             continue;
         }
@@ -208,14 +215,14 @@ pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Opti
     start.map(|start| start..text.len())
 }
 
-/// One item of a block sequence: its lines, dash included, and the column at which its content begins.
+/// An item of a block sequence: its lines with the dash, and the column of its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) range: Range<usize>,
     pub(super) column: usize,
 }
 
-/// The ranges of the lines of a part of a text, line ends included.
+/// Returns the ranges of lines in a part of a text, line breaks included.
 fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut start = range.start;
@@ -236,7 +243,7 @@ fn is_marker(line: &str, marker: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// Whether anything but comments, directives and a bare marker is there.
+/// Returns whether a text has content other than comments, directives and a bare marker.
 fn has_content(text: &str) -> bool {
     text.split(LINE_BREAKS).any(|line| {
         let line = line.strip_prefix("---").unwrap_or(line).trim();
@@ -244,18 +251,18 @@ fn has_content(text: &str) -> bool {
     })
 }
 
-/// Returns whether a line is the marker of a document, and nothing but a comment behind it.
+/// Returns whether a line is a document marker, possibly with a comment.
 fn is_bare_marker(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(is_blank_or_comment)
 }
 
-/// Returns whether nothing of a value stands behind its key.
+/// Returns whether no value follows a key on its line.
 fn is_blank_or_comment(value: &str) -> bool {
     value.trim_ascii_start().is_empty()
         || value.starts_with([' ', '\t']) && value.trim_ascii_start().starts_with('#')
 }
 
-/// The key at the beginning of a line, and what stands behind its colon.
+/// Returns the plain key at the start of a line, and the text after its colon.
 fn plain_key(line: &str) -> Option<(&str, &str)> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let (key, value) = line.split_at(line.find(|c| !is_plain(c))?);
@@ -266,7 +273,7 @@ fn plain_key(line: &str) -> Option<(&str, &str)> {
         .then_some((key, value))
 }
 
-/// The only word of a value, in quotes or not, before a comment.
+/// Returns a value that is a single word, quoted or not, possibly before a comment.
 fn plain_word(value: &str) -> Option<&str> {
     let value = value.trim_ascii();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));

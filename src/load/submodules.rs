@@ -1,4 +1,4 @@
-//! The submodules of a repo: which commit of which other repo lies where.
+//! The submodules of a repo.
 
 use std::fs;
 use std::io::Write;
@@ -10,28 +10,28 @@ use git2::{Config, Repository};
 use crate::git::GitError;
 use crate::text::in_shell;
 
-/// A mode that says that an entry is a submodule's commit.
+/// The git mode of a submodule's commit.
 pub(super) const GITLINK: u32 = 0o160_000;
-/// The file that names the submodules.
+/// The file that declares submodules.
 pub(super) const NAMES: &str = ".gitmodules";
 
-/// What `.gitmodules` says.
+/// The content of `.gitmodules`.
 #[derive(Default)]
 pub(super) struct Submodules(Vec<Submodule>);
 
 struct Submodule {
     name: String,
     path: Utf8PathBuf,
-    /// How `git submodule update` brings it.
+    /// The method of `git submodule update`.
     update: Option<String>,
 }
 
 impl Submodules {
-    /// Reads a `.gitmodules`.
+    /// Parses a `.gitmodules`.
     pub(super) fn read(content: &[u8]) -> Result<Self, GitError> {
         let unreadable =
             |error: &dyn std::fmt::Display| GitError::new(format!("cannot read {NAMES}: {error}"));
-        // git's own reader of its configuration takes files only.
+        // libgit2 parses configuration from files only.
         let mut file = tempfile::NamedTempFile::new().map_err(|error| unreadable(&error))?;
         file.write_all(content)
             .map_err(|error| unreadable(&error))?;
@@ -62,8 +62,8 @@ impl Submodules {
         Ok(Self(submodules))
     }
 
-    /// Whether a submodule is one that is checked out. `update = none`, here or in the repo's own configuration, says
-    /// that nobody needs it.
+    /// Returns whether a submodule is expected to be checked out. `update = none`, in `.gitmodules`
+    /// or the repo's configuration, means that it is not needed.
     pub(super) fn wants(&self, repo: &Repository, path: &Utf8Path) -> bool {
         let Some(submodule) = self.0.iter().find(|submodule| submodule.path == path) else {
             return true;
@@ -74,10 +74,11 @@ impl Submodules {
         configured.ok().or(submodule.update.clone()).as_deref() != Some("none")
     }
 
-    /// Opens the repo of a submodule: git keeps it beside its own, old ones lie in the worktree.
+    /// Opens the repo of a submodule. git keeps it in `modules` of its own directory; old
+    /// submodules have it in the worktree.
     pub(super) fn open(&self, repo: &Repository, path: &Utf8Path) -> Option<Repository> {
         let of_path = self.0.iter().filter(|submodule| submodule.path == path);
-        // A name that leads elsewhere is refused by git, too.
+        // git rejects a name that leads elsewhere as well.
         let is_safe = |name: &Path| {
             name.components()
                 .all(|part| matches!(part, Component::Normal(_)))
@@ -86,6 +87,7 @@ impl Submodules {
             .map(|submodule| Path::new(&submodule.name))
             .filter(|name| is_safe(name));
         let kept = names.flat_map(|name| {
+            // A linked worktree has a directory of its own beside the common one.
             [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name))
         });
         let checked_out = repo
@@ -101,16 +103,16 @@ fn update_of(name: &str) -> String {
     format!("submodule.{name}.update")
 }
 
-/// Whether a directory has the files of a submodule, or anything else.
+/// Returns whether the directory of a submodule has any files.
 pub(super) fn is_checked_out(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// The message about a submodule whose files cannot be had.
+/// Returns the error for a submodule that is not checked out.
 pub(super) fn missing(path: &Utf8Path) -> GitError {
     GitError::new(format!(
-        "the submodule {path} is not checked out, so what it has of the inventory is not known; say \
-         `git submodule update --init {}`, or, if nobody needs it here, `update = none` in {NAMES}",
+        "the submodule {path} is not checked out, so its hosts and requests are unknown: run \
+         `git submodule update --init {}`, or set `update = none` in {NAMES} if it is not needed",
         in_shell(path.as_str())
     ))
 }

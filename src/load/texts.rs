@@ -1,4 +1,4 @@
-//! From a symbolic place to line and column, and to the words that stand there.
+//! Converts places in documents to lines, columns and excerpts for messages.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,50 +12,50 @@ use super::nodes::Nodes;
 use super::quoting;
 use crate::finding::position::{Origin, Place, Position, Step};
 
-/// The texts of files, each read once however many places in it are looked up.
+/// The texts of files. Each file is read once.
 pub struct Texts<'a> {
     files: &'a Files,
     texts: HashMap<Arc<Utf8Path>, Option<Text>>,
 }
 
-/// A line of a file, as much of it as may be shown.
+/// A line of a file, without parts that must not be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What stands on the line before the place.
+    /// The text before the marked part.
     pub before: String,
-    /// What the place is about.
+    /// The marked part.
     pub marked: String,
-    /// What stands behind it.
+    /// The text after the marked part.
     pub after: String,
 }
 
-/// A file's text, and how many lines end before each [`BLOCK`] of it.
+/// A file's text, and the number of line breaks before each [`BLOCK`].
 struct Text {
     text: String,
     lines: Vec<usize>,
-    /// The documents that were looked at of late: a finding may have a place in each of several.
+    /// Nodes of recently used documents. One finding may refer to several documents.
     parsed: HashMap<Range<usize>, Option<Nodes>>,
 }
 
-/// How many bytes of a text are looked through for the ends of lines: where each line begins would take many times what
-/// a text of short lines takes.
+/// The number of bytes per entry of the line index. An index of all lines would use many times the
+/// memory of a text with short lines.
 const BLOCK: usize = 4096;
 
-/// How many nodes are kept of the documents of a file.
+/// The maximum number of nodes in the cache of a file.
 const KEPT: usize = 1_000_000;
 
-/// What a place comes to in a text.
+/// A place in a text.
 struct Spot {
-    /// What is pointed at: a part of one line.
+    /// The part of a line to mark.
     marked: Range<usize>,
-    /// The key and value that stand there, in bytes of the file; nothing where no route leads.
+    /// The key and value, in bytes of the file; `None` without a route.
     found: Option<Found>,
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of some files, none of them read yet.
+    /// Returns an empty cache for some files.
     pub fn new(files: &'a Files) -> Self {
         Self {
             files,
@@ -63,7 +63,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Looks a place up; what cannot be found is named as well as it is known.
+    /// Converts a place to a position. If it cannot be found, the position is as exact as known.
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
@@ -75,7 +75,7 @@ impl<'a> Texts<'a> {
                     end_column: None,
                 };
             }
-            // What a program has made of files has no text of its own.
+            // The output of a build has no text in the repo.
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
                 return Position {
                     file,
@@ -109,10 +109,10 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The line of a place, without what may be a secret; nothing where all of it may be one. Without `values`, what
-    /// stands under a key is not shown in any case.
+    /// Returns an excerpt of a place's line without secrets; `None` if nothing of the line may be
+    /// shown. Without `values`, values are hidden in any case.
     pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
-        // A key may be what it should not be, too.
+        // A key may contain a secret by mistake.
         let is_shown = |excerpt: &Excerpt| {
             quoting::is_shown(&format!(
                 "{}{}{}",
@@ -157,7 +157,8 @@ impl Text {
         }
     }
 
-    /// A node: a scalar itself, anything else by its key, and what is missing by what it is missing in.
+    /// Returns the part to mark for a node: a scalar itself, a collection's key, or for a missing
+    /// node the node that should contain it.
     fn node(&mut self, origin: &Origin, route: &[Step], by_key: bool) -> Option<Spot> {
         let found = self.find(origin, route).or_else(|| self.name(origin));
         let Some(found) = found else {
@@ -166,6 +167,7 @@ impl Text {
                 found: None,
             });
         };
+        // Depth 0 is the document itself, which its object's name represents.
         let is_there = found.depth == 0 || found.depth == route.len();
         let value = found
             .value
@@ -183,7 +185,7 @@ impl Text {
         })
     }
 
-    /// The name of a document's object, by which the document itself is pointed at.
+    /// Returns the name of a document's object, which is marked for the document as a whole.
     fn name(&mut self, origin: &Origin) -> Option<Found> {
         let found = self
             .find(origin, &["metadata".into(), "name".into()])
@@ -203,6 +205,7 @@ impl Text {
                 .sum::<usize>()
                 > KEPT
             {
+                // Simpler than evicting single documents, and rare.
                 self.parsed.clear();
             }
             self.parsed.insert(range.clone(), lookup::nodes(document));
@@ -217,7 +220,7 @@ impl Text {
         })
     }
 
-    /// The first line of a document that says something.
+    /// Returns the first line of a document with content.
     fn first_line(&self, origin: &Origin) -> Option<Range<usize>> {
         let document = self.text.get(origin.range.clone())?;
         let says = |line: &&str| {
@@ -231,7 +234,7 @@ impl Text {
         Some(self.rest_of_line(origin.range.start + start))
     }
 
-    /// The word of a line that stands at a column; the whole line if there is none.
+    /// Returns the word at a column of a line; without a column, the whole line.
     fn word_at(&self, line: usize, column: Option<usize>) -> Option<Range<usize>> {
         let range = self.line(line)?;
         let text = &self.text[range.clone()];
@@ -249,7 +252,7 @@ impl Text {
         Some(range.start + start..range.start + start + word)
     }
 
-    /// The range of a line, from 1, without its end.
+    /// Returns the range of a line, counted from 1, without its line break.
     fn line(&self, line: usize) -> Option<Range<usize>> {
         let before = line.checked_sub(1)?;
         let start = if before == 0 {
@@ -262,7 +265,7 @@ impl Text {
         Some(start..start + self.text[start..end].trim_end_matches('\r').len())
     }
 
-    /// Where the line feed of a line is, from 1.
+    /// Returns the offset of a line's line feed. Lines count from 1.
     fn end_of_line(&self, line: usize) -> Option<usize> {
         let block = self
             .lines
@@ -292,7 +295,8 @@ impl Text {
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
     }
 
-    /// What a line says from `start`, without a comment behind `known`, which is no part of one.
+    /// Returns the text from `start` to the end of the line, without a trailing comment. The text
+    /// before `known` contains no comment.
     fn said(&self, start: usize, known: usize) -> Range<usize> {
         let end = self.rest_of_line(start).end;
         let rest = self.text.get(known..end).unwrap_or_default();
@@ -306,7 +310,7 @@ impl Text {
         start..start + self.text[start..end].trim_end().len()
     }
 
-    /// The part of a range that is on its first line, without a comment.
+    /// Returns the part of a range on its first line, without a comment.
     fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
         if range.end <= self.rest_of_line(range.start).end {
             range
@@ -315,7 +319,8 @@ impl Text {
         }
     }
 
-    /// Line, column and the column behind the end, all from 1; columns count characters.
+    /// Returns the line, the column and the column after the end. All count from 1, columns in
+    /// characters.
     fn position(&self, range: Range<usize>) -> (usize, usize, usize) {
         let line = self.line_number(range.start);
         let start = self.line_start(range.start);
@@ -333,8 +338,10 @@ impl Text {
             }
             _ => (&[][..], false),
         };
+        // Without a route, the line is judged as text.
         let Some(found) = found else {
             let extension = place.file().extension();
+            // Templates and scripts of other formats have no keys by which to judge a line.
             let is_yaml = !extension
                 .is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
                 && !self.text.starts_with("#!");
@@ -347,16 +354,17 @@ impl Text {
             let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
             return is_shown.then(|| self.cut(number, line, marked, shown));
         };
-        // What a route leads to, as far as it is on this line: the value may stand below its key.
+        // The value may be on a line below its key, so only the part on this line counts.
         let key = found.key.filter(|key| line.contains(&key.start));
         let start = key.as_ref().or(found.value.as_ref())?.start;
         let value = found.value.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
         let depth_asked = route.len();
         let route = &route[..found.depth];
-        // Where any value may be a secret, only the one that a finding is about is shown, and nothing around it.
+        // If any value may be secret, only the value of the finding itself is shown.
         let is_guarded = quoting::is_guarded(route);
         let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
+        // A Secret shows only its name and namespace.
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_telling(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
@@ -367,6 +375,7 @@ impl Text {
         let shows_value = value
             .as_ref()
             .is_none_or(|_| values && !telling && is_harmless);
+        // The rest of the line may belong to a credential although the value does not.
         let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
         if shows_value
             && is_whole
@@ -383,6 +392,7 @@ impl Text {
                 return Some(self.cut(number, line, marked, shown));
             }
         }
+        // The whole line is not safe, so only the key and possibly the value are shown.
         let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
             (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
@@ -394,7 +404,7 @@ impl Text {
             excerpt.after.push_str(if shows_value { "" } else { ": …" });
             return Some(excerpt);
         }
-        // The value's place is marked, and not the value.
+        // Marks the value's position and hides the value.
         let excerpt = self.cut(
             number,
             line,
@@ -407,7 +417,8 @@ impl Text {
         })
     }
 
-    /// The part of a line that is shown, with what is before it on the line only as far as that says nothing.
+    /// Returns the shown part of a line. Text before it is replaced by `…`, except indentation and
+    /// dashes.
     fn cut(
         &self,
         number: usize,
@@ -426,9 +437,11 @@ impl Text {
         }
     }
 
-    /// Returns whether a node's first line tells nothing: all of it is looked at, as a scalar may go on in the next line.
+    /// Returns whether a node has no secret in its first line. A scalar is checked in full, because
+    /// it may continue on the next line.
     fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
         let first = &self.text[self.on_one_line(node.clone())];
+        // In block style, a mapping's first line contains `: ` or ends with a colon.
         let is_collection =
             first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
         if is_collection && !first.starts_with(['"', '\'']) {
@@ -438,11 +451,13 @@ impl Text {
         quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
     }
 
-    /// Returns whether the object is a Secret of some kind, or may be one: a kind may be written with escapes or by an alias.
+    /// Returns whether the object is a Secret of some kind or may be one: a kind may be an alias or
+    /// contain escapes.
     fn is_secret(&mut self, origin: &Origin) -> bool {
         let kind = self
             .find(origin, &["kind".into()])
             .and_then(|found| found.value);
+        // An alias, an escape or a tag may stand for `Secret`.
         let is_word = |kind: &str| {
             kind.chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''))

@@ -1,4 +1,4 @@
-//! What git knows of files on the disk.
+//! git's view of files on the disk.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,22 +10,22 @@ use git2::{IndexEntryExtendedFlag, Repository};
 use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::git::{GitError, open};
 
-/// What git knows of the files in a directory on the disk. All paths are relative to the directory.
+/// git's view of the files in a directory on the disk. All paths are relative to the directory.
 #[derive(Default)]
 pub(super) struct Worktree {
-    /// Whether there is a repo around the directory at all.
+    /// Set if the directory is in a repo.
     pub(super) has_repo: bool,
-    /// The files that git tracks, in submodules too, whether they are there or not.
+    /// The files that git tracks, submodules included, even if they do not exist on the disk.
     pub(super) tracked: Vec<Utf8PathBuf>,
-    /// The directories of submodules that are not checked out, with the message about each.
+    /// Directories of submodules that are not checked out, with the message for each.
     pub(super) missing: Vec<(Utf8PathBuf, String)>,
-    /// The directories of the submodules.
+    /// The directories of submodules.
     submodules: BTreeSet<Utf8PathBuf>,
 }
 
 impl Worktree {
-    /// Asks git about a directory. Files that `matters` must be there if git has them: without an error, a file that
-    /// a sparse checkout leaves out would be hosts that are gone.
+    /// Queries git about a directory. It is an error if a sparse checkout omits a file for which
+    /// `matters` is true, because its hosts would look removed.
     pub(super) fn around(
         root: &Utf8Path,
         matters: impl Fn(&Utf8Path) -> bool,
@@ -33,6 +33,7 @@ impl Worktree {
         let Some(opened) = open::open(root)? else {
             return Ok(Self::default());
         };
+        // A bare repo tracks no files on the disk.
         let Ok(workdir) = opened.workdir() else {
             return Ok(Self::default());
         };
@@ -60,7 +61,7 @@ impl Worktree {
         }
     }
 
-    /// Whether a directory is a repo of its own, of which git takes nothing for this one's.
+    /// Returns whether a directory is a separate repo, whose files git does not add to this one.
     pub(super) fn is_foreign_repo(&self, root: &Utf8Path, directory: &Path) -> bool {
         let is_repo = || directory.join(".git").exists() && Repository::open(directory).is_ok();
         let below = || Utf8Path::from_path(directory).and_then(|path| path.strip_prefix(root).ok());
@@ -70,7 +71,7 @@ impl Worktree {
                 .is_none_or(|below| !below.as_str().is_empty() && !self.submodules.contains(below))
     }
 
-    /// Adds what a repo tracks that lies at `at` in the outermost one.
+    /// Adds the tracked files of a repo at `at` within the outermost repo.
     fn add(
         &mut self,
         asked: &mut Asked<'_>,
@@ -81,7 +82,7 @@ impl Worktree {
     ) -> Result<(), GitError> {
         let mut links = Vec::new();
         for entry in index.iter() {
-            // A path that is not UTF-8 is none that a manifest can name.
+            // A manifest cannot refer to a path that is not UTF-8.
             let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else {
                 continue;
             };
@@ -97,6 +98,7 @@ impl Worktree {
                 IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
             if is_skipped
                 && (asked.matters)(below)
+                // A file may exist although the sparse checkout excludes it.
                 && fs::symlink_metadata(asked.root.join(below)).is_err()
             {
                 asked.left_out.push(below.to_owned());
@@ -129,7 +131,7 @@ impl Worktree {
     }
 }
 
-/// What is asked of git, and what it has and the disk lacks.
+/// The parameters of a query, and the tracked files that the disk lacks.
 struct Asked<'a> {
     root: &'a Utf8Path,
     prefix: &'a Utf8Path,
@@ -145,7 +147,7 @@ fn left_out(first: &Utf8Path, count: usize) -> GitError {
     };
     let is = if count == 1 { " is" } else { "" };
     GitError::new(format!(
-        "{first}{others}{is} left out of this sparse checkout, so what the repo has is not known; say \
-         `git sparse-checkout disable`, or add the directories by `git sparse-checkout add`"
+        "{first}{others}{is} left out of this sparse checkout, so their content is unknown: run \
+         `git sparse-checkout disable`, or add the directories with `git sparse-checkout add`"
     ))
 }

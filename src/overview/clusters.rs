@@ -92,7 +92,7 @@ pub struct Endpoint {
 }
 
 impl NodeSetOverview {
-    /// Returns the number of requested hosts that it lacks.
+    /// Returns the number of requested hosts that are missing.
     pub fn missing(&self) -> usize {
         self.wanted.map_or(0, |wanted| {
             (wanted.active + wanted.standby).saturating_sub(self.have)
@@ -101,7 +101,7 @@ impl NodeSetOverview {
 }
 
 impl ClusterOverview {
-    /// Reports whether nothing is wrong and nothing changes.
+    /// Returns whether nothing is wrong and nothing changes.
     pub fn is_quiet(&self) -> bool {
         let changes = |set: &NodeSetOverview| set.missing() > 0 || set.added > 0;
         !self.gone

@@ -95,8 +95,8 @@ pub(super) fn overviews(
             assigned,
             given_back_by: standing.given_back_by.clone(),
             changes,
-            failed: host.error.is_some(),
-            deleting: host.deleting,
+            failed: host.live.error.is_some(),
+            deleting: host.live.deleting,
             why_not_free: standing.why_not_free.clone(),
             consumer: host.user(),
             rack: rack_by

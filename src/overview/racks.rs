@@ -57,7 +57,7 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
 
 /// Returns the most used topology key.
 ///
-/// A key with a distinct value for every host is used only if there is no other. Ties are resolved
+/// A key with a distinct value for every host counts only if there is no other. Ties are resolved
 /// by the smallest number of domains, because racks hold more hosts than chassis.
 pub(super) fn label(site: &Site) -> Option<String> {
     let clusters = site

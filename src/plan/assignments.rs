@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | cluster A | nothing, or A | is retained by A |
 //! | nothing | A, and A is in this repo | is adopted by A |
-//! | nothing | A, by labels of 2020 or early 2021 | is adopted by A with a warning, because those name no namespace |
+//! | nothing | A, by labels of 2020 or early 2021, without namespace | is adopted with a warning |
 //! | nothing | A, and A is not in this repo | belongs to another owner |
 //! | A | B | conflict |
 //! | released | A | is still being released |
@@ -28,7 +28,7 @@ use crate::output::state::Held;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// Host assignments before planning, and what planning makes of them.
+/// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
     /// Assigned hosts per cluster, in inventory order, until [`Assignments::retain`] decides on
     /// them.
@@ -358,7 +358,7 @@ fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
 
 /// Reports a released host that is in use.
 fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
-    let usage = host.usage.as_ref()?;
+    let usage = host.live.usage.as_ref()?;
     let what = match usage {
         Usage::Consumer(consumer) => format!("{consumer} consumes"),
         other => other.to_string(),

@@ -20,11 +20,11 @@ use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
 
-/// Number of shortages that list refused hosts. Each list checks every host, and nobody reads more
-/// lists.
+/// Maximum number of shortages that list refused hosts, because each list requires a pass over all
+/// hosts.
 const TOLD_IN_FULL: usize = 100;
 
-/// Hosts chosen for one demand.
+/// Hosts chosen for a demand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chosen {
     pub(super) added: Vec<usize>,
@@ -32,8 +32,8 @@ pub(super) struct Chosen {
     pub(super) replaced: Vec<usize>,
 }
 
-/// Chooses hosts for all demands, which come cluster by cluster. Returns the missing hosts of each
-/// demand or the reason why there are not enough.
+/// Chooses hosts for all demands, which are grouped by cluster. Returns for each demand the chosen
+/// hosts, or the reason why there are too few.
 pub(super) fn choose(
     site: &Site,
     availability: &[Availability],
@@ -204,7 +204,7 @@ fn serve<'i>(
     }
 }
 
-/// Returns the refusal of each host; `None` for a host that would do.
+/// Returns the refusal of each host; `None` for an acceptable host.
 fn refusals(
     hosts: &[Host],
     availability: &[Availability],

@@ -1,7 +1,7 @@
 //! Claims: assignment labels on hosts, and their precedence.
 //!
-//! Labels reach a host by its manifest, by the agent that applies sipgen's patch, or by another
-//! tool. The previous output outranks them, because a snapshot may be older than it.
+//! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
+//! somebody else. The previous output outranks them, because a snapshot may be older.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,8 @@ use crate::site::Site;
 pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
     host.is_declared()
         && host
-            .label_owners
+            .assignment
+            .owners
             .iter()
             .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
 }
@@ -25,7 +26,7 @@ pub(super) fn has_agent_labels(site: &Site, host: &Host) -> bool {
 /// Returns the claims on a host, except those that this repo made on a declared host.
 ///
 /// A run overwrites or removes its own labels in the same build, whatever an older snapshot shows.
-/// They are recognised by the agent that set them, or by the previous output: it assigned the host
+/// They are detected by the agent that set them, or by the previous output: it assigned the host
 /// to a cluster that still exists.
 pub(super) fn foreign_claims<'a>(
     site: &'a Site,
@@ -47,6 +48,7 @@ pub(super) fn foreign_claims<'a>(
         origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
     };
     let claims = host
+        .assignment
         .claims
         .iter()
         .filter(move |(claim, origin)| !is_own(claim, origin));
@@ -72,7 +74,7 @@ pub(super) enum Adopter<'a> {
 /// there.
 pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     let mut named = Vec::new();
-    for (claim, origin) in &host.claims {
+    for (claim, origin) in &host.assignment.claims {
         match claim {
             Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // The host has an owner, but the labels do not say which cluster.
@@ -112,8 +114,8 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
 
 /// Reports a host that the output assigns to one cluster and labels to another.
 ///
-/// Labels of an earlier run on a declared host that is not in use do not conflict: the next sync
-/// overwrites them. They are recognised by the agent that set them, or because they name a cluster
+/// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
+/// overwrites them. They are identified by the agent that set them, or because they name a cluster
 /// of this repo.
 pub(super) fn conflict(
     host: &Host,
@@ -121,19 +123,23 @@ pub(super) fn conflict(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
-    let is_free = host.is_declared() && host.usage.is_none();
+    let is_free = host.is_declared() && host.live.usage.is_none();
     let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
         let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
         is_free && is_ours && *origin != host.origin
     };
-    let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
-        Claim::Cluster(cluster, _)
-            if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
-        {
-            Some((cluster, origin))
-        }
-        _ => None,
-    })?;
+    let (other, origin) =
+        host.assignment
+            .claims
+            .iter()
+            .find_map(|(claim, origin)| match claim {
+                Claim::Cluster(cluster, _)
+                    if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
+                {
+                    Some((cluster, origin))
+                }
+                _ => None,
+            })?;
     let finding = Finding::new(
         Code::LabelsDisagree,
         format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
@@ -149,7 +155,7 @@ pub(super) fn conflict(
     concerns_planned(&finding, site, frozen).then_some(finding)
 }
 
-/// Returns whether a finding is about a cluster that is planned.
+/// Returns whether a finding concerns a planned cluster.
 pub(super) fn concerns_planned(
     finding: &Finding,
     site: &Site,
@@ -161,14 +167,14 @@ pub(super) fn concerns_planned(
         .any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
 }
 
-/// Reports that a host is adopted by labels of 2020 or early 2021, which name no namespace.
+/// Reports a host that is adopted by labels of 2020 or early 2021, which name no namespace.
 pub(super) fn adopted_by_legacy_labels(
     host: &Host,
     cluster: &ClusterKey,
     part: &Part,
     origin: &Origin,
 ) -> Option<Finding> {
-    let label = host.by_older_labels?;
+    let label = host.assignment.legacy_key?;
     let message = format!(
         "{cluster} adopts host {} ({part}) by labels of an older generation",
         host.key
@@ -193,7 +199,8 @@ pub(super) fn adopted_by_legacy_labels(
 /// Returns the command that removes the assignment labels of a host.
 pub(super) fn removal_command(host: &Host) -> String {
     let others = host
-        .live_labels
+        .assignment
+        .in_snapshot
         .iter()
         .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
     without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
@@ -204,9 +211,9 @@ pub(super) fn removal_command(host: &Host) -> String {
 /// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
 fn legacy_label_removal(host: &Host) -> Option<String> {
     let stays = |label: &&&str| {
-        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
+        assignment::OLDER_LABELS.contains(label) && !host.assignment.in_manifest.contains(label)
     };
-    let mut stay = host.live_labels.iter().filter(stays).peekable();
+    let mut stay = host.assignment.in_snapshot.iter().filter(stays).peekable();
     stay.peek()?;
     Some(without_labels(host, stay))
 }

@@ -79,8 +79,8 @@ impl<'a> Demand<'a> {
         self.missing > 0 || !self.replaceable.is_empty()
     }
 
-    /// Describes the node set as an asker for a host with this availability, which the plan may
-    /// assign to a cluster.
+    /// Returns the node set as the asker for a host, with the host's availability and the cluster
+    /// that this plan assigns it to.
     pub(super) fn asker<'q>(
         &'q self,
         availability: &'q Availability,
@@ -130,8 +130,7 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// Returns the clusters to plan in the order in which they are served: by priority, namespace and
-/// name.
+/// Returns the clusters to plan in serving order: by priority, namespace and name.
 pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
     let valid = site
         .clusters

@@ -18,7 +18,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         .inventory
         .hosts
         .iter()
-        .filter_map(|host| match &host.network {
+        .filter_map(|host| match &host.network.data {
             Network::Encrypted(holder, place) => Some((host, holder, place)),
             _ => None,
         });

@@ -32,7 +32,7 @@ struct Alike<'a> {
     /// Labels that selectors name, by the number of their key. A value that no selector names is
     /// `None`.
     labels: Vec<(usize, Option<&'a str>)>,
-    /// Tells for each interface that services use whether the host has an address on it.
+    /// For each interface that services use: set if the host has an address on it.
     addressed: Vec<bool>,
     /// The capacity, if a machine has requirements.
     machine: Option<Capacity>,
@@ -40,7 +40,7 @@ struct Alike<'a> {
     named: Option<usize>,
 }
 
-/// The properties that machines have requirements on.
+/// The properties for which machines have requirements.
 #[derive(PartialEq, Eq, Hash)]
 struct Capacity {
     cpu: Option<u64>,

@@ -105,7 +105,7 @@ pub struct RefusedBy {
     /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
-    /// The reason, which completes the sentence "the host …"; `None` if the host would do.
+    /// The reason, which completes the sentence "the host …"; `None` if the host is acceptable.
     pub why: Option<String>,
     /// True for a machine that names another host.
     #[serde(skip)]
@@ -292,20 +292,22 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             .map(|by| format!("is applied in full by {by}")),
     );
     facts.extend(
-        host.state
+        host.live
+            .provisioning
             .as_ref()
             .map(|state| format!("is in the state `{state}`")),
     );
     facts.extend(
         (!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()),
     );
-    facts.extend(host.usage.as_ref().map(|usage| match usage {
+    facts.extend(host.live.usage.as_ref().map(|usage| match usage {
         Usage::Consumer(consumer) => format!("is consumed by {consumer}"),
         other => other.to_string(),
     }));
-    facts.extend(host.deleting.then(|| "is being deleted".to_owned()));
+    facts.extend(host.live.deleting.then(|| "is being deleted".to_owned()));
     facts.extend(
-        host.error
+        host.live
+            .error
             .as_ref()
             .map(|error| format!("is in an error: {error}")),
     );
@@ -313,7 +315,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         host.reserved_by
             .map(|annotation| format!("has the annotation {annotation}")),
     );
-    for (claim, _) in &host.claims {
+    for (claim, _) in &host.assignment.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => {

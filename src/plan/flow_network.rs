@@ -39,8 +39,8 @@ pub(super) struct Instance<'a> {
 /// Numbers of the domains, key and value, in which demands retain hosts.
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
-/// The properties that hosts of a class share: kind, exclusive cluster and domains. With several
-/// topology keys, a host that lacks one is a class of its own, identified by the last field.
+/// The shared properties of the hosts of a class: kind, exclusive cluster and domains. With several
+/// topology keys, a host that lacks one is a class by itself, given by the last field.
 type Alike<'a> = (
     usize,
     Option<&'a ClusterKey>,

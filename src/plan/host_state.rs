@@ -25,11 +25,11 @@ pub enum HostState {
     Deleting,
     /// It has an error.
     Failed,
-    /// Metal3 has not yet made it available.
+    /// Metal3 has not made it available yet.
     NotReady,
     /// An annotation reserves it.
     Reserved,
-    /// Any cluster may take it whose requirements it meets.
+    /// Any cluster whose requirements it meets may take it.
     Free,
 }
 
@@ -164,7 +164,8 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         | Refusal::AppliedInFull(_)
         | Refusal::InUse(_)
         | Refusal::Undecided(_) => HostState::InUse,
-        // No node set asks here, so the rules for requirements and topology do not apply.
+        // No node set requests the host here, so the rules for requirements and topology do not
+        // apply.
         Refusal::NotNamed(_)
         | Refusal::NotSelected(_)
         | Refusal::Insufficient(_)

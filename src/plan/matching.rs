@@ -1,11 +1,11 @@
 //! Assigns hosts to demands by a flow that is augmented demand by demand.
 //!
 //! A demand sends its missing hosts as units of flow through its topology domains into classes. A
-//! limited domain lets one unit of a demand pass. A class of equal hosts takes as many units as it
-//! has hosts.
+//! limited domain has capacity 1 for each demand. A class of equal hosts has the number of its
+//! hosts as capacity.
 //!
-//! A group of demands is accepted if all of its units find a path, if need be by rerouting units of
-//! others. Accepted units are never lost. If a unit finds no path, the nodes that the search
+//! A group of demands is accepted if all of its units find a path, rerouting units of others if
+//! necessary. Accepted units are never lost. If a unit finds no path, the nodes that the search
 //! reached prove why: see [`Cut`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -73,11 +73,11 @@ pub(super) struct Left {
     pub(super) values: Vec<usize>,
 }
 
-/// The proof that a demand cannot be satisfied, which can be checked by counting.
+/// The proof that a demand cannot be satisfied. It can be checked by counting.
 ///
 /// Every host for one of `demands` is in one of `classes`, or in a domain that `domains` names for
-/// that demand. A demand takes one host at most of such a domain. So together they have no more
-/// hosts than the classes, and one for each of `domains`. They want more.
+/// that demand. A demand takes at most one host from such a domain. So together they have at most
+/// the hosts of the classes, and one for each of `domains`. They request more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) demands: BTreeSet<usize>,
@@ -199,7 +199,7 @@ impl<'a> Matching<'a> {
         found
     }
 
-    /// Picks until the demand has what it wants.
+    /// Picks until the demand has enough.
     fn fill(&mut self, demand: usize) -> Result<(), Cut> {
         self.take_free(demand);
         while self.picks[demand].len() < self.wanted[demand] {

@@ -1,13 +1,13 @@
 //! Assigns hosts to clusters.
 //!
-//! Planning goes through these steps:
+//! Planning has these steps:
 //!
 //! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
 //!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
-//!    Renamed machines retain theirs (`renaming`). `violations` are the reasons why a retained host
+//!    Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
 //!    would not be chosen again.
-//! 2. `eligibility` has the rules by which a host may be taken.
-//! 3. `demand` has the number of hosts that each node set lacks.
+//! 2. `eligibility` lists the rules by which a host may be taken.
+//! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
 //!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
 //!    other. Both return a `search_result`.
@@ -15,8 +15,8 @@
 //! 6. `release` decides what is written for released hosts.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
-//! the requirements of Provisionings. `encrypted` reports network data that must be decrypted.
-//! `placement` and `topology` hold shared data types and lookups.
+//! the requests of Provisionings. `encrypted` reports network data that must be decrypted.
+//! `placement` and `topology` have shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -103,8 +103,8 @@ pub fn plan(
     (plan, findings)
 }
 
-/// Plans once. With `inherit`, renamed machines retain their hosts; the flag returned tells whether
-/// one does.
+/// Plans once. With `inherit`, renamed machines retain their hosts. The returned flag is set if one
+/// does.
 fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,

@@ -1,8 +1,9 @@
 //! Changes of the object that owns a host's spec.
 //!
-//! If an agent applied a host in full and then applies a partial object under the same name, it
-//! prunes the spec. Therefore a declared host stays declared while a cluster has it, and a host
-//! that an agent applies in full from elsewhere is not labeled.
+//! An agent that applied a host in full erases its spec when it applies a partial object with
+//! labels under the same name, because it removes fields that are missing. So a declared host stays
+//! declared while a cluster has it, and a host that an agent applies in full from elsewhere is not
+//! labeled.
 
 use std::collections::BTreeSet;
 
@@ -41,9 +42,8 @@ pub(super) fn changed(
     }
 }
 
-/// Reports a host without a cluster that is no longer declared while the output still patches
-/// labels off its manifest. Without that patch, nothing would record that the agent applied it in
-/// full.
+/// Reports an unassigned host that is no longer declared while the output still patches labels off
+/// its manifest. Without that patch, nothing would record that the agent applied it in full.
 pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     let changed = host.standing == Standing::Observed && site.state.unlabelled.contains(&host.key);
     changed.then(|| {
@@ -77,8 +77,8 @@ pub(super) fn applied_in_full(
     Some(finding.help(ONE_RENDERER).of(cluster))
 }
 
-/// Reports a host that is being released although an agent applies it in full. It is not written
-/// once more.
+/// Reports a host that is being released although an agent applies it in full. No partial object is
+/// written for it.
 pub(super) fn applied_while_given_back(
     host: &Host,
     site: &Site,
@@ -124,8 +124,8 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
     .of(&held.cluster)
 }
 
-/// Reports a host that is now declared while a frozen cluster still has it as an observed one. Both
-/// objects would be applied.
+/// Reports a host that is now declared while a frozen cluster still has it as an observed host.
+/// Both objects would be applied.
 fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
     let observed = site
         .settings

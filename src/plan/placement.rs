@@ -15,7 +15,7 @@ pub(super) struct CurrentAssignment<'a> {
     pub(super) host: usize,
     pub(super) part: &'a Part,
     pub(super) how: How,
-    /// The file or object that says so.
+    /// The file or object that assigns it.
     pub(super) origin: &'a Origin,
 }
 

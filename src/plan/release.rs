@@ -6,7 +6,7 @@
 //! An observed host is written once more without labels, because agents do not prune it. It stays
 //! *released* until a snapshot proves that its labels are gone. A snapshot without labels proves
 //! nothing by itself, because it may be older than the labels. Proof is a snapshot without labels
-//! after one with labels, or a snapshot with our annotation.
+//! after one with labels, or a snapshot with sipgen's annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
         let Some(host) = site.inventory.host(key).filter(is_ours) else {
             continue;
         };
-        let labelled = !host.claims.is_empty();
+        let labelled = !host.assignment.claims.is_empty();
         let proven =
             !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
         if !proven {
@@ -53,11 +53,12 @@ pub(super) fn newly_released(
         if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
             // The round distinguishes the annotation of this release from that of an earlier one.
             let round = host
-                .given_back
+                .assignment
+                .released
                 .map_or(0, |given_back| given_back.round)
                 .saturating_add(1);
             let given_back = GivenBack {
-                labels_seen: !host.claims.is_empty(),
+                labels_seen: !host.assignment.claims.is_empty(),
                 round,
             };
             released.insert(
@@ -74,16 +75,17 @@ pub(super) fn newly_released(
 
 /// Returns whether the snapshot shows that the release has been applied.
 fn annotation_seen(host: &Host, release: &Release) -> bool {
-    host.given_back
+    host.assignment
+        .released
         .is_some_and(|seen| seen.round == release.given_back.round)
 }
 
-/// Reports released hosts whose labels stay although the release has been applied. Another field
-/// manager set them, and server-side apply removes only what its own manager set.
+/// Reports released hosts that keep their labels although the release was applied. Another field
+/// manager set them, and server-side apply removes only fields of its own manager.
 pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
-        (!host.claims.is_empty() && annotation_seen(host, release)).then_some(host)
+        (!host.assignment.claims.is_empty() && annotation_seen(host, release)).then_some(host)
     });
     let describe = |host: &Host| {
         Finding::new(
@@ -94,7 +96,8 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             ),
         )
         .at(label_place(
-            host.claims
+            host.assignment
+                .claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
         ))
@@ -107,9 +110,9 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
     stuck.map(describe).collect()
 }
 
-/// Reports declared hosts that labels on the live object give to a cluster that needs no more
-/// hosts. No file of this repo can remove those labels: they are not in the manifest, and another
-/// field manager owns them.
+/// Reports surplus declared hosts: labels on the live object assign them to a cluster that needs no
+/// more hosts. No file of this repo can remove those labels, because they are not in the manifest
+/// and another field manager owns them.
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
@@ -119,7 +122,8 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
         let place = label_place(
-            host.claims
+            host.assignment
+                .claims
                 .last()
                 .map_or(&host.origin, |(_, origin)| origin),
         );
@@ -141,14 +145,17 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
 
 /// Returns whether a file of this repo can remove the labels of a host.
 fn is_ours_to_take(host: &Host, how: How) -> bool {
-    how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
+    how == How::Stays
+        || host.standing == Standing::Observed
+        || !host.assignment.in_manifest.is_empty()
 }
 
-/// Names the owner of labels that no file of this repo can remove. An agent still owns its labels
-/// after another agent replaced it.
+/// Describes the owner of labels that no file of this repo can remove. An agent that was replaced
+/// by another still owns the labels that it applied.
 fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host
-        .label_owners
+        .assignment
+        .owners
         .iter()
         .filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
     owners
@@ -179,7 +186,7 @@ pub(super) fn unlabelled(
         .chain(given_back)
         .filter(|index| !assigned.contains_key(index))
         .map(|index| &site.inventory.hosts[index])
-        .filter(|host| host.is_declared() && !host.manifest_labels.is_empty())
+        .filter(|host| host.is_declared() && !host.assignment.in_manifest.is_empty())
         .map(|host| host.key.clone())
         .collect()
 }

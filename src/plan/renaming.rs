@@ -14,12 +14,13 @@ use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
-/// Largest number of names that disappear at once. Pairing takes time and memory quadratic in it.
+/// Maximum number of names that disappear at once. Pairing is quadratic in time and memory.
 const MOST: usize = 2_000;
 
-/// Assigns hosts of names that disappeared to machines without a host that name none. Pairs as many
-/// as possible, in the order of names, and the same role first. Returns whether there is such a
-/// machine.
+/// Assigns hosts of names that disappeared to machines without a host that name none.
+///
+/// Pairs as many as possible, in the order of names, and the same role first. Returns whether there
+/// is such a machine.
 pub(super) fn inherit<'a>(
     assignments: &mut BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>>,
     cluster: &'a Cluster,
@@ -41,7 +42,7 @@ pub(super) fn inherit<'a>(
     let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
         let is_nobodys = part.node.is_some()
             || !matches!(
-                site.inventory.hosts[assignment.host].usage,
+                site.inventory.hosts[assignment.host].live.usage,
                 Some(Usage::Consumer(_))
             );
         is_nobodys && !cluster.node_sets.contains_key(part)
@@ -92,9 +93,9 @@ pub(super) fn inherit<'a>(
 
 /// A maximum bipartite matching of heirs and things.
 struct Pairs<F, P> {
-    /// Tells whether an heir can have a thing.
+    /// Returns whether an heir can have a thing.
     fits: F,
-    /// Tells whether an heir prefers a thing.
+    /// Returns whether an heir prefers a thing.
     is_preferred: P,
     /// The heir of each thing.
     heirs: Vec<Option<usize>>,
@@ -112,7 +113,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
         }
     }
 
-    /// Finds a thing for an heir, if need be by an augmenting path.
+    /// Finds a thing for an heir, by an augmenting path if necessary.
     fn find(&mut self, heir: usize, tried: &mut BTreeSet<usize>) -> bool {
         let (preferred, others): (Vec<usize>, Vec<usize>) =
             (0..self.heirs.len()).partition(|thing| (self.is_preferred)(heir, *thing));

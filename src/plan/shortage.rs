@@ -19,12 +19,12 @@ use crate::inventory::{Host, natural};
 use crate::site::Site;
 use crate::text::counted;
 
-/// Numbers of rules, hosts of each rule, rivals and domains that a message names.
+/// Maximum numbers of rules, hosts of each rule, rivals and domains that a message names.
 const RULES_SHOWN: usize = 8;
 const HOSTS_SHOWN: usize = 3;
 const RIVALS_SHOWN: usize = 4;
 const DOMAINS_SHOWN: usize = 8;
-/// Number of machines that a message names.
+/// Maximum number of machines that a message names.
 const MACHINES_SHOWN: usize = 4;
 
 /// A node set that cannot be filled.
@@ -35,7 +35,7 @@ pub struct Shortage {
     pub wanted: usize,
     /// Number of hosts that it retains.
     pub kept: usize,
-    /// Number of further hosts that it could have.
+    /// Number of additional hosts that it could have.
     pub found: usize,
     /// Number of other hosts that its labelSelector matches.
     pub matching: usize,
@@ -45,12 +45,12 @@ pub struct Shortage {
     pub reason: Reason,
     /// Refused hosts by rule, the most common rule first.
     pub refused: Vec<Refused>,
-    /// A label that it requires and no host has, with a label of the same name that hosts have.
+    /// A required label that no host has, with a label of the same name that hosts have.
     pub unknown_label: Option<(String, Option<String>)>,
     /// The requirement that excludes every host, if its labelSelector matches none.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
-    /// The advice for a host without network data.
+    /// Advice for a host without network data.
     #[serde(skip)]
     remedy: Option<String>,
     /// True for a machine of a Provisioning.
@@ -314,7 +314,7 @@ impl Shortage {
         );
         let count = cluster.origin.at(route("count"));
         let (finding, hints) = match &self.mismatch {
-            // The mistake is the requirement that excludes every host, not the count.
+            // The cause is the requirement that excludes every host, not the count.
             Some(mismatch) => {
                 let finding = mismatch.point(finding, &cluster.origin, &route("labelSelector"));
                 (
@@ -382,13 +382,13 @@ impl Shortage {
         finding.help(help).of(&cluster.key)
     }
 
-    /// Describes what has to change so that the node set can be filled.
+    /// Describes the constraint that keeps the node set from being filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
         }
         if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
-            return "none has what is asked of it".to_owned();
+            return "none meets the requirements".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
             let besides = if self.kept == 0 {
@@ -455,7 +455,7 @@ impl Shortage {
         )
     }
 
-    /// Describes the proof, one line per fact.
+    /// Describes the proof, line by line.
     pub fn proof(&self) -> Vec<String> {
         if let Some((host, refusal)) = &self.named {
             let why = refusal
@@ -541,7 +541,7 @@ impl Shortage {
     }
 }
 
-/// Describes a conflict line by line. It lists every node set and domain, because it is the proof.
+/// Describes a conflict, line by line. It names every node set and domain, because it is the proof.
 fn conflict(
     node_sets: &[Rival],
     domains: &BTreeMap<String, BTreeSet<String>>,
@@ -659,7 +659,7 @@ impl AlikeShort<'_> {
         let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
-            // The mistake is the requirement that excludes every host, not the machine.
+            // The cause is the requirement that excludes every host, not the machine.
             Some(mismatch) => {
                 let route: Vec<Step> = node_set
                     .route

@@ -1,6 +1,6 @@
 //! Assigned hosts that are missing from the inventory.
 //!
-//! A host may be gone, or the inputs may leave it out by mistake.
+//! A host may be gone, or missing in the inputs by mistake.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +41,8 @@ pub(super) fn vanished(
     site.clusters.contains_key(&held.cluster).then(finding)
 }
 
-/// Reports a host that a kustomization renders although it is not among the inputs. It would lose
-/// its labels without being gone.
+/// Reports a host that a kustomization renders although it is not an input. It would lose its
+/// labels without being gone.
 fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Finding {
     Finding::new(
         Code::HostLeftOut,

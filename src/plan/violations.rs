@@ -17,7 +17,7 @@ use crate::site::Site;
 /// Provisioning states of Metal3 in which a host may run what was installed on it.
 const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
 
-/// The reason why a retained host would not be chosen again; the worst last.
+/// The reason why a retained host would not be chosen again. The worst comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Violation {
     /// Another host of the node set is in its topology domain.
@@ -26,7 +26,7 @@ pub(super) enum Violation {
     NotSelected,
     /// It has less than its machine requires.
     Insufficient,
-    /// It has an error that needs a person.
+    /// It has an error that needs intervention.
     Failed,
     /// It has a deletion timestamp.
     Deleting,
@@ -53,10 +53,10 @@ pub(super) fn own_violation(
     host: &Host,
     node_set: Option<&NodeSet>,
 ) -> Option<Violation> {
-    if host.deleting {
+    if host.live.deleting {
         return Some(Violation::Deleting);
     }
-    if host.failed {
+    if host.live.failed {
         return Some(Violation::Failed);
     }
     match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
@@ -66,8 +66,8 @@ pub(super) fn own_violation(
         Refusal::NotNamed(_) => None,
         // Rendering reports missing addresses of services.
         Refusal::Unaddressed(_) => None,
-        // The rules for ownership, condition and topology are not asked. A retained host is in use,
-        // and `Violation` has conditions of its own.
+        // The rules for ownership, condition and topology do not apply: a retained host is in use,
+        // and `Violation` has its own conditions.
         Refusal::Assigned(_)
         | Refusal::NamedBy(_)
         | Refusal::Claimed(_)
@@ -124,12 +124,12 @@ pub(super) fn by_retention<'a>(
     violating
 }
 
-/// Returns the reason why a host that is in use must not be taken from its cluster.
+/// Returns the reason why a host in use must not be taken from its cluster.
 ///
-/// Hosts of Provisionings have no consumer, because no Machine takes them. Their state shows
+/// Hosts of Provisionings have no consumer, because no Machine claims them. Their state shows
 /// whether something was installed.
 pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
-    match &host.usage {
+    match &host.live.usage {
         Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
         Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
         Some(_) => Some("it has an operating system, and may be running"),
@@ -140,7 +140,8 @@ pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
 
 /// Returns whether a host may be running an installed operating system, judged by its state.
 fn is_provisioned(host: &Host) -> bool {
-    host.state
+    host.live
+        .provisioning
         .as_ref()
         .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
 }

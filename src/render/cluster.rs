@@ -1,4 +1,4 @@
-//! Files of one cluster: services, installer, and manifests for the tenant.
+//! Files of one cluster: its services, its installer, and the tenant's component.
 
 use super::renderer::Renderer;
 use super::{Templates, Tree, cluster_kustomization, installation, services, tenant};
@@ -22,7 +22,7 @@ pub(super) fn render(
     let mut listed: Vec<String> = cluster.services.iter().map(Service::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
-        // The installer renders nothing if a machine has no host.
+        // An installer is rendered only if every machine has a host.
         let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
         listed.extend(
             renderer

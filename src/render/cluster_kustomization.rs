@@ -16,7 +16,7 @@ pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 pub(super) struct Values<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// Directories of the services and of the installer.
+    /// Directories of its services, and that of its installer.
     services: Vec<String>,
 }
 

@@ -4,19 +4,17 @@
 //!
 //! * A declared host is patched in the one build that renders it, so that its object has one
 //!   renderer.
-//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch that
-//!   matches no host.
-//! * An observed host is a partial object that tells agents to merge it, not to replace the whole
-//!   object.
-//! * It has the UID of the object in the snapshot. If that object is gone, the API server refuses
+//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without
+//!   a host.
+//! * An observed host is a partial object that agents merge instead of applying it as a whole.
+//! * It has the UID of the object in the snapshot. If that object is gone, the API server rejects
 //!   the partial object instead of creating a host without a spec.
-//! * Every host is guarded against pruning, because a machine is powered off when its BareMetalHost
-//!   is deleted.
-//! * So are the Secrets that a declared host names, in its own build: a Secret that leaves the repo
+//! * Every host is guarded against pruning: deleting a BareMetalHost powers off its machine.
+//! * So are the Secrets that a declared host names, in its own build: a Secret that left the repo
 //!   together with its host would be deleted while Metal3 still needs it. That patch has a
 //!   `target`, because many Secrets are in no build.
 //! * The guards are those of the agent in the settings, or of both agents without one.
-//! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their
+//! * There is no `namespace:` and no `namePrefix:`, which would rename hosts but not their
 //!   references.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,11 +38,11 @@ use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::visible::yaml_text;
 
-/// Keeps Argo CD from deleting a host that leaves its build.
+/// Options that keep Argo CD from deleting a host that leaves its build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Makes Argo CD merge a partial object: server-side, without validation of missing fields, and
-/// without taking over fields that `kubectl apply` once set. kubectl's own code, which Argo CD
-/// uses, needs one annotation more: see [`host::LAST_APPLIED`].
+/// Options that make Argo CD merge a partial object: server-side, without validation of missing
+/// fields, and without its own migration of fields that `kubectl apply` set. kubectl's code, which
+/// Argo CD uses, has another migration: see [`host::LAST_APPLIED`].
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
@@ -71,7 +69,7 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     tree
 }
 
-/// Returns the hosts of a placement with their parts.
+/// Returns the hosts of a placement, by part.
 fn assigned<'a>(
     site: &'a Site,
     placement: &'a Placement,
@@ -114,9 +112,10 @@ fn render_declared(
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
             let mut labels = labels(cluster, part);
-            // A patch can remove older labels from a manifest; a partial object cannot.
+            // A patch can remove labels of an older generation. A partial object cannot.
             let older = host
-                .manifest_labels
+                .assignment
+                .in_manifest
                 .iter()
                 .filter(|label| assignment::OLDER_LABELS.contains(label));
             labels.extend(older.map(|label| (*label, None)));
@@ -156,7 +155,7 @@ fn render_observed(
     }
 }
 
-/// Renders patches that remove the labels of released declared hosts, one file per root.
+/// Renders patches that remove the labels in manifests of unassigned declared hosts, by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for host in plan
@@ -167,7 +166,8 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
             let labels = host
-                .manifest_labels
+                .assignment
+                .in_manifest
                 .iter()
                 .map(|label| (*label, None))
                 .collect();
@@ -206,8 +206,8 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
 }
 
-/// Renders the kustomization of every root, even without patches, because agents apply the hosts
-/// through it.
+/// Renders the kustomization of every root, even without a patch, because an agent applies the
+/// hosts through it.
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
     for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
@@ -255,8 +255,8 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
-            // kustomize refuses a file without any field, and the repo's kustomization may still
-            // include this one.
+            // kustomize rejects a file without fields, and only the user can remove the line that
+            // includes this one.
             text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
@@ -265,7 +265,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
 
 /// Returns the Secrets that the assigned hosts of a build name, by namespace.
 ///
-/// Files of frozen clusters count as well: a host keeps its guards even if its manifest is missing.
+/// Files of frozen clusters count: a host without a manifest keeps its guards.
 fn secrets_in_use<'a>(
     site: &'a Site,
     plan: &'a Plan,
@@ -292,10 +292,10 @@ fn secrets_in_use<'a>(
         secrets
             .entry(written_namespace(site, host))
             .or_default()
-            .extend(&host.secrets);
+            .extend(&host.network.secrets);
     }
     for (key, held) in frozen {
-        // Inputs may leave out a host that the repo still declares.
+        // The repo may still declare a host that the inputs omit.
         let left_out = || {
             site.left_out
                 .get(key)
@@ -304,7 +304,7 @@ fn secrets_in_use<'a>(
         let host = site
             .inventory
             .host(key)
-            .map(|host| (written_namespace(site, host), &host.secrets));
+            .map(|host| (written_namespace(site, host), &host.network.secrets));
         if let Some((namespace, names)) = host.or_else(left_out) {
             secrets.entry(namespace).or_default().extend(names);
         }
@@ -313,7 +313,7 @@ fn secrets_in_use<'a>(
     secrets
 }
 
-/// Appends a patch that guards the Secrets of a namespace that are in the build.
+/// Appends a patch that guards Secrets of a namespace if the build contains them.
 fn write_guard(
     text: &mut String,
     site: &Site,
@@ -324,8 +324,8 @@ fn write_guard(
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
-    // One regular expression with one name per line: YAML folds each line break to a blank, and `?`
-    // makes the blank optional.
+    // A regular expression with one name per line. YAML folds each line break into a space, and `
+    // ?` makes that space optional.
     let names: Vec<String> = names
         .iter()
         .map(|name| name.as_str().replace('.', "[.]"))
@@ -353,8 +353,8 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree:
     tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
 }
 
-/// Returns whether hosts get an agent's annotations: those of the agent in the settings, or of both
-/// agents without one.
+/// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they
+/// name none.
 fn guards_for(site: &Site, agent: Agent) -> bool {
     site.settings.gitops.is_none_or(|chosen| chosen == agent)
 }
@@ -394,9 +394,9 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     if guards_for(site, Agent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
-        // kubectl takes the manager that owns this annotation for its own former client-side apply.
-        // It moves all fields of that manager to the agent, and then removes those that the partial
-        // object lacks, including the spec. So the agent itself must own the annotation.
+        // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
+        // transfers all fields of that owner to the agent, which then removes those missing in the
+        // partial object, above all the spec. So the agent must own the annotation.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, Agent::Flux) {
@@ -406,7 +406,7 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     annotations
 }
 
-/// Returns the component that patches a host, if any.
+/// Returns the component that patches a host, if components are used.
 fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     match host.standing {
         Standing::Declared { root } => site.wiring.components.get(&root),
@@ -414,7 +414,8 @@ fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     }
 }
 
-/// Returns whether a host has no namespace where it is patched, because only the settings set one.
+/// Returns whether a host has no namespace where it is patched, because only the settings give it
+/// one.
 fn is_found_without_namespace(host: &Host) -> bool {
     host.standing != Standing::Observed && host.namespace_by_settings
 }
@@ -430,7 +431,7 @@ fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
 
 /// Reports frozen clusters whose patches no longer match their hosts.
 ///
-/// kustomize would fail, and with it every build in the repo that includes the hosts.
+/// Their build would fail, and with it everything that the repo builds around the hosts.
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in &plan.frozen {
@@ -450,8 +451,8 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
             });
         findings.extend(lost.map(|(host, held)| {
             Finding::new(Code::PatchMisses, format!(
-                "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
-                 it has where it is patched is another one"
+                "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
+                 has changed"
             ))
             .at(held.origin.at(["metadata", "namespace"]))
             .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
@@ -460,10 +461,10 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a host with labels and annotations. A label without value is removed.
+/// Appends a document that gives a host labels and annotations. A label without a value is removed.
 ///
-/// In a component, the host has the namespace that it has in the including kustomization, which may
-/// be none. A comment then identifies the host.
+/// In a component, the host has the namespace at the including kustomization, if any. It has none
+/// if only the settings give it one. A comment then names the host.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -483,7 +484,7 @@ fn write_host(
     if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
     }
-    if let (Standing::Observed, Some(uid)) = (host.standing, &host.uid) {
+    if let (Standing::Observed, Some(uid)) = (host.standing, &host.live.uid) {
         let _ = writeln!(text, "  uid: {}", quoted(uid));
     }
     let annotations = annotations
@@ -511,7 +512,7 @@ fn write_map<'a>(
     }
 }
 
-/// Appends a list item that is a path.
+/// Appends a list item with a path.
 pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
     let _ = writeln!(text, "  - {key}{}", listed(path));
 }

@@ -13,10 +13,10 @@ use crate::layout;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
-/// Maximum size of a ConfigMap in bytes: 1 MiB.
+/// Maximum size of a ConfigMap: 1 MiB.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The files that a service's kustomization lists.
+/// Files that the kustomization of a service lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kustomization {
@@ -34,7 +34,7 @@ struct ConfigMapGenerator {
     files: Vec<String>,
 }
 
-/// Checks kustomizations that templates render. Unchanged directories were checked when they were
+/// Checks kustomizations rendered from templates. Unchanged directories were checked when they were
 /// written.
 pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
     let from_template = |path: &Utf8Path| {
@@ -126,7 +126,7 @@ fn misfits(
     }
 }
 
-/// Returns the file of an entry `KEY=FILE` or `FILE`.
+/// Returns the file in an entry `KEY=FILE` or `FILE`.
 fn source(entry: &str) -> &str {
     entry.split_once('=').map_or(entry, |(_, file)| file)
 }

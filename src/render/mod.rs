@@ -10,8 +10,8 @@
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `renderer`: renders templates into the files of one cluster.
-//! * `templates`: built-in templates and those of the repo; `bounds` limits their computations.
-//! * `yaml_block`: formats values as YAML, for templates.
+//! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
+//! * `yaml_block`: values as YAML, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
 //! * `kustomization_check`: finds entries of kustomizations that no template renders.
 //! * `project`: finds objects that an Argo CD project does not allow.
@@ -108,13 +108,13 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
                 .chain(unreadable_character(site, templates, path, text))
         });
     findings.par_extend(unfit);
-    // After an error, files are missing anyway. Hosts whose addresses sops refuses are reported by
-    // `inventory::decryption`.
+    // After an error, rendered files are missing anyway. So are services of hosts whose addresses
+    // sops cannot decrypt, which is reported separately.
     let is_refused = site
         .inventory
         .hosts
         .iter()
-        .any(|host| matches!(host.network, Network::Refused(_)));
+        .any(|host| matches!(host.network.data, Network::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
         findings.extend(kustomization_check::check(site, &tree, templates));
     }
@@ -122,7 +122,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     (tree, findings)
 }
 
-/// Reports a variable in a file, which Flux would replace.
+/// Reports a variable in a file that Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let line = text
         .lines()
@@ -145,7 +145,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
-        // The message names no cluster's file, so that the findings of all clusters merge.
+        // The message is the same for all clusters, so that the findings are merged.
         let of_template = |place: &Place| {
             format!(
                 "the template {} renders `${{`, which Flux reads as a variable",
@@ -164,7 +164,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     })
 }
 
-/// Reports a credential in a file, which would be committed to git. The message does not show it.
+/// Reports a credential in a file, which would reach git. It is not shown.
 fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
     let (line, credential) = text.lines().enumerate().find_map(found)?;
@@ -181,7 +181,7 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
     ))
 }
 
-/// Reports a character that other programs refuse or read as the end of the line.
+/// Reports a character that makes other programs reject or misread a file.
 fn unreadable_character(
     site: &Site,
     templates: &Templates,
@@ -211,7 +211,7 @@ fn would_be(site: &Site, path: &Utf8Path) -> String {
     format!("what would be {}", site.settings.output.join(path))
 }
 
-/// Adds the repo's own template as the place of a finding, if one renders the file.
+/// Adds the repo's own template of a file to a finding, if there is one.
 fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
     let finding = match templates.own_of(path) {
         Some(template) => finding.at(Place::File(template.clone())).help(help),

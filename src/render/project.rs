@@ -41,8 +41,7 @@ impl Kind {
         !OF_CLUSTER.contains(&self.kind.as_str())
     }
 
-    /// Returns the kinds of objects in an output file, including those that a kustomization
-    /// generates.
+    /// Returns the objects in a file of the output, including those that a kustomization generates.
     fn of_text(text: &str) -> Vec<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -56,7 +55,7 @@ impl Kind {
             #[serde(default)]
             secret_generator: Option<serde::de::IgnoredAny>,
         }
-        // After a syntax error, the parser never ends.
+        // The parser yields errors endlessly after the first one.
         let documents = yaml_serde::Deserializer::from_str(text);
         let objects = documents.map_while(|document| Object::deserialize(document).ok());
         let kinds = objects.flat_map(|object| {
@@ -85,7 +84,7 @@ impl Kind {
     }
 }
 
-/// Reports projects that do not allow what sipgen's Applications apply.
+/// Reports projects of generated Applications that do not allow the Applications' content.
 pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
     let projects = &site.wiring.projects;
     if site.settings.gitops != Some(Agent::Argocd) || projects.is_empty() {
@@ -198,7 +197,7 @@ fn not_allowed(
     )
 }
 
-/// Returns the lines to add to lists of kinds, and comments on entries to remove.
+/// Returns the entries to add to lists of kinds, and those to remove.
 fn lines_for(spec: &AppProjectSpec, kinds: &[&Kind]) -> Vec<String> {
     let lists = [
         (
@@ -242,15 +241,15 @@ fn quoted_group(group: &str) -> &str {
     if group.is_empty() { "\"\"" } else { group }
 }
 
-/// Returns whether a project allows a kind. Without a whitelist, all namespaced kinds are allowed
-/// and no cluster-scoped kind.
+/// Returns whether a project allows a kind. Without a list, all namespaced kinds are allowed, and
+/// no cluster-scoped ones.
 fn allows_kind(spec: &AppProjectSpec, kind: &Kind) -> bool {
     let has = |list: &Vec<GroupKind>| list.iter().any(|entry| is_kind(entry, kind));
     if kind.has_namespace() {
         spec.namespace_resource_whitelist.as_ref().is_none_or(has)
             && !spec.namespace_resource_blacklist.as_ref().is_some_and(has)
     } else {
-        // An entry with names may match the names of sipgen's objects.
+        // An entry with names may include those of the output.
         let may_have = |list: &Vec<GroupKind>| list.iter().any(|entry| is_group_kind(entry, kind));
         spec.cluster_resource_whitelist
             .as_ref()
@@ -267,19 +266,19 @@ fn is_group_kind(entry: &GroupKind, kind: &Kind) -> bool {
     matches(&entry.group, &kind.group) && matches(&entry.kind, &kind.kind)
 }
 
-/// Returns whether a project allows a repo: an entry matches, and none that begins with `!`.
+/// Returns whether a project allows a repo: an entry matches, and no entry with `!` does.
 fn allows_source(spec: &AppProjectSpec, url: &str) -> bool {
     let (denied, allowed): (Vec<&String>, Vec<&String>) = spec
         .source_repos
         .iter()
         .partition(|repo| repo.starts_with('!'));
     let is_denied = denied.iter().any(|repo| allows_url(&repo[1..], url));
-    // As in Argo CD, a pattern with `!` allows every repo that it does not match.
+    // A pattern with `!` matches every other repo.
     !is_denied && (!denied.is_empty() || allowed.iter().any(|repo| allows_url(repo, url)))
 }
 
-/// Returns whether a glob in `sourceRepos` matches. `*` matches no slash, but a glob that is only
-/// `*` matches anything.
+/// Returns whether a glob of `sourceRepos` matches: `*` matches no slash, but alone matches
+/// everything.
 fn allows_url(glob: &str, url: &str) -> bool {
     let (glob, url) = (normalized(glob), normalized(url));
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
@@ -300,8 +299,8 @@ fn normalized(url: &str) -> String {
 
 /// Returns whether a project allows a namespace of a cluster.
 ///
-/// Returns `None` if that is unknown: a cluster has a name and an address, but the settings have
-/// only one of them.
+/// `None` if that is unknown: a cluster has a name and a URL, and the settings have only one of
+/// them.
 fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> Option<bool> {
     let (server, name) = destination.server_and_name();
     let is_matched = |ProjectDestination {
@@ -340,7 +339,7 @@ fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> 
     }
 }
 
-/// Returns whether an Argo CD glob matches. `*` matches slashes.
+/// Returns whether one of Argo CD's globs matches: `*` matches slashes.
 fn matches(glob: &str, value: &str) -> bool {
     glob == value
         || GlobBuilder::new(glob)

@@ -19,11 +19,11 @@ use crate::plan::Placement;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
-/// Templates that are rendered together: all in one directory tree.
+/// Templates that are rendered together: all files below one directory.
 pub(super) struct TemplateSet {
     /// Directory below `templates/`.
     pub(super) directory: &'static str,
-    /// Files, relative to the directory, that programs other than Kubernetes read.
+    /// Files, relative to the directory, that programs read instead of Kubernetes.
     pub(super) configuration: &'static [&'static str],
 }
 
@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
         directory: &Utf8Path,
         context: &impl Serialize,
     ) {
-        // Convert the context once for all files.
+        // All files share one conversion of the values.
         let context = Value::from(Serde(context));
         for template in self.templates.names_below(set.directory) {
             let Ok(below) = Utf8Path::new(template).strip_prefix(set.directory) else {
@@ -125,8 +125,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns the hosts that a service uses, with addresses. Reports hosts without address and
-    /// returns `None` for them.
+    /// Returns the hosts that a service uses, with their addresses; `None`, with a finding, if one
+    /// has no address.
     pub(super) fn addressed(&mut self, service: &Service) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
         let interface = service.interface.as_deref()?;
         let mut addressed = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> Renderer<'a> {
         for (host, role) in self.hosts(|role| service.uses(role)) {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
-                // `inventory::decryption` reports the refusal with its fix.
+                // Another finding reports this with advice.
                 Err(Unaddressed::Refused(_)) => complete = false,
                 Err(reason) => {
                     complete = false;
@@ -173,8 +173,8 @@ impl<'a> Renderer<'a> {
         complete.then_some(addressed)
     }
 
-    /// Reports hosts with the same address, a mistake that even the SIP operator's own sample has.
-    /// Each host comes with the place of its address.
+    /// Warns about hosts that share an address. The SIP operator's own sample has this mistake, so
+    /// it is no error. Each host comes with the place of its address.
     pub(super) fn warn_of_shared_addresses<'h>(
         &mut self,
         name: &str,
@@ -203,8 +203,8 @@ impl<'a> Renderer<'a> {
 
 /// Returns the name by which a service knows a host.
 ///
-/// A host in another namespace gets its namespace as a prefix, because hosts in different
-/// namespaces may have the same name.
+/// A host of another namespace has its namespace as prefix, because hosts of different namespaces
+/// may have equal names.
 pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
     if host.key.namespace == cluster.key.namespace {
         host.key.name.to_string()
@@ -213,10 +213,9 @@ pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String
     }
 }
 
-/// Renders one template and adds the ownership header. Returns `None` if the template renders
-/// nothing.
+/// Renders a template and adds the ownership header; `None` if the template renders to nothing.
 ///
-/// The result is parsed to prove that it is valid, unless the same text is already on disk.
+/// The result is parsed to prove that it is valid, unless the disk already has the same text.
 pub(super) fn rendered(
     site: &Site,
     templates: &Templates,
@@ -231,7 +230,7 @@ pub(super) fn rendered(
         return Ok(None);
     }
     let mut text = with_header(&text, &made_from.to_string());
-    // HAProxy refuses a file without a final line break.
+    // HAProxy rejects a file without a final line break.
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -248,7 +247,7 @@ pub(super) fn rendered(
     Ok(Some(text))
 }
 
-/// Adds the ownership header; in a script, after the `#!` line.
+/// Adds the ownership header; in a script, below the shebang line.
 fn with_header(text: &str, made_from: &str) -> String {
     // The kernel reads `#!` only at the start of a file.
     let interpreter = if text.starts_with("#!") {

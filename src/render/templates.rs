@@ -1,4 +1,4 @@
-//! Built-in templates, and the repo's templates that replace them.
+//! Built-in templates, and a repo's own templates that replace them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -86,20 +86,20 @@ pub struct Templates {
     sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
     /// The repo's template directory.
     directory: Utf8PathBuf,
-    /// Files of the repo's own templates, by name.
+    /// The repo's own templates by name.
     replaced: BTreeMap<String, Arc<Utf8Path>>,
 }
 
 impl Templates {
-    /// Creates the built-in templates. Those in `own` replace some: texts by file, all
-    /// files below `directory`.
+    /// Returns the built-in templates, with some replaced by `own`: text by file, all below
+    /// `directory`.
     ///
     /// Reports files that are invalid or that replace no template.
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         // A misspelled value must be an error, not an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // Without it, errors have no column.
+        // Errors have a column only in debug mode.
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax
@@ -108,7 +108,7 @@ impl Templates {
             .lstrip_blocks(true);
         let syntax = syntax.build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
-        // JSON is also YAML, and quoted, so no value can be read as anything else.
+        // JSON is valid YAML, and quoted, so every value is read as its own type.
         environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
@@ -146,7 +146,7 @@ impl Templates {
             templates
                 .replaced
                 .insert(name.clone(), Arc::from(file.as_path()));
-            // Both compiling a template and dropping its predecessor recurse.
+            // Compiling needs the stack, and so does dropping the replaced template.
             match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
@@ -159,7 +159,7 @@ impl Templates {
         let edited = match bounds::edited(&text, &self.syntax) {
             Ok(edited) => edited,
             Err(Unfit { message, at }) => {
-                // The built-in template must not replace the invalid one.
+                // The built-in template must not replace it silently.
                 self.environment.remove_template(name);
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
@@ -195,7 +195,7 @@ impl Templates {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
-    /// Renders a template. A finding names the failed template and line, but no cluster.
+    /// Renders a template. The finding names template and line; the caller adds the cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
         let render = || {
             self.environment
@@ -213,18 +213,18 @@ impl Templates {
         }
     }
 
-    /// Returns the file of the repo's own template with this name.
+    /// Returns the file of the repo's own template, if any.
     pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
     }
 
-    /// Returns the repo's own template of an output file, given relative to the output directory.
+    /// Returns the repo's own template for a file. The path is relative to the output directory.
     pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
-            // `clusters/NAMESPACE/NAME` and similar directories have files that are rendered once
-            // per cluster, and a directory per service, which begins with the name of its kind.
+            // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
+            // service are in a directory below it, which has the name of its kind.
             Some(match made_in.iter().count() {
                 3 => made_in.iter().next()?.strip_suffix('s')? == directory,
                 _ => made_in.file_name()?.starts_with(directory),
@@ -236,7 +236,8 @@ impl Templates {
             .map(|(_, file)| file)
     }
 
-    /// Finds a text in the repo's own template of a file, or else in its partial templates.
+    /// Returns the places of a text in the repo's own template for a file, or else in included
+    /// templates.
     pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
         let maker = self.own_of(path);
         let spot = |name: &str, file: &Arc<Utf8Path>| {
@@ -288,7 +289,8 @@ impl Templates {
             format!("the template {name} cannot be rendered: {reason}"),
         );
         let Some(file) = self.replaced.get(name) else {
-            // A built-in template fails on what a replaced one passes to it, or because of a bug.
+            // A built-in template fails because of what one of the repo's own passes to it, or by a
+            // bug.
             return finding.help(format!("the repo's templates are in {}", self.directory));
         };
         let place = match error.line() {
@@ -304,14 +306,14 @@ impl Templates {
     }
 }
 
-/// Returns line and column of a byte offset, from 1, the column in characters.
+/// Converts a byte offset to line and column from 1, the column in characters.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// Returns the innermost cause, because the outer error is about the include.
+/// Returns the cause in the included template. The outer error only names the include.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
     error
         .source()
@@ -319,7 +321,7 @@ fn innermost(error: &minijinja::Error) -> &minijinja::Error {
         .map_or(error, innermost)
 }
 
-/// Lists the values of a template, one shortened line each.
+/// Formats the values of a template, one per line, long ones shortened.
 fn at_hand(context: &Value) -> String {
     const LONGEST: usize = 80;
     let line = |key: Value| {
@@ -337,7 +339,7 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
-/// Returns the built-in template with the longest common prefix and suffix.
+/// Returns the built-in template that shares the longest suffix and prefix with a name.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name

@@ -25,11 +25,11 @@ pub(super) struct Values<'a> {
     cluster: &'a ClusterKey,
     /// Values for other manifests, by name.
     endpoints: BTreeMap<String, String>,
-    /// Address of the tenant's API, if the SIPCluster sets it.
+    /// Address of the tenant's API, if the SIPCluster has it.
     control_plane_endpoint: Option<Endpoint>,
-    /// Labels that all hosts of the cluster have.
+    /// Labels of all hosts of the cluster.
     host_labels: BTreeMap<&'static str, &'a str>,
-    /// The label with the role of a host.
+    /// Label with the role of a host.
     role_label: &'static str,
     /// Roles of hosts.
     roles: [Role; 2],
@@ -86,7 +86,7 @@ fn values(cluster: &Cluster) -> Values<'_> {
     }
 }
 
-/// Returns the address of the tenant's API, if this service provides it.
+/// Returns the address of the tenant's API, if the SIPCluster has it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {

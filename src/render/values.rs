@@ -1,6 +1,7 @@
-//! Documents the values of templates, for authors of templates.
+//! Documents the values of templates, for authors of own templates.
 //!
-//! Names and descriptions are generated from the types, so they cannot be out of date.
+//! Names and descriptions are generated from the types of the values, so they are never out of
+//! date.
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -13,9 +14,9 @@ use crate::layout;
 /// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Expression in a template: `cluster.name`, or `servers[].name` for a field of each list item.
+    /// Expression in a template: `cluster.name`, or `servers[].name` for a field of list items.
     pub name: String,
-    /// Type: `text`, `number`, `list`, …; with `or none` if it may be missing.
+    /// Type: `text`, `number`, `list`, …; with the suffix `or none` if it is optional.
     pub kind: String,
     /// Description.
     pub meaning: String,
@@ -35,7 +36,7 @@ pub fn given(template: &str) -> Option<Vec<Given>> {
     Some(given)
 }
 
-/// Returns the schema of the values for templates of a directory.
+/// Returns the schema of the values for a directory of templates.
 fn schema(directory: &str) -> Option<Schema> {
     Some(match directory {
         "cluster" => schema_of::<cluster_kustomization::Values<'_>>(),
@@ -83,7 +84,7 @@ fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
     }
 }
 
-/// Returns the schema of a present value, and whether the value is optional.
+/// Returns the schema of a value when present, and whether it is optional.
 fn present(schema: &Value) -> (&Value, bool) {
     let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
     match schema

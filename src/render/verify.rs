@@ -1,5 +1,5 @@
-//! Parses rendered manifests as the types that they claim to be, so that a broken template cannot
-//! produce a broken manifest.
+//! Parses rendered manifests as the types that they claim, so that a broken template cannot produce
+//! a broken manifest.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Returns the finding about a file that is not written.
+    /// Returns the finding for a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
-        Finding::new(Code::InvalidManifest, format!("what would be {file} is not {}: {}", self.what, self.reason))
-            .help("no template of the repo makes this file: if none that it includes is the repo's, sipgen is wrong")
+        Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
+            .help("report this as a bug of sipgen, unless a template of the repo is included in this file")
     }
 
-    /// Returns the finding about a template of the repo. It names no cluster's file, so findings
-    /// with one reason merge.
+    /// Returns the finding for a template of the repo. Clusters with the same reason share one
+    /// finding.
     pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
@@ -93,7 +93,8 @@ struct Named {
     name: String,
 }
 
-/// A Kustomization or Component with the fields that generated ones may have; others are refused.
+/// A Kustomization or Component with the fields that generated ones may have. Others are never
+/// written.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -135,11 +136,10 @@ struct LabelledHost {
 #[expect(dead_code, reason = "read to see that they are there")]
 struct LabelledMetadata {
     name: String,
-    /// Namespace. A patch in a component has the one that the including kustomization gives, which
-    /// may be none.
+    /// In a component: the namespace at the including kustomization, if any.
     #[serde(default)]
     namespace: Option<String>,
-    /// UID; patches have none.
+    /// Patches have no UID.
     #[serde(default)]
     uid: Option<String>,
     #[serde(default)]
@@ -166,7 +166,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         read_as::<AnyObject>(value.clone(), &what)?;
     }
     match (api_version.as_str(), kind.as_str()) {
-        // An agent that prunes would delete everything if a build is empty.
+        // An agent with pruning treats an empty build as a request to delete everything.
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(&value) => {
             Err(Unreadable {
                 what: "a kustomization".to_owned(),
@@ -196,7 +196,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
             read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
         }
-        // The repo's own templates may add any kind.
+        // Nothing more is known about kinds that a repo's own templates add.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Formats values as block YAML, one key per line, so that diffs are small.
+//! Formats values as block YAML, one key per line, so that a diff shows exactly what changed.
 
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
@@ -7,7 +7,7 @@ use crate::text::visible::json_as_yaml;
 
 /// Formats the value of a key: the filter `block`.
 ///
-/// Entries of mappings and lists are on indented lines of their own. Scalars are JSON, as in all
+/// Entries of mappings and lists are on separate indented lines. Scalars are JSON, as in all
 /// generated YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     if value.is_undefined() {
@@ -21,15 +21,15 @@ pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     Ok(Value::from_safe_string(text))
 }
 
-/// Formats a value that sipgen created, from the start of a line.
+/// Formats a value from generated data, starting at the beginning of a line.
 pub(super) fn block_of(value: serde_json::Value) -> String {
     let mut text = String::new();
-    // No JSON value can fail here.
+    // Formatting fails only for values that JSON cannot hold.
     let _ = write(&mut text, &Value::from(Serde(value)), 0);
     text
 }
 
-/// Formats an object that sipgen created as a YAML document.
+/// Formats an object as a YAML document.
 pub(crate) fn document_of(object: &serde_json::Value) -> String {
     format!("---{}\n", block_of(object.clone()))
 }
@@ -67,7 +67,7 @@ fn new_line(text: &mut String, indentation: usize) {
     text.extend(std::iter::repeat_n(' ', indentation));
 }
 
-/// Formats a key, without quotes if every YAML parser reads it as a text.
+/// Formats a key, without quotes if every YAML parser reads it as text.
 fn as_key(key: &Value) -> Result<String, Error> {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let is_plain = |text: &str| {

@@ -89,7 +89,8 @@ fn capitalized(text: &str) -> String {
     })
 }
 
-/// Converts Markdown to plain text: examples are indented, paragraphs are filled.
+/// Converts Markdown to plain text: examples are indented, paragraphs are filled, emphasis is
+/// dropped.
 fn plain(markdown: &str) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();
@@ -124,6 +125,20 @@ fn plain(markdown: &str) -> String {
     out
 }
 
+/// Removes `**`, except in code such as the glob `**`.
+fn without_emphasis(paragraph: &str) -> String {
+    let parts = paragraph.split('`').enumerate();
+    let plain = parts.map(|(index, part)| {
+        let is_code = index % 2 == 1;
+        if is_code {
+            part.to_owned()
+        } else {
+            part.replace("**", "")
+        }
+    });
+    plain.collect::<Vec<_>>().join("`")
+}
+
 fn begins_item(line: &str) -> bool {
     let body = line.trim_start();
     let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -134,6 +149,8 @@ fn begins_item(line: &str) -> bool {
 
 /// Fills a paragraph to at most [`WIDTH`] characters. List items have a hanging indent.
 fn filled(paragraph: &str) -> String {
+    let paragraph = without_emphasis(paragraph);
+    let paragraph = paragraph.as_str();
     let indent = paragraph.len() - paragraph.trim_start().len();
     let mark = if begins_item(paragraph) {
         paragraph[indent..].find(' ').map_or(0, |at| at + 1)

@@ -235,7 +235,7 @@ impl Page {
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
-        let item = |danger: &Danger| format!("> - {}\n", danger.words(|name| code(name)));
+        let item = |danger: &Danger| format!("> - {}\n", danger.message_with(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
         let open: Vec<String> = open.iter().map(item).collect();
         self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| {
@@ -243,7 +243,7 @@ impl Page {
         });
         let folded: Vec<String> = folded
             .iter()
-            .map(|danger| format!("- {}\n", danger.words(|name| code(name))))
+            .map(|danger| format!("- {}\n", danger.message_with(|name| code(name))))
             .collect();
         let head = format!(
             "<details><summary>{}</summary>\n\n",

@@ -15,13 +15,15 @@ use crate::inventory::machine::AskedMachine;
 /// A valid request.
 #[derive(Debug, Clone)]
 pub struct Cluster {
+    /// Kind of its request.
+    pub kind: ClusterKind,
     /// Namespace and name.
     pub key: ClusterKey,
-    /// Place of the request.
+    /// Position of the request.
     pub origin: Origin,
-    /// Clusters with a higher priority choose their hosts first.
+    /// Clusters with a higher priority are served first.
     pub priority: i64,
-    /// Required hosts per role or machine. A missing part gets no hosts.
+    /// Requested hosts for each role or machine. A missing part gets no hosts.
     pub node_sets: BTreeMap<Part, NodeSet>,
     /// Services in the order in which they are rendered and numbered.
     pub services: Vec<Service>,
@@ -36,17 +38,17 @@ pub struct Installation {
     pub provisioning: String,
     /// Set if the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
     pub is_virtlet_vm: bool,
-    /// Control-plane machines in the order of the request, at least one.
+    /// Machines of the control plane, in the order of the request; at least one.
     pub masters: Vec<NodeName>,
-    /// Machines that run workloads, in the order of the request. They may include masters.
+    /// Machines that run workloads, in the order of the request; some may also be masters.
     pub workers: Vec<NodeName>,
-    /// Network of the pods.
+    /// Network for the pods' addresses.
     pub pod_subnet: Option<String>,
     /// Plugins of the installer, in the order of the request.
     pub plugins: Vec<String>,
-    /// Packages of control-plane machines.
+    /// Packages of the control-plane machines.
     pub master_packages: Vec<InstalledPackage>,
-    /// Packages of machines that run workloads.
+    /// Packages of the machines that run workloads.
     pub worker_packages: Vec<InstalledPackage>,
 }
 
@@ -55,11 +57,11 @@ pub struct Installation {
 pub struct InstalledPackage {
     /// Name of the package.
     pub name: String,
-    /// Version; any if absent.
+    /// Its version; `None` for any version.
     pub version: Option<String>,
 }
 
-/// The hosts required for one part.
+/// Requested hosts for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
     /// Selects eligible hosts.
@@ -68,9 +70,9 @@ pub struct NodeSet {
     pub topology_keys: Vec<String>,
     /// Route of each of those labels, relative to the node set.
     pub topology_routes: Vec<Vec<Step>>,
-    /// Number of hosts that run nodes.
+    /// Number of hosts to run on.
     pub active: usize,
-    /// Number of spare hosts for upgrades.
+    /// Number of additional hosts for upgrades.
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,
@@ -114,11 +116,6 @@ impl Installation {
 }
 
 impl Cluster {
-    /// Returns the kind of its request.
-    pub fn kind(&self) -> ClusterKind {
-        ClusterKind::with_installer(self.installation.is_some())
-    }
-
     /// Returns the interfaces on which a host of a role requires an address.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
         self.services

@@ -1,4 +1,4 @@
-//! Decodes specs of requests and Softwares completely, or refuses them with findings about their
+//! Decodes the specs of requests and Softwares: completely, or not at all, with findings about
 //! fields.
 
 use serde::Deserialize;
@@ -20,12 +20,12 @@ struct WithSpec<T> {
 /// Parses a document and refuses text in its spec that must not reach a file.
 pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
     let origin = &document.origin;
-    // An example is a duplicate key where any key is allowed: one value would be ignored.
+    // For example a duplicate key in a free-form mapping, where one of the two would be ignored.
     let value = document.parse::<Value>().map_err(|error| {
         let finding = unknown_fields::too_large_number(&error, origin);
         vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
     })?;
-    // First, and without other findings, which might quote the forbidden text.
+    // Forbidden text is reported first and alone, because other findings might quote it.
     let forbidden = forbidden_texts(&value["spec"], kind, origin);
     if forbidden.is_empty() {
         Ok(value)
@@ -34,7 +34,7 @@ pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Fi
     }
 }
 
-/// Decodes the spec of a document. Reports invalid fields and returns `None` for them.
+/// Decodes the spec of a document; `None`, with findings, if a field is invalid.
 pub(super) fn read_spec<T: DeserializeOwned + Default>(
     document: &Document<'_>,
     value: &Value,
@@ -52,7 +52,7 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
     })
 }
 
-/// Parses a spec if its fields are valid, or else reports those that are not.
+/// Parses a spec whose fields are valid; otherwise returns findings for the invalid ones.
 pub(super) fn fitting<T>(
     misfit: Misfit,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
@@ -69,7 +69,8 @@ pub(super) fn fitting<T>(
     match parse() {
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
-            // The parser would report the same values without their places.
+            // The parser's error lacks the place of unquoted values, so their own findings replace
+            // it.
             unknown.extend(if unquoted.is_empty() {
                 vec![error]
             } else {

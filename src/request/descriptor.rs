@@ -1,6 +1,6 @@
 //! Properties of request kinds.
 
-use super::spec::Spec;
+use super::documents::Spec;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::Finding;
 use crate::load::Document;
@@ -18,7 +18,9 @@ pub struct RequestDescriptor {
     pub uses_cluster_api: bool,
     /// Source of the cluster's name, for messages.
     pub name_source: &'static str,
-    /// Set if lists show the kind after the cluster. The most common kind is omitted.
+    /// Set if validation compares the hardware of hosts with requirements.
+    pub(crate) uses_hardware: bool,
+    /// Set if lists show the kind of the cluster's request. They omit the most common kind.
     pub is_named_in_lists: bool,
     /// Decodes the spec of a document.
     pub(crate) decode: fn(&Document<'_>) -> (Spec, Vec<Finding>),

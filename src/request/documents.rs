@@ -1,31 +1,136 @@
 //! Decoded requests, before validation.
 
+use std::cell::OnceCell;
+
 use super::kind::ClusterKind;
-use super::spec::Spec;
+use super::{Cluster, Request};
+use crate::api::assignment::{FORMER_NAME, PRIORITY};
+use crate::api::host::Metadata;
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::provisioning::SoftwareSpec;
-use crate::finding::Origin;
+use crate::finding::{Code, Finding, Origin};
+use crate::inventory::Inventory;
+use crate::inventory::hosts_by_mac::HostsByMac;
+use crate::inventory::topology_labels::TopologyLabels;
+use crate::settings::Settings;
+
+/// A decoded spec. Each kind of request implements it.
+pub(crate) trait RequestSpec: Send {
+    /// Validates a request.
+    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked;
+
+    /// Returns whether the cluster depends on addresses of hosts.
+    fn uses_addresses(&self) -> bool;
+}
+
+/// A decoded spec; `None`, with findings, if it is invalid.
+pub(crate) type Spec = Option<Box<dyn RequestSpec>>;
 
 /// A decoded request.
 pub(crate) struct ClusterDocument {
     pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
-    /// Name of the object. A Provisioning's cluster has another name.
+    /// The object's own name. The cluster of a Provisioning has a different one.
     pub(crate) name: ObjectName,
     pub(crate) origin: Origin,
-    /// Label `cluster-type` of a Provisioning.
-    pub(crate) cluster_type: Option<String>,
-    /// Annotation with the priority.
-    pub(crate) priority: Option<String>,
-    /// Annotation with the cluster's name in labels of older generations.
-    pub(crate) former_name: Option<String>,
-    /// Its spec.
-    pub(crate) spec: Spec,
+    pub(crate) metadata: Metadata,
+}
+
+/// Result of validation.
+pub(crate) enum Checked {
+    /// A request with its findings. It has no cluster if one of them is an error.
+    Request(Box<Request>, Vec<Finding>),
+    /// A template of another tool instead of a request.
+    Template(Origin),
+}
+
+/// Data that requests refer to.
+pub(crate) struct Context<'a> {
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) settings: &'a Settings,
+    pub(crate) software: &'a [SoftwareDocument],
+    // Created on demand: few requests use these, and a site may have thousands of hosts.
+    topology_labels: OnceCell<TopologyLabels<'a>>,
+    hosts_by_mac: OnceCell<HostsByMac<'a>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        inventory: &'a Inventory,
+        settings: &'a Settings,
+        software: &'a [SoftwareDocument],
+    ) -> Self {
+        Self {
+            inventory,
+            settings,
+            software,
+            topology_labels: OnceCell::new(),
+            hosts_by_mac: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn topology_labels(&self) -> &TopologyLabels<'a> {
+        self.topology_labels.get_or_init(|| {
+            let labels = self.inventory.hosts.iter().map(|host| &host.labels);
+            TopologyLabels::new(&self.settings.topology, labels)
+        })
+    }
+
+    pub(crate) fn hosts_by_mac(&self) -> &HostsByMac<'a> {
+        self.hosts_by_mac
+            .get_or_init(|| HostsByMac::new(&self.inventory.hosts))
+    }
+}
+
+impl ClusterDocument {
+    /// Returns the value of a label.
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        let labels = self.metadata.labels.as_ref()?;
+        labels.get(key).map(String::as_str)
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(key).map(String::as_str)
+    }
+
+    /// Parses the priority annotation.
+    pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
+        let Some(text) = self.annotation(PRIORITY) else {
+            return 0;
+        };
+        text.trim().parse().unwrap_or_else(|_| {
+            findings.push(
+                Finding::new(
+                    Code::InvalidPriority,
+                    format!("the priority `{text}` is not an integer"),
+                )
+                .at(self.origin.at(["metadata", "annotations", PRIORITY]))
+                .help(
+                    "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
+                )
+                .of(&self.key),
+            );
+            0
+        })
+    }
+
+    /// Converts the document to a request. `cluster` is `None` if the request is invalid.
+    pub(crate) fn into_request(self, cluster: Option<Cluster>) -> Request {
+        Request {
+            kind: self.kind,
+            former_name: self.annotation(FORMER_NAME).map(str::to_owned),
+            origin: self.origin,
+            cluster,
+            named: Default::default(),
+            older: None,
+        }
+    }
 }
 
 /// A decoded Software.
 pub(crate) struct SoftwareDocument {
-    /// The cluster whose machines get the packages.
+    /// Cluster that it applies to.
     pub(crate) key: ClusterKey,
     /// Name of the object.
     pub(crate) name: ObjectName,

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The kind of a request for a cluster.
+/// Kind of an object that requests a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum ClusterKind {
     /// Requests hosts by role, and services.
     #[serde(rename = "SIPCluster")]
     SipCluster,
-    /// Requests machines by name, and installs Kubernetes on them.
+    /// Requests machines by name, and the installation of Kubernetes on them.
     Provisioning,
 }

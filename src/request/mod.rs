@@ -1,13 +1,13 @@
-//! Requests for clusters: one folder per kind, which validates a typed object and returns a
+//! Requests for clusters: a folder per kind, which validates a typed object and creates a
 //! [`Cluster`].
 //!
-//! * `cluster`: a valid request, of any kind.
-//! * `service`: services of a cluster, one module per kind.
-//! * `object_name`: names of a cluster's objects.
-//! * `registry`: maps each request kind to its `descriptor`.
-//! * `sipcluster` and `provisioning`: the request kinds, each with its descriptor.
-//! * `documents`: decoded requests, before validation; `spec`: their specs.
-//! * `decode_spec`: decodes specs.
+//! * `cluster`: the requested cluster, whatever the kind of the request.
+//! * `service`: its services, a module per kind.
+//! * `object_name`: names of its objects.
+//! * `registry`: maps each kind of request to its `descriptor`.
+//! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
+//! * `documents`: decoded requests, before validation.
+//! * `decode_spec`: decodes specs completely or not at all.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
@@ -21,15 +21,13 @@ pub(crate) mod registry;
 pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
-mod spec;
 
 pub use cluster::{Cluster, Installation, NodeSet};
 pub use descriptor::RequestDescriptor;
-pub(crate) use documents::{ClusterDocument, SoftwareDocument};
+pub(crate) use documents::{Checked, ClusterDocument, Context, SoftwareDocument, Spec};
 pub use kind::ClusterKind;
 pub use service::{Auth, Detail, Service, ServiceKind};
 pub use sipcluster::legacy::Conversion;
-pub(crate) use spec::Spec;
 
 use std::collections::BTreeSet;
 
@@ -40,12 +38,11 @@ use crate::finding::{Origin, Place};
 pub struct Request {
     /// Its kind.
     pub kind: ClusterKind,
-    /// Its place.
+    /// Its position.
     pub origin: Origin,
     /// The requested cluster; `None`, with a finding, if the request is invalid.
     pub cluster: Option<Cluster>,
-    /// Indices of hosts that a Provisioning selects by MAC addresses, even if it is otherwise
-    /// invalid.
+    /// Indices of hosts that a Provisioning names by MAC address, even if it is otherwise invalid.
     pub named: BTreeSet<usize>,
     /// The cluster's name in labels of older generations, if it differs.
     pub former_name: Option<String>,

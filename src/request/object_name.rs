@@ -6,8 +6,8 @@ use crate::api::names::ClusterKey;
 
 /// Returns the name of a cluster's object, without dots.
 ///
-/// A name that is too long or has dots is shortened and gets a hash of the original name, which
-/// keeps it unique.
+/// A cluster's name that is too long is shortened and extended by a hash of the original, so that
+/// long names stay distinct.
 pub(super) fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
     let name = cluster.name.as_str();
     let plain = format!("{prefix}-{name}");

@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::{Origin, Place};
 
-/// Identities of the kinds of objects that form requests.
+/// Identities of all object kinds that requests consist of.
 pub(crate) static OBJECTS: [&ObjectKind; 3] = [
     &api::sipcluster::OBJECT,
     &api::provisioning::OBJECT,
@@ -28,7 +28,7 @@ impl ClusterKind {
         }
     }
 
-    /// Returns the kind as manifests spell it.
+    /// Returns the kind's name in manifests.
     pub fn as_str(self) -> &'static str {
         self.descriptor().object.kind
     }
@@ -38,8 +38,8 @@ impl ClusterKind {
         Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }
 
-    /// Returns the kind of a cluster by whether it has an installer. The output shows that, so it
-    /// also works for removed requests.
+    /// Returns the kind of a cluster by whether it has an installer. This also works for clusters
+    /// of the previous output whose request is gone.
     pub fn with_installer(has_installer: bool) -> Self {
         if has_installer {
             ClusterKind::Provisioning

@@ -12,13 +12,17 @@ use crate::finding::Step;
 pub(crate) struct Mistake {
     /// Route from the selector to the mistake.
     pub(crate) route: Vec<Step>,
-    /// Set if the last key of the route is wrong, not its value.
+    /// Set if the last key of the route is wrong rather than its value.
     pub(crate) by_key: bool,
     pub(crate) message: String,
     pub(crate) help: String,
 }
 
-/// Validates a selector, or returns all its mistakes.
+/// Checks a selector.
+///
+/// # Errors
+///
+/// Returns all its mistakes.
 pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> {
     let mut mistakes: Vec<Mistake> = selector
         .unknown
@@ -66,7 +70,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         })
 }
 
-/// Reports an unknown field: ignoring it would leave a selector that matches every host.
+/// Reports an unknown field. Ignoring it would leave a selector that matches every host.
 fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
     let help = if key.contains('/') || value.is_string() {
         format!("a label goes under `matchLabels`: `labelSelector: {{matchLabels: {{{key}: …}}}}`")

@@ -264,7 +264,10 @@ impl Facts<'_> {
     }
 
     fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Added {
-        let claims = self.host(key).into_iter().flat_map(|host| &host.claims);
+        let claims = self
+            .host(key)
+            .into_iter()
+            .flat_map(|host| &host.assignment.claims);
         let mut owners = claims.filter_map(|(claim, _)| match claim {
             Claim::Cluster(owner, _) => Some(owner),
             Claim::Older(_) | Claim::Unclear(_) => None,
@@ -280,8 +283,8 @@ impl Facts<'_> {
     fn given_back(&self, key: &HostKey, part: &Part) -> GivenBack {
         let reason = match self.site.inventory.host(key) {
             None => Some(Reason::Gone),
-            Some(host) if host.deleting => Some(Reason::BeingDeleted),
-            Some(host) if host.failed => Some(Reason::Failed),
+            Some(host) if host.live.deleting => Some(Reason::BeingDeleted),
+            Some(host) if host.live.failed => Some(Reason::Failed),
             Some(_) => None,
         };
         GivenBack {

@@ -6,7 +6,7 @@
 //! * `endpoints`: addresses of clusters.
 //! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
 //! * `shared`: changes outside of clusters; `agents`: changes of Flux and Argo CD objects.
-//! * `dangers`: changes that can cause an outage or a loss.
+//! * `dangers`: changes that can cause an outage or a loss; `harm_message`: their messages.
 //!
 //! A review compares the changed files only, before and after, so it holds whatever caused the
 //! changes. The state of hosts comes from the site. Nothing is read from disk.
@@ -14,6 +14,7 @@
 pub mod agents;
 pub mod dangers;
 pub mod endpoints;
+mod harm_message;
 pub mod hosts;
 pub mod installer;
 mod pods;

@@ -20,7 +20,7 @@ pub fn sipcluster_crd() -> CustomResourceDefinition {
         schema.x_kubernetes_validations = Some(vec![ValidationRule {
             rule: "size(self.metadata.name) <= 63".to_owned(),
             message: Some(
-                "no host can bear a name of more than 63 characters as a label".to_owned(),
+                "the name has more than 63 characters, the limit of label values".to_owned(),
             ),
             ..ValidationRule::default()
         }]);

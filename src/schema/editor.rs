@@ -27,7 +27,7 @@ pub fn sipcluster() -> Value {
             // Hosts have the name as a label value.
             "name": {"maxLength": 63},
             "annotations": {"properties": {(PRIORITY): {
-                "description": "A whole number in quotes; clusters with a higher one choose their hosts first.",
+                "description": "An integer in quotes. Clusters with a higher priority choose hosts first.",
                 "type": "string",
                 "pattern": r"^\s*[+-]?[0-9]{1,18}\s*$",
                 "default": "0"
@@ -40,7 +40,7 @@ pub fn sipcluster() -> Value {
 /// Returns the schema of Provisioning.
 pub fn provisioning() -> Value {
     let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
-        "description": "What the cluster's hosts are, where they are no machines.",
+        "description": "The kind of hosts, if they are not bare-metal machines.",
         "type": "string",
         "examples": [provisioning::VIRTLET_VM]
     }});

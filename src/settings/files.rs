@@ -18,7 +18,8 @@ const HELP: &str =
 const SITES: &str = "sites";
 
 /// The settings files with their top-level keys, the site's own file first.
-pub(super) struct SettingsFiles {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SettingsFiles {
     files: Vec<(Origin, Mapping)>,
     /// Set if the root's `sites` list the site.
     pub(super) is_listed: bool,

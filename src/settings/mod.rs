@@ -12,7 +12,6 @@ pub mod snapshot;
 pub mod sources;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -56,6 +55,9 @@ pub struct Settings {
     /// Settings file that takes precedence for the site.
     #[serde(skip)]
     pub file: Utf8PathBuf,
+    /// Positions of the settings, for findings.
+    #[serde(skip)]
+    pub(crate) files: SettingsFiles,
     /// The directory that sipgen writes to, relative to the repo's root.
     #[serde(default = "default_output")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
@@ -220,6 +222,7 @@ impl Default for Settings {
             sites: Vec::new(),
             directory: Utf8PathBuf::new(),
             file: FILE.into(),
+            files: SettingsFiles::default(),
             output: default_output(),
             templates: None,
             sources: Vec::new(),
@@ -274,6 +277,7 @@ impl Settings {
         let mut findings = settings.check(&files);
         let directory = repo.site_directory();
         if directory.as_str().is_empty() {
+            settings.files = files;
             return findings_or(settings, findings);
         }
         settings.file = files.own().to_owned();
@@ -308,17 +312,23 @@ impl Settings {
         settings.templates = shared_templates.or(settings.templates);
         settings.output = output.unwrap_or(settings.output);
         settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
+        settings.files = files;
         findings_or(settings, findings)
     }
 
-    /// Returns the entries of `sites` in the settings at the repo's root, or none if those cannot
-    /// be read.
-    pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
-        SettingsFiles::read(repo)
-            .ok()
-            .flatten()
-            .map(|(settings, _)| settings.sites)
-            .unwrap_or_default()
+    /// Reads the settings at the repo's root without validating them, for their `sites`; the
+    /// defaults if they cannot be read.
+    pub(crate) fn of_root(repo: &Files) -> Self {
+        let read = SettingsFiles::read(repo).ok().flatten();
+        read.map_or_else(Self::default, |(settings, files)| Self {
+            files,
+            ..settings
+        })
+    }
+
+    /// Returns the place of a setting.
+    pub(crate) fn place(&self, route: impl IntoIterator<Item = Step>) -> Place {
+        self.files.place(route.into_iter().collect())
     }
 
     /// Converts the paths of a site's settings to paths from the repo's root.
@@ -518,14 +528,6 @@ fn invalid(message: impl Into<String>, place: Place, help: impl Into<String>) ->
     Finding::new(Code::InvalidSetting, message)
         .at(place)
         .help(help)
-}
-
-/// Returns the place of a setting.
-pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
-    match SettingsFiles::read(repo) {
-        Ok(Some((_, files))) => files.place(route.into_iter().collect()),
-        _ => Place::File(Arc::from(Utf8Path::new(FILE))),
-    }
 }
 
 /// Strips `end` from a path.

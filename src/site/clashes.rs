@@ -1,8 +1,8 @@
 //! Conflicts between services over exclusive resources.
 //!
-//! A NodePort is open on every node of the base cluster, so two Services of a repo cannot use the
-//! same one, and a Service cannot take one that another Service still has. Dex stores its state in
-//! its namespace, so two instances in one namespace would share it.
+//! A NodePort is open on every node of the base cluster, so two Services cannot use the same one,
+//! and none can take one that another Service still has. Dex stores its state in its namespace, so
+//! two instances in one namespace share it.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::finding::{Code, Finding};
 use crate::output::state::State;
 use crate::request::{Cluster, Request, Service, ServiceKind};
 
-/// Reports conflicts between services of the clusters, and with services of the previous output.
+/// Reports resources that two services claim, or that would move from one service to another.
 pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &State) -> Vec<Finding> {
     let valid = clusters
         .values()
         .filter_map(|request| request.cluster.as_ref());
     let mut findings = dex_storage(valid.clone());
     let contested = node_ports(valid.clone());
-    // Choosing another NodePort for the conflict also ends the move.
+    // A contested NodePort moves in any case, so reporting the move would add nothing.
     findings.extend(if contested.is_empty() {
         moved_node_ports(valid, state)
     } else {
@@ -29,7 +29,7 @@ pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &Stat
     findings
 }
 
-/// Reports NodePorts that several services use, one finding per pair of services.
+/// Reports NodePorts that several services claim, one finding for each pair of services.
 fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     type User<'a> = (&'a Cluster, &'a Service);
     let mut users: Vec<User<'_>> = Vec::new();
@@ -75,10 +75,10 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     shared.into_iter().map(describe).collect()
 }
 
-/// Reports NodePorts that move from one service to another, one warning per pair of services.
+/// Reports NodePorts that move from one service to another, one warning for each pair of services.
 ///
-/// Services of one kind are identified by their order in the list. Removing or moving an entry
-/// therefore renames the ones after it.
+/// Services of a kind are identified by their index in the list, so removing or moving an entry
+/// changes the owner of other entries' NodePorts.
 fn moved_node_ports<'a>(
     clusters: impl Iterator<Item = &'a Cluster>,
     state: &State,
@@ -116,8 +116,8 @@ fn moved_node_ports<'a>(
     findings
 }
 
-/// Reports namespaces with more than one Dex. Instances would share signing keys, clients and
-/// refresh tokens, so one tenant's Dex could vouch for another tenant's users.
+/// Reports namespaces with several instances of Dex. They would share signing keys, clients and
+/// refresh tokens: one tenant's Dex could authenticate another tenant's users.
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
     for cluster in clusters {
@@ -160,8 +160,8 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
     shared.map(describe).collect()
 }
 
-/// Returns `NodePort 30443`, or `NodePorts 30080-30082` for a run, or the first and the number of
-/// others.
+/// Formats `NodePort 30443`, `NodePorts 30080-30082`, or the number of ports if they are not
+/// consecutive.
 pub(crate) fn describe_ports(ports: &[NodePort]) -> String {
     match ports {
         [port] => format!("NodePort {port}"),

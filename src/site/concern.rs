@@ -1,7 +1,7 @@
-//! Decides whether a mistake can reach a base cluster.
+//! Decides whether a mistake can reach a base cluster or only exists in the repo.
 //!
-//! Repos contain examples, templates and alternatives that no build applies. Mistakes there are
-//! warnings at most, with the `sources` line that excludes the file as their help. Requests are the
+//! Repos contain examples, templates and alternatives that no build applies. Mistakes in those are
+//! at most warnings, which suggest the line of `sources` that excludes their files. Requests are an
 //! exception: nothing else would report a missing cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,13 +19,13 @@ use crate::inventory::host_document::HostDocument;
 use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;
-use crate::request::ClusterDocument;
+use crate::request::{ClusterDocument, Spec};
 use crate::settings::Settings;
 use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
 
-/// Words in names of files and directories with examples. `test` is missing because it is also a
-/// common environment name.
+/// Words that mark files and directories as not applied. `test` is not among them because it also
+/// names environments.
 const EXAMPLES: [&str; 12] = [
     "demo",
     "docs",
@@ -41,27 +41,28 @@ const EXAMPLES: [&str; 12] = [
     "testdata",
 ];
 
-/// Distinguishes the inventory of a repo from examples.
+/// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
     repo: &'a Files,
     settings: &'a Settings,
     builds: &'a Builds,
-    /// The globs of the settings' sources.
+    /// Globs of the settings' sources.
     globs: Vec<Globs>,
     /// Directories without a kustomization whose files agents apply as they are.
     applied: Vec<Followed>,
-    /// Set if some hosts certainly belong to the inventory, so the others may be examples.
+    /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.
     files: BTreeSet<Arc<Utf8Path>>,
-    /// Directories of those files that are not examples.
+    /// Directories of those files, except examples.
     directories: BTreeSet<Utf8PathBuf>,
-    /// Names of the Secrets that hosts name.
+    /// Names of Secrets that hosts refer to.
     secrets: BTreeSet<String>,
 }
 
 impl<'a> Concern<'a> {
-    /// Collects the evidence from hosts, requests and the directories that agents apply.
+    /// Collects the facts about these hosts and requests. `applied` are directories that agents
+    /// apply.
     pub(super) fn new<'b>(
         repo: &'a Files,
         settings: &'a Settings,
@@ -114,7 +115,8 @@ impl<'a> Concern<'a> {
         concern
     }
 
-    /// Returns whether a build, the settings or the file's location show that a document is in use.
+    /// Returns whether a document is certainly not an example: by a build, an agent, the settings
+    /// or its path.
     fn is_meant(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
@@ -140,10 +142,9 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
 
-    /// Returns whether a Secret is in use: by a build, an agent, the settings or a host, or because
-    /// it is beside hosts or requests in use.
-    ///
-    /// In a repo without an inventory, every Secret outside examples counts.
+    /// Returns whether a build, an agent, the settings or a host uses a Secret. A Secret in a
+    /// directory with hosts or requests counts as used, and so does any Secret of a repo without an
+    /// inventory, except in examples.
     pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
         self.is_meant(origin)
@@ -152,15 +153,14 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file)
     }
 
-    /// Returns whether the name or namespace of a request is a placeholder and nothing applies the
-    /// file.
+    /// Returns whether a request is a template of another tool, by its name or namespace.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
         let is_applied =
             || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
-    /// Reports that a template of a request is ignored.
+    /// Reports a template of a request that is ignored.
     pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
         let message =
             format!("a {kind} is not read: its name is a placeholder, so it is a template");
@@ -169,7 +169,7 @@ impl<'a> Concern<'a> {
             .help(sources::leave_out(self.settings, &[&origin.file]))
     }
 
-    /// Turns an error in a host into a warning if the host reaches no base cluster.
+    /// Downgrades an error in a host to a warning if it concerns no base cluster.
     pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
         if self.has_host(origin, None) {
             finding
@@ -178,7 +178,7 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Turns an error in a file that no build reaches into a warning.
+    /// Converts an error in a file that no build reaches to a warning.
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
         let Finding {
             message,
@@ -196,8 +196,8 @@ impl<'a> Concern<'a> {
         }
     }
 
-    /// Reports kustomizations that kustomize refuses, if they are part of a build with hosts or
-    /// requests.
+    /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
+    /// contains them.
     pub(super) fn refused(&self, mut refused: BTreeMap<Utf8PathBuf, Refusal>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for root in self.builds.roots() {
@@ -242,7 +242,7 @@ impl<'a> Concern<'a> {
         findings
     }
 
-    /// Turns an error in a kustomization into a warning if no host and no request is in its reach.
+    /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
     pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
         let Some(file) = finding
             .places
@@ -282,8 +282,7 @@ fn is_live(host: &BareMetalHost) -> bool {
     host.status.is_some() || live_field(&host.metadata).is_some()
 }
 
-/// Returns whether the settings include a file by a glob of its own, not only because no glob
-/// excludes it.
+/// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names = |globs: &Globs| {
         globs
@@ -294,7 +293,7 @@ fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
-/// Returns whether a glob in the settings excludes a file.
+/// Returns whether a glob of the settings excludes a file.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
     let excludes = |globs: &Globs| {
         globs
@@ -309,7 +308,7 @@ fn globs_of(settings: &Settings) -> Vec<Globs> {
     settings.sources.iter().filter_map(Source::globs).collect()
 }
 
-/// Returns whether a word in a path marks an example.
+/// Returns whether a path contains a word for examples.
 fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| {
@@ -326,10 +325,10 @@ fn is_template(metadata: &Metadata) -> bool {
         .any(|text| is_placeholder(text))
 }
 
-/// Removes host documents that no build reaches if the same host has other documents.
+/// Drops duplicate documents of hosts that may be examples, and reports them.
 ///
-/// If no document of an assigned host is reached, all stay, and the duplicate is an error: nothing
-/// tells which one is right.
+/// If all documents of a host may be examples, all are dropped, unless the host is assigned: it
+/// then stays with all its documents and is refused, because it is unknown which one is true.
 pub(super) fn without_duplicates(
     documents: &mut Vec<HostDocument>,
     state: &State,
@@ -348,8 +347,8 @@ pub(super) fn without_duplicates(
         if meant.is_empty() && state.held.contains_key(key) {
             continue;
         }
-        // A document beside the manifest may be a snapshot with the host's state, above all its
-        // consumer.
+        // Beside a manifest, one more document stays: it may show the live state. One with a
+        // consumer is preferred.
         if !meant.is_empty()
             && meant
                 .iter()
@@ -400,7 +399,7 @@ pub(super) fn without_duplicates(
             finding.at(documents[*index].origin.name())
         });
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
-        // If no document is in use, keep one file as the possible inventory.
+        // If all files may be examples, the advice must not exclude every one.
         let others = files
             .split_first()
             .map(|(_, others)| others)
@@ -427,10 +426,10 @@ fn files_of(files: &[Utf8PathBuf]) -> String {
     }
 }
 
-/// Removes requests in examples and in files that no build reaches, if the same cluster has a
-/// better request.
+/// Drops duplicate requests in examples, or reached by no build, if a better one of the same
+/// cluster exists.
 pub(super) fn without_duplicate_requests(
-    documents: &mut Vec<ClusterDocument>,
+    documents: &mut Vec<(ClusterDocument, Spec)>,
     builds: &Builds,
     settings: &Settings,
 ) -> Vec<Finding> {
@@ -445,7 +444,7 @@ pub(super) fn without_duplicate_requests(
         )
     };
     let mut best = BTreeMap::new();
-    for document in documents.iter() {
+    for (document, _) in documents.iter() {
         let known = best
             .entry(document.key.clone())
             .or_insert_with(|| (rank(document), document.origin.clone()));
@@ -454,7 +453,7 @@ pub(super) fn without_duplicate_requests(
         }
     }
     let mut findings = Vec::new();
-    documents.retain(|document| {
+    documents.retain(|(document, _)| {
         let Some((highest, other)) = best
             .get(&document.key)
             .filter(|(highest, _)| rank(document) < *highest)

@@ -1,4 +1,4 @@
-//! Objects as builds deliver them, where a build changes more than the namespace.
+//! Objects as builds deliver them, for builds that change more than the namespace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,13 +12,12 @@ use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
-use crate::request::Spec;
 use crate::settings::Settings;
 
-/// Replaces documents by the result of their builds.
+/// Replaces objects by what builds make of their documents.
 ///
-/// Documents stay as they are if kustomize would refuse the build, or if only kustomize can do it;
-/// the findings report both.
+/// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
+/// and are reported.
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
@@ -112,7 +111,7 @@ pub(super) fn by_builds(
     (objects, findings)
 }
 
-/// Reports hosts that name a Secret that a build renames, because kustomize does not update these
+/// Reports hosts that refer to an object that a build renames. kustomize does not know these
 /// references.
 fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
     let by_name = renamed
@@ -180,12 +179,12 @@ impl Object {
         }
     }
 
-    /// Returns whether the result of a build replaces the object.
+    /// Returns whether the built object counts instead of the one in the file.
     fn is_built(&self) -> bool {
         !matches!(self, Object::Template(_)) && self.origin().is_some()
     }
 
-    /// Returns whether planning requires the object's final content.
+    /// Returns whether planning is impossible without the built object.
     fn is_vital(&self) -> bool {
         matches!(
             self,
@@ -193,9 +192,8 @@ impl Object {
         )
     }
 
-    /// Returns the object as the given roots deliver it, unchanged; `None` without roots.
-    ///
-    /// A Secret's plain text is kept in any case, because it is in the file.
+    /// Returns the object unchanged, as delivered by the builds of some roots. Without roots, only
+    /// the plain text of a Secret is kept, because it is in the file in any case.
     fn of_roots(mut self, roots: Vec<usize>) -> Option<Self> {
         if roots.is_empty() {
             return match self {
@@ -221,11 +219,11 @@ impl Object {
         Some(self)
     }
 
-    /// Returns a request with its name only, because an unknown build may change everything else.
+    /// Reduces a request to its name, because an unknown build may change its spec.
     fn without_spec(self) -> Self {
         match self {
             Object::Cluster(origin, kind, metadata, ..) => {
-                Object::Cluster(origin, kind, metadata, Spec::Unreadable, Vec::new())
+                Object::Cluster(origin, kind, metadata, None, Vec::new())
             }
             Object::Software(origin, metadata, ..) => {
                 Object::Software(origin, metadata, None, Vec::new())
@@ -234,8 +232,7 @@ impl Object {
         }
     }
 
-    /// Returns the rest of an object whose plain text or agent configuration was already found in
-    /// its file.
+    /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
     fn without_plain_text(self) -> Option<Self> {
         match self {
             Object::PlainSecret(_, network_data) => network_data

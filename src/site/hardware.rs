@@ -1,12 +1,12 @@
 //! The hardware of hosts, read on demand.
 //!
-//! Inspected hardware is most of a snapshot's bytes and does not affect SIPClusters, so reading a
-//! site skips it. The files are read again only when it is needed, such as for a site with
-//! Provisionings.
+//! Inspected hardware is most of a snapshot's bytes and is irrelevant for SIPClusters, so reading a
+//! site skips it. The relevant files are read again for sites with Provisionings and for commands
+//! that show hardware.
 //!
-//! A host's hardware may be in several places. The first of these counts: the HardwareData of its
-//! name, where Metal3 stores it today; `status.hardware`; the annotation with a copy of the status,
-//! for hosts in git; the annotation by which people provide hardware details.
+//! The first of these sources counts: the HardwareData of the host's name, where Metal3 keeps it
+//! today; `status.hardware`; the annotation with a copy of the status, for hosts in git; the
+//! annotation by which users supply the result of an inspection.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +30,7 @@ use crate::load::{Document, Files, ParseError, ReadError, mentions};
 use crate::request::{self, ClusterDocument};
 use crate::settings::Settings;
 
-/// Reads the hardware of all hosts of a site that was read from `repo`, with findings about it.
+/// Returns the hardware of all hosts of a site that was read from `repo`, with findings.
 ///
 /// # Errors
 ///
@@ -41,17 +41,18 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>
     read(repo, &site.settings, built, &is_host, None)
 }
 
-/// Reads the hardware of all hosts if the site has a Provisioning.
+/// Returns the hardware of hosts while their site is being read, if it has Provisionings.
 ///
-/// Otherwise returns `None`, because reading hardware takes as long as reading everything else.
+/// Otherwise hardware is not read, because that takes as long as reading everything else.
 pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
     objects: &Objects,
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
-    let is_provisioning =
-        |document: &ClusterDocument| matches!(document.spec, request::Spec::Provisioning(_));
-    if !objects.clusters.iter().any(is_provisioning) {
+    let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
+        spec.is_some() && document.kind.descriptor().uses_hardware
+    };
+    if !objects.clusters.iter().any(uses_hardware) {
         return Ok((None, Vec::new()));
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
@@ -66,7 +67,7 @@ pub(super) fn if_it_decides(
     Ok((Some(hardware), findings))
 }
 
-/// Reads the hardware of one host, with findings about it.
+/// Returns the hardware of one host, with findings.
 ///
 /// # Errors
 ///
@@ -82,7 +83,7 @@ pub fn of(
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
-/// A document with hardware of a host.
+/// The content of one document about a host's hardware.
 struct Said {
     origin: Origin,
     metadata: Metadata,
@@ -113,7 +114,7 @@ struct Spec {
     hardware: Option<Hardware>,
 }
 
-/// An object with unreadable hardware. Its other fields still count.
+/// An object whose hardware cannot be read. Its other fields still count.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Rest {
@@ -206,8 +207,8 @@ fn read(
     Ok((by_host, findings))
 }
 
-/// Extracts hardware from a document. Hosts that cannot be parsed at all were reported when the
-/// site was read.
+/// Reads the hardware in a document. A host that is not readable at all was reported when the site
+/// was read.
 fn say(document: &Document<'_>) -> Option<Said> {
     let kind = match document.kind()? {
         hardware::KIND => hardware::KIND,
@@ -218,7 +219,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
     let object = match document.parse::<Object>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
-        // The boot MAC address is still usable.
+        // The fields beside the hardware are still valid.
         Err(error) => {
             let (outer, route) = if kind == host::KIND {
                 ("status", ["status"])
@@ -326,9 +327,7 @@ fn without_host(key: &HostKey, origin: &Origin) -> Finding {
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
     Finding::new(
         Code::DuplicateHardware,
-        format!(
-            "the HardwareData of {key} is there twice, and the two differ; the first one counts"
-        ),
+        format!("two HardwareData objects of {key} differ: the first one is used"),
     )
     .at(origin.start())
     .see(other.start(), "the other one")

@@ -1,10 +1,10 @@
-//! Hosts whose inputs are not their manifests in the repo.
+//! Origin of hosts that come from a stream, a build or `paths`.
 //!
-//! Streams, sources and `paths` may omit a host's manifest. The host is declared all the same: an
-//! agent applies the manifest, and a partial object beside it would erase its spec (see
-//! `render::hosts`). So every manifest in the repo is read, input or not. A rendered host is
-//! declared by the manifest with the name and namespace that its build gives it. A host without one
-//! is observed only if it is a live object.
+//! These inputs may omit a host's manifest, but the host is still declared: an agent applies the
+//! manifest, and a partial object with labels would erase its spec (see `render::hosts`). So all
+//! manifests of the repo are read, inputs or not. A rendered host is declared by the manifest that
+//! its build gives the same name and namespace. Without a manifest, it is observed only if it is a
+//! live object.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,9 +20,8 @@ use crate::inventory::host_document::HostDocument;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// Completes input hosts from the repo's other documents, which tell which build renders them.
-///
-/// Also returns the manifests of hosts that are not inputs.
+/// Completes input hosts by the repo's `other` documents, which show who renders them. Also returns
+/// the manifests of hosts that are not inputs.
 pub(crate) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
@@ -65,7 +64,7 @@ pub(crate) fn complete(
             None if document.origin.made_for().is_some()
                 || document.origin.is_rendered() && !is_snapshot(&document, None) =>
             {
-                // Without a spec, it is a partial object, which declares nothing.
+                // A document without a spec is a partial object with labels and declares nothing.
                 if document.host.spec.is_some() {
                     document.roots = inputs.roots(&document.origin);
                 }
@@ -83,7 +82,7 @@ pub(crate) fn complete(
         }
         complete.push(document);
     }
-    // The remaining inputs are snapshots. Declared hosts among them need their manifests.
+    // The remaining inputs are snapshots. Those of declared hosts still need their manifests.
     let seen: HashSet<HostKey> = complete
         .iter()
         .map(|document| document.key.clone())
@@ -111,18 +110,18 @@ pub(crate) fn complete(
     (complete, left_out, findings.collect())
 }
 
-/// Returns whether a document is a live object. A manifest in git may have a status; then its
-/// rendering has one too and proves nothing.
+/// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
+/// then so does its rendered form.
 fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
     let has_status = document.host.status.is_some();
     live_field(&document.host.metadata).is_some()
         || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
 }
 
-/// Restores the labels of the manifest.
+/// Replaces the assignment labels of a rendered host by those of its manifest.
 ///
-/// The build may include sipgen's own patches. Their labels are recorded in the output and are not
-/// claims of the manifest.
+/// The build may include sipgen's own patches. Their labels are recorded in the output and are no
+/// claim of the manifest.
 fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     let own = manifest.host.metadata.labels.as_ref();
     for label in assignment::LABELS {
@@ -134,8 +133,7 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     }
 }
 
-/// A kustomization that may rename hosts in ways that are unknown here, with the field that does
-/// it.
+/// A kustomization that may rename hosts: its file and the renaming field.
 pub(crate) struct Renamed {
     pub(crate) file: Arc<Utf8Path>,
     pub(crate) field: &'static str,
@@ -150,8 +148,8 @@ fn names_of(hosts: &[(HostKey, Place)]) -> String {
     }
 }
 
-/// Reports live objects in a stream without a manifest in the repo, if a build may rename a
-/// manifest to one of them.
+/// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
+/// their name.
 fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     let Renamed { file, field, place } = renamed;
     let finding = Finding::new(
@@ -172,7 +170,7 @@ fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
     finding.see(place, format!("the `{field}`"))
 }
 
-/// Reports rendered hosts that no manifest in the repo renders and that are not live objects.
+/// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
 fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
     let names = names_of(&hosts);
     let finding = Finding::new(

@@ -1,8 +1,8 @@
-//! Selection of input documents: all files of a repo, those of its `sources`, or streams instead of
-//! both.
+//! Selection of input documents: all of a repo, those of its `sources`, or streams that replace
+//! them.
 //!
-//! Kustomizations and agents' objects are read everywhere in the repo in any case, because they
-//! decide how hosts may be written.
+//! Kustomizations and agents' objects are always read everywhere in the repo, because they decide
+//! how hosts may be changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,29 +14,28 @@ use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
 use crate::load::kustomize::{self, Build, Built, NotBuilt};
 use crate::load::{Document, Files, scan_made, scan_stream};
+use crate::settings::Settings;
 use crate::settings::sources::{Glob, Source};
-use crate::settings::{self, Settings};
 
 /// Selection of input documents.
 pub(crate) struct Inputs<'a> {
     sources: &'a [Source],
     which: Which,
-    /// For each source, the roots whose builds include what it builds.
+    /// Roots whose builds contain the result of each source.
     roots: Vec<Vec<usize>>,
 }
 
 enum Which {
     /// Every document in the repo's files.
     All,
-    /// Documents from streams.
+    /// Documents from streams only.
     Streams,
-    /// Documents in files of sources, with the index of the source. Output of builds is always an
-    /// input.
+    /// Files of sources, each with the index of its source. Built documents are always inputs.
     Listed(HashMap<Utf8PathBuf, usize>),
 }
 
 impl<'a> Inputs<'a> {
-    /// Selects the inputs among the repo's `files`. Reports globs that match nothing.
+    /// Determines which of the repo's `files` are inputs, and reports globs that match nothing.
     pub(super) fn new(
         repo: &Files,
         settings: &'a Settings,
@@ -74,7 +73,7 @@ impl<'a> Inputs<'a> {
                 Vec::new(),
             );
         }
-        // Files that a source builds are read through the build, not again through a glob.
+        // Files that a source builds are read through the build and not again through a glob.
         let built = sources
             .iter()
             .filter_map(|source| source.kustomization.as_deref());
@@ -93,7 +92,7 @@ impl<'a> Inputs<'a> {
             {
                 listed.entry(file.clone()).or_insert(index);
             }
-            // A glob may exclude a file that is never read, such as a symbolic link.
+            // A glob may exclude a path that is never read, such as a symbolic link.
             let excludes_unread = |position: usize| {
                 let excluded = paths[position].strip_prefix('!');
                 let here = |path: &str| {
@@ -109,7 +108,7 @@ impl<'a> Inputs<'a> {
             findings.extend(idle.map(|(position, _)| {
                 let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
                 Finding::new(Code::IdleGlob, message)
-                    .at(settings::place(repo, ["sources".into(), index.into(), "paths".into(), position.into()]))
+                    .at(settings.place(["sources".into(), index.into(), "paths".into(), position.into()]))
                     .help(
                         "fix it, or remove it; such files end with .yaml, .yml or .json, and git does not ignore them",
                     )
@@ -136,7 +135,7 @@ impl<'a> Inputs<'a> {
             }
     }
 
-    /// Returns whether all documents in the repo's files are inputs, so nothing replaces them.
+    /// Returns whether the repo's files are the inputs, without `sources` or streams.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self.which, Which::All)
     }
@@ -155,8 +154,8 @@ impl<'a> Inputs<'a> {
             .map(|namespace| namespace.as_str())
     }
 
-    /// Returns the roots whose builds render a document that a source built. For streams, returns
-    /// the root in the settings if there is only one.
+    /// Returns the roots whose builds render a document from a source. For a stream, returns the
+    /// root of all sources if there is only one, because the stream must have been made from it.
     pub(crate) fn roots(&self, origin: &Origin) -> Vec<usize> {
         if let Some(source) = origin.made_for() {
             return self.roots.get(source).cloned().unwrap_or_default();
@@ -171,8 +170,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Objects that sources build. Each source is built once per run, even if its objects are read
-/// twice.
+/// Objects that sources build. Each source is built once a run, however often its objects are read.
 #[derive(Debug)]
 pub(super) struct Rendered {
     built: Vec<BuiltSource>,
@@ -182,13 +180,13 @@ pub(super) struct Rendered {
 struct BuiltSource {
     /// Index of the source.
     source: usize,
-    /// The file of its kustomization.
+    /// File of its kustomization.
     file: Arc<Utf8Path>,
     built: Built,
 }
 
 impl Rendered {
-    /// Builds the sources of the settings. Streams replace all sources.
+    /// Builds the sources of the settings, unless streams replace them.
     pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
         let (mut built, mut findings) = (Vec::new(), Vec::new());
         if !repo.streams().is_empty() {
@@ -209,14 +207,13 @@ impl Rendered {
                     file: Arc::from(kustomization_of(repo, directory).as_path()),
                     built: text,
                 }),
-                Err(why) => findings.push(not_built(repo, index, directory, &why)),
+                Err(why) => findings.push(not_built(settings, index, directory, &why)),
             }
         }
         (Self { built }, findings)
     }
 
-    /// Interprets the streams, or else the output of sources. Also returns the number of objects in
-    /// streams.
+    /// Reads the streams, or else the built sources, and counts the objects of streams.
     pub(super) fn read<T: Send>(
         &self,
         repo: &Files,
@@ -244,14 +241,14 @@ impl Rendered {
     }
 }
 
-/// Returns the kustomization file of a directory.
+/// Returns the file of a directory's kustomization.
 fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
     let files = crate::api::kustomization::FILE_NAMES.map(|name| directory.join(name));
     let found = files.iter().find(|file| repo.kind(file).is_some());
     found.unwrap_or(&files[0]).clone()
 }
 
-/// Reports streams without any manifest, such as after a failure of the program before the pipe.
+/// Reports streams without any object. Usually the program before the pipe failed.
 pub(super) fn empty(repo: &Files) -> Finding {
     let names: Vec<&str> = repo
         .streams()
@@ -262,7 +259,7 @@ pub(super) fn empty(repo: &Files) -> Finding {
         .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
 }
 
-fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
+fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
     let help = match why {
         NotBuilt::NoDirectory | NotBuilt::NoKustomization => {
             "name a directory with a kustomization, or read its files by `paths`"
@@ -286,9 +283,6 @@ fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -
         directory.as_str()
     };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
-        .at(settings::place(
-            repo,
-            ["sources".into(), index.into(), "kustomization".into()],
-        ))
+        .at(settings.place(["sources".into(), index.into(), "kustomization".into()]))
         .help(help)
 }

@@ -1,4 +1,4 @@
-//! Conversion of single documents to typed objects, without knowledge of other documents.
+//! Typed objects from documents, each by itself.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -29,7 +29,7 @@ use crate::request::provisioning::{decode_software, of_label};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterKind, Spec};
 
-/// An object before its builds are known.
+/// An object, before the builds that name it are known.
 pub(super) enum Object {
     Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
@@ -38,18 +38,19 @@ pub(super) enum Object {
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
     PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
-    /// A kustomization, with the reason why kustomize refuses it.
+    /// A kustomization, with the reason if kustomize refuses to read it.
     Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
     Template(Template),
     Agent(AgentObject),
-    /// A Secret that defines a cluster for Argo CD, and its values in plain text.
+    /// A Secret that registers a cluster in Argo CD, with its values in plain text.
     ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
-    /// The CustomResourceDefinition of a request kind, by its name.
+    /// The definition of a request kind, by its name.
     Definition(&'static str),
     /// A generated file with hosts.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Origin, Finding),
+    /// A host that cannot be parsed.
     UnreadableHost(Origin, Finding),
 }
 
@@ -68,8 +69,7 @@ pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
         .is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
 
-/// Reads a document if its kind matters. Templates of other tools may have these kinds but are
-/// ignored.
+/// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
 pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
@@ -85,7 +85,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
             }
             Err(_) if document.looks_like_template() => None,
             Err(error) => {
-                // Only decoding field by field gives errors a position.
+                // Only field-by-field decoding reports positions.
                 let error = document
                     .parse::<Kustomization>()
                     .err()
@@ -98,16 +98,16 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
     interpret_resource(&document)
 }
 
-/// Reads a rendered document if its kind matters. Agents' objects are read only from the repo,
-/// where agents read them.
+/// Reads a rendered document of a relevant kind. Objects that configure agents are skipped, because
+/// they are read from the repo's files.
 pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
     let object = interpret_resource(document)
         .filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
     object.or_else(|| not_rendered(document))
 }
 
-/// Reports a rendered document that cannot be parsed, of whatever kind: a program prints such text
-/// only if it fails. Templates that a program passes on are ignored, as in files.
+/// Reports a rendered document that cannot be parsed, whatever its kind: the rendering program
+/// probably failed half-way. Unrendered templates are ignored, as in files.
 fn not_rendered(document: &Document<'_>) -> Option<Object> {
     let error = document
         .broken()
@@ -142,7 +142,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         return request(document, object);
     }
     match kind {
-        // Hardware is most of a live host and is read on demand.
+        // Inspected hardware is most of a live host and irrelevant here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
@@ -194,10 +194,10 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     }
 }
 
-/// Reads a Secret or ConfigMap that may hold network data. Unreadable ones are ignored; a host that
-/// needs one is reported as missing it.
+/// Reads a Secret or ConfigMap that may hold network data. An unreadable one is skipped: a host
+/// that needs it reports that it is missing.
 fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
-    // Most Secrets hold credentials and are not parsed.
+    // Most Secrets are credentials, which this skips unparsed.
     let object = document
         .mentions(&SECRET_KEYS)
         .then(|| document.parse::<NetworkDataSecret>().ok())
@@ -205,10 +205,10 @@ fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
     object.filter(|object| object.api_version == "v1")
 }
 
-/// Reads an object with a misspelled kind or apiVersion of ours.
+/// Reports an object whose kind is probably misspelled.
 ///
-/// If it may be another tool's template, it is kept only as a template, because it may hide a
-/// cluster. `api_version` is passed if it is already parsed.
+/// A possible template of another tool is not reported, but recorded as it may hide a cluster.
+/// `api_version` is read from the document if it is `None`.
 fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
     let (kind, finding) = misspelled_kind(document, api_version)?;
     let origin = document.origin.clone();
@@ -223,7 +223,7 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     (kind != host::KIND).then(|| Object::Template(Template::new(document)))
 }
 
-/// Sets a missing status from the annotation, as Metal3 does.
+/// Gives a host without a status the one in its annotation, as Metal3 does.
 fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
     let text = host
         .metadata
@@ -245,13 +245,13 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
     }
 }
 
-/// Reads a SIPCluster, Provisioning or Software; `None` if the kind belongs to another group.
+/// Reads a SIPCluster, Provisioning or Software, if its API group matches.
 fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Object> {
     let (kind, api_version) = (object.kind, object.api_version);
     let origin = document.origin.clone();
     let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
-        // Kinds of this name in other groups may have any content.
+        // Other API groups have kinds of this name, with other fields.
         Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
             return None;
         }
@@ -292,7 +292,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
     };
     let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
-    if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
+    if spec.is_none() && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(

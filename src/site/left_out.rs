@@ -1,8 +1,7 @@
-//! Documents in the repo that the inputs leave out.
+//! Documents that the repo has but the inputs omit.
 //!
-//! Clusters and hosts that are not inputs count as removed, so their hosts are released. If a repo
-//! has several sites and one of them is rendered alone, the others are not removed; these checks
-//! stop such a run.
+//! A missing input is released. The input may be the rendered output of only one of several sites
+//! of a repo, so hosts and clusters of the others must not count as removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,20 +16,20 @@ use crate::request::Request;
 use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
-/// A host that a kustomization in the repo renders but that is not an input.
+/// A host that a kustomization of the repo renders but that is not an input.
 #[derive(Debug)]
 pub struct HostLeftOut {
     /// The manifest.
     pub origin: Origin,
     /// Directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
-    /// Names of the Secrets that it refers to.
+    /// Secrets that it names.
     pub secrets: BTreeSet<ObjectName>,
     pub(super) root_index: usize,
 }
 
 impl HostLeftOut {
-    /// Creates the entry of a manifest; `None` if no kustomization renders it.
+    /// Returns the host of a manifest; `None` if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
@@ -52,8 +51,7 @@ impl HostLeftOut {
     }
 }
 
-/// Returns the hosts that the inputs leave out; none in mode `observed`, where only snapshots
-/// define hosts.
+/// Returns the hosts that inputs omit. In mode `observed`, only snapshots count, so there are none.
 pub(super) fn hosts(
     all: HashMap<HostKey, HostLeftOut>,
     settings: &Settings,
@@ -65,8 +63,8 @@ pub(super) fn hosts(
     }
 }
 
-/// Returns the roots whose generated overlay an agent applies, and thereby hosts that the inputs
-/// leave out.
+/// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
+/// hosts.
 pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> BTreeSet<usize> {
     let applied = left_out
         .values()
@@ -83,9 +81,9 @@ pub(super) fn held(
     left_out
 }
 
-/// Reports clusters of the output that no input requests but that files in the repo still request.
+/// Reports clusters of the output directory that no input requests, but files of the repo do.
 ///
-/// The finding names no cluster, because the inputs as a whole are wrong.
+/// The mistake concerns the whole run rather than a cluster: the inputs are incomplete.
 pub(super) fn clusters(
     state: &State,
     clusters: &BTreeMap<ClusterKey, Request>,

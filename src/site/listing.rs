@@ -1,4 +1,5 @@
-//! Files to read: those with names of resources, and others that kustomizations list.
+//! The files to read: those named like resources, and those that kustomizations list under any
+//! name.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use crate::kustomize::Builds;
 use crate::load::{Files, Kind, ReadError, may_hold_resources};
 use crate::request::ClusterKind;
 
-/// Returns the files of a repo that may hold resources, except below `output`. Reports those that
-/// are too large.
+/// Returns the files of a repo that may be relevant, except below `output`. Too large files are
+/// findings.
 pub(super) fn files(
     repo: &Files,
     output: &Utf8Path,
@@ -19,7 +20,7 @@ pub(super) fn files(
     Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
-/// Splits files into readable ones and findings about too large ones.
+/// Separates files from findings for those that are too large.
 pub(super) fn not_too_large(
     repo: &Files,
     mut files: Vec<Utf8PathBuf>,
@@ -40,10 +41,8 @@ pub(super) fn not_too_large(
     (files, findings)
 }
 
-/// Returns files that kustomizations list under names not used for resources, and reports listed
-/// paths that cannot be read.
-///
-/// kustomize applies listed files with any name and follows links.
+/// Returns the files that kustomizations list under unusual names, and findings for listed paths
+/// that cannot be read. kustomize applies a listed file under any name, and follows links.
 pub(super) fn listed_elsewhere(
     repo: &Files,
     builds: &Builds,

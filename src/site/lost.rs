@@ -1,9 +1,8 @@
-//! Clusters and hosts of the previous run that this run does not find and that an unread file may
-//! hold.
+//! Clusters and hosts of the previous run that are missing now and may be in something unread.
 //!
-//! A missing request releases its hosts and deletes its services, so its absence must be proven:
-//! the file that the cluster was generated from is deleted or was read completely. Links, pipes,
-//! files that git ignores and documents that cannot be parsed prove nothing.
+//! A missing request releases its hosts and deletes its services, so absence must be proven: the
+//! file that the cluster was generated from is deleted or was read completely. A link, a pipe, a
+//! file that git ignores or a document that cannot be parsed proves nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,16 +23,16 @@ use crate::text::in_shell;
 /// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
 
-/// The parts of a site that prove or disprove an absence.
+/// Facts that prove or disprove an absence.
 pub(super) struct Known<'a> {
     pub(super) repo: &'a Files,
     pub(super) settings: &'a Settings,
-    /// The files that were read.
+    /// Files that were read.
     pub(super) files: &'a [Utf8PathBuf],
     pub(super) state: &'a State,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
-    /// Findings so far: a file with an error needs no second finding.
+    /// Errors so far. A file with an error is already reported.
     pub(super) findings: &'a [Finding],
 }
 
@@ -41,11 +40,11 @@ pub(super) struct Known<'a> {
 struct Lost<'a> {
     /// Kind and name for messages.
     what: String,
-    /// The name in a manifest.
+    /// Name in a manifest.
     name: &'a str,
-    /// The cluster itself, or the cluster of the host.
+    /// The cluster itself, or the cluster that the host is assigned to.
     cluster: &'a ClusterKey,
-    /// Distinguishes a cluster from one of its hosts.
+    /// Set for a cluster, unset for a host.
     is_cluster: bool,
 }
 
@@ -56,7 +55,7 @@ struct Lost<'a> {
 /// Returns an error if a file or directory cannot be read.
 pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     let lost = known.lost();
-    // A stream is read to its end and replaces all files.
+    // A stream is read to its end and is complete by definition.
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
@@ -76,11 +75,11 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
 
 /// State of the files that a cluster was generated from.
 enum Source {
-    /// A file exists that was not read completely.
+    /// At least one exists and was not read completely.
     Unread(Finding),
     /// All existing files were read completely.
     Read,
-    /// No file exists any more, or none is known.
+    /// None exists any longer, or none is known.
     Gone,
 }
 
@@ -128,8 +127,8 @@ impl Known<'_> {
         Ok(unread)
     }
 
-    /// Returns documents that cannot be parsed, including hosts, with their text and whether they
-    /// may be another tool's template.
+    /// Returns documents that cannot be parsed, or not as the host that their kind says, with their
+    /// text and whether they may be templates of other tools.
     fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
         let broken = |document: Document<'_>| {
             let found = || {
@@ -151,7 +150,7 @@ impl Known<'_> {
             .scan(self.files, |file, _| self.settings.may_read(file), broken)
     }
 
-    /// Checks the files that a cluster was generated from. For hosts, no such files are recorded.
+    /// Checks the files that a cluster was generated from. They are not recorded for hosts.
     fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
         let made_from = self
             .state
@@ -160,7 +159,7 @@ impl Known<'_> {
             .filter(|_| lost.is_cluster);
         let mut source = Source::Gone;
         for file in made_from.into_iter().flatten() {
-            // A build of this site no longer reaches it; the file may belong to another site now.
+            // No build of this site reaches the file any longer. It may belong to another site.
             if self.repo.is_out_of_reach(file) {
                 continue;
             }
@@ -210,7 +209,7 @@ impl Known<'_> {
             .any(|(place, _)| **place.file() == *file)
     }
 
-    /// Reports the first document in a file that cannot be parsed.
+    /// Reports a document of a file that cannot be parsed.
     fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
         let unreadable = |document: Document<'_>| {
             document
@@ -232,7 +231,7 @@ impl Known<'_> {
     }
 }
 
-/// Reports a document that cannot be parsed and contains the missing name.
+/// Reports a document that cannot be parsed and may be the missing one.
 fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
     let may_be = |text: &str, is_template: bool| {
         // `mistaken_templates` checks templates of requests.
@@ -256,7 +255,7 @@ fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Opt
     )
 }
 
-/// Reports unread paths that may hold what is missing.
+/// Reports an unread path that may hold the missing object.
 fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
     let ((first, why), rest) = unread.split_first()?;
     let message = format!(

@@ -10,10 +10,8 @@ use crate::load::{Files, Kind};
 use crate::settings::{self, Settings, sources};
 use crate::text::in_shell;
 
-/// Reports generated hosts outside the output directory.
-///
-/// They are not part of the inventory but may record assignments: of this repo's clusters, or of
-/// another repo's that is nested here.
+/// Reports generated hosts outside the output directory. They are no inventory, but may record the
+/// assignments of this repo's clusters, or of another site below this one.
 pub(super) fn findings(
     repo: &Files,
     settings: &Settings,
@@ -54,8 +52,7 @@ pub(super) fn findings(
     by_owner.into_iter().map(finding).collect()
 }
 
-/// Returns the innermost directory around a file, below the repo's root, that has settings of its
-/// own.
+/// Returns the innermost directory above a file, other than the root, that has its own settings.
 fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Path> {
     let is_other = |directory: &&Utf8Path| {
         !directory.as_str().is_empty() && *directory != repo.site_directory()
@@ -67,7 +64,7 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
         .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
 }
 
-/// Returns the help for a site nested in this one.
+/// Returns the help for a nested site.
 fn elsewhere(owner: &Utf8Path) -> String {
     let directory = in_shell(owner.as_str());
     format!(

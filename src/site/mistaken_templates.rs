@@ -1,5 +1,4 @@
-//! Requests that look like another tool's templates but may not be: ignoring one would remove its
-//! cluster.
+//! Requests that are mistaken for templates of other tools. Each would be removed with its cluster.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +10,14 @@ use crate::load::{Files, Kind, ParseError};
 use crate::output::state::State;
 use crate::request::Request;
 
-/// The file that marks a Helm chart.
+/// The file that makes a directory a Helm chart.
 const CHART: &str = "Chart.yaml";
 
 /// Reports requests that are certainly or possibly mistaken for templates.
 ///
 /// A removed cluster releases its hosts, but an unreadable request does not prove a removal. A
-/// template of a Provisioning leaves the cluster's name open. A document that names the cluster is
-/// a request with a mistake, unless it is in a Helm chart.
+/// template of a Provisioning has a variable as cluster name. One that names a cluster is an
+/// invalid request, unless it is in a chart.
 pub(crate) fn mistaken(
     repo: &Files,
     state: &State,
@@ -78,8 +77,8 @@ pub(crate) fn mistaken(
             _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
         };
         findings.push(finding.help(
-            "correct it, or write the value; if another program is to put it there, commit what that renders, and leave the template \
-             out by `sources`, or keep it in its Helm chart",
+            "fix it, or replace the placeholder by its value; if another program fills it in, commit the rendered file, and \
+             exclude the template in `sources` or keep it in its Helm chart",
         ));
     }
     findings
@@ -95,7 +94,7 @@ fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
             .any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
 }
 
-/// Returns the place of the first double braces in a document.
+/// Returns the position of the double braces in a text that cannot be parsed.
 fn braces(repo: &Files, origin: &Origin) -> Place {
     let text = repo.text(&origin.file).unwrap_or_default();
     let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
@@ -107,13 +106,13 @@ fn braces(repo: &Files, origin: &Origin) -> Place {
     )
 }
 
-/// Returns whether a text that cannot be parsed names an object with this name.
+/// Returns whether a text that cannot be parsed contains a name.
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
         // A name that continues is another name.
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        // A Provisioning has its cluster's name in a label.
+        // A Provisioning names its cluster in a label.
         ["name", api::CLUSTER]
             .iter()
             .any(|field| key.ends_with(field))

@@ -1,17 +1,17 @@
 //! The site: a repo's clusters and hosts, validated and joined.
 //!
-//! * `inputs`: selection of input documents; `left_out`: documents in the repo that the inputs
-//!   leave out.
+//! * `inputs`: which documents are inputs, by `sources` or streams; `left_out`: documents of the
+//!   repo that inputs omit.
 //! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
-//!   `interpret` reads one document, and `names` applies builds to names.
-//! * `host_origin`: the build that renders a host; `requests`: the clusters that are requested.
-//! * `delivered`: objects as builds deliver them, where builds change them.
+//!   `interpret` reads one document, and `names` applies names.
+//! * `host_origin`: which build renders a host; `requests`: checked requests.
+//! * `delivered`: objects as builds change them.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
-//! * `substitution`: values of Flux variables that the repo has.
-//! * `concern`: decides whether a mistake can reach a base cluster.
-//! * `hardware`: hardware of hosts, read on demand.
-//! * `lost`: clusters and hosts that are missing without proof.
-//! * `mistaken_templates`: requests that look like templates.
+//! * `substitution`: values of Flux's variables that the repo has.
+//! * `concern`: whether a mistake can reach a base cluster.
+//! * `hardware`: inspected hardware, read on demand.
+//! * `lost`: objects of the previous run that something unread may hold.
+//! * `mistaken_templates`: requests that are mistaken for templates of other tools.
 //! * `misplaced`: generated hosts outside the output directory.
 //! * `clashes`: conflicts between services.
 //!
@@ -56,7 +56,7 @@ pub use names::ServiceWithPorts;
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
 pub struct Site {
-    /// The settings of this run.
+    /// Settings that it was read with.
     pub settings: Settings,
     /// Every requested cluster.
     pub clusters: BTreeMap<ClusterKey, Request>,
@@ -66,23 +66,23 @@ pub struct Site {
     pub wiring: Wiring,
     /// Previous output.
     pub state: State,
-    /// Assigned hosts that kustomizations in the repo render but that are not inputs. Any of them
-    /// makes a plan untrustworthy.
+    /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
+    /// valid without them.
     pub left_out: HashMap<HostKey, HostLeftOut>,
-    /// Services with NodePorts in the repo, except those in the output directory.
+    /// Services of the repo with NodePorts, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
-    /// Set if the hardware of hosts was read and checked, which only Provisionings need.
+    /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
     pub knows_hardware: bool,
-    /// Names of the CustomResourceDefinitions of requests in the repo.
+    /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
     /// The files that each kustomization reaches.
     builds: Builds,
-    /// Output of sources, kept for reading hardware.
+    /// Objects that sources build, kept for reading hardware.
     rendered: Rendered,
 }
 
 impl Site {
-    /// Reads a repo and its previous output, with findings about both.
+    /// Reads a repo and the previous output. Findings report mistakes in their content.
     ///
     /// # Errors
     ///
@@ -149,8 +149,7 @@ impl Site {
         ));
 
         let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
-        // Requests missing from the inputs explain every loss, so a second finding would only
-        // repeat it.
+        // If clusters are known to be missing from the inputs, their absence needs no proof.
         if missing.is_none() {
             let known = Known {
                 repo,
@@ -181,8 +180,8 @@ impl Site {
         Ok((site, all))
     }
 
-    /// Returns the kind of a cluster's request. For a removed cluster, the previous output shows
-    /// it.
+    /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
+    /// output.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
         let installer = layout::installer_directory(cluster);
         let is_installed = || {
@@ -195,7 +194,7 @@ impl Site {
         }
     }
 
-    /// Returns the roots of declared hosts whose builds also include a document.
+    /// Returns the roots of declared hosts whose builds also contain a document.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
         let indices: BTreeSet<usize> = self
             .builds

@@ -17,21 +17,21 @@ use crate::inventory::networks::{self, Held};
 use crate::kustomize::Builds;
 use crate::request::provisioning::cluster_of;
 
-/// A Service with NodePorts in the repo.
+/// A Service of the repo with NodePorts.
 #[derive(Debug, Clone)]
 pub struct ServiceWithPorts {
-    /// Its place in the inputs.
+    /// Its position in the inputs.
     pub origin: Origin,
     /// Name of the Service.
     pub name: String,
-    /// The namespaces that builds give it.
+    /// Namespaces that builds give it.
     pub namespaces: Vec<String>,
-    /// NodePorts with their index among the Service's ports.
+    /// NodePorts, each with its index among the Service's ports.
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// Returns the key that a build gives to a host or an object named after one. Returns `None` for
-/// invalid names, which reading the site reported.
+/// Returns the key that its build gives to a host, or to an object named like a host; `None` if the
+/// name is invalid, which reading the site reports.
 pub(super) fn key(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -44,8 +44,8 @@ pub(super) fn key(
     Some(HostKey { namespace, name })
 }
 
-/// Returns each namespace that builds give to an object, with the kustomization that sets it.
-/// Without a build, this is the object's own namespace.
+/// Returns each namespace that builds give to an object, with the kustomization that sets it;
+/// without one, the object's own namespace.
 pub(super) fn namespaces(
     builds: &Builds,
     inputs: &Inputs<'_>,
@@ -76,12 +76,12 @@ pub(super) fn namespaces(
     namespaces
 }
 
-/// Names objects and collects findings about names.
+/// Names objects as builds do, and collects findings about names.
 pub(super) struct Names<'a> {
     builds: &'a Builds,
     pub(super) inputs: &'a Inputs<'a>,
     pub(super) findings: Vec<Finding>,
-    /// Kustomizations already reported for renaming hosts or requests.
+    /// Kustomizations already reported for a prefix or suffix.
     renamed: BTreeSet<Arc<Utf8Path>>,
 }
 
@@ -95,13 +95,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns a copy that discards findings, for documents that are not inputs.
+    /// Returns a copy for documents that are not inputs. Its findings are dropped.
     pub(super) fn quiet(&self) -> Self {
         Self::new(self.builds, self.inputs, Vec::new())
     }
 
-    /// Returns namespace and name of a host or request. Reports invalid names and returns `None`
-    /// for them.
+    /// Returns namespace and name of a host or request; `None`, with a finding, if they are
+    /// invalid.
     fn of(
         &mut self,
         kind: &str,
@@ -157,8 +157,8 @@ impl<'a> Names<'a> {
         Some((namespace?, name?))
     }
 
-    /// Returns the cluster that a document belongs to, and the document's own name. Reports invalid
-    /// names and returns `None` for them.
+    /// Returns the cluster that a document concerns, and the document's own name; `None`, with a
+    /// finding, if either is invalid.
     pub(super) fn cluster(
         &mut self,
         object: &ObjectKind,
@@ -181,7 +181,7 @@ impl<'a> Names<'a> {
         Some((ClusterKey { namespace, name }, own_name))
     }
 
-    /// Returns a host with its key and the builds that render it.
+    /// Returns a host with its key and its builds.
     pub(super) fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
         let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
         let own_namespace = host
@@ -240,8 +240,8 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// Reports prefixes and suffixes, because kustomize does not update references such as the BMC
-    /// credentials of hosts.
+    /// Reports a prefix or suffix: references to hosts and from hosts, such as BMC credentials,
+    /// keep the old name.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
         let renamed_by = self
             .builds
@@ -264,8 +264,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns a Service with its NodePorts, if it has any. Other mistakes in Services are not
-    /// checked.
+    /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.
     pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
         // Patches have the kind of their target but are not objects.
         if self.builds.is_patch(&origin.file) {
@@ -293,8 +292,8 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns the network data of a Secret or ConfigMap under each namespace that builds give it.
-    /// Invalid names are not reported.
+    /// Returns the network data of a Secret or ConfigMap under each namespace that a build gives
+    /// it. Mistakes in its name are not reported.
     pub(super) fn network_data(
         &self,
         origin: &Origin,

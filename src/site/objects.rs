@@ -1,4 +1,4 @@
-//! Typed objects of a repo, with the names that builds give them. [`read`] shows the steps.
+//! Typed objects of a repo, with the names that builds give them. [`read`] has the steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +14,6 @@ use super::names::{Names, ServiceWithPorts};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use super::{delivered, misplaced};
-use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::Kustomization;
@@ -37,26 +36,26 @@ use crate::load::{Document, Files, FirstLook, ReadError, mentions};
 use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{Settings, sources};
 
-/// The objects of a repo that concern clusters and hosts.
+/// Objects of a repo that decide about clusters and hosts.
 pub(super) struct Objects {
-    pub(super) clusters: Vec<ClusterDocument>,
+    pub(super) clusters: Vec<(ClusterDocument, Spec)>,
     /// Requests in files of the repo that are not inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) software: Vec<SoftwareDocument>,
     pub(super) hosts: Vec<HostDocument>,
-    /// Hosts that kustomizations in the repo render but that are not inputs.
+    /// Hosts that kustomizations of the repo render but that are not inputs.
     pub(super) left_out: HashMap<HostKey, HostLeftOut>,
-    /// All documents of hosts in the repo's files, inputs or not.
+    /// Every document in the repo's files that describes a host, input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
     pub(super) rendered: Rendered,
-    /// Requests and Softwares that are probably another tool's templates.
+    /// Requests and Softwares that are probably templates of another tool.
     pub(super) templates: Vec<Template>,
     pub(super) agent_objects: Vec<AgentObject>,
     /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
-    /// Names of the CustomResourceDefinitions of requests in the repo.
+    /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
     /// Files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
@@ -64,7 +63,7 @@ pub(super) struct Objects {
     pub(super) closed: Vec<(Utf8PathBuf, String)>,
 }
 
-/// Words that mark a file with objects other than requests; other files are not parsed.
+/// A file with such an object contains one of these words.
 const WORDS: [&str; 7] = [
     host::KIND,
     "Secret",
@@ -75,8 +74,8 @@ const WORDS: [&str; 7] = [
     ARGOCD_GROUP,
 ];
 
-/// Reads the typed objects in a repo's files, except below its output directory, and in rendered
-/// output.
+/// Reads the typed objects of a repo's files, except below its output directory, and of rendered
+/// inputs.
 ///
 /// # Errors
 ///
@@ -151,9 +150,8 @@ pub(super) fn read(
     let mut names = Names::new(&builds, &inputs, findings);
     let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern);
     let software = name_software(all.software, &mut names);
-    // A cluster from a stream is in the repo too. Recording that file gives the same output as
-    // reading the repo.
-    for document in &mut clusters {
+    // Generated files must name the same source whether the input is a stream or the repo's files.
+    for (document, _) in &mut clusters {
         if let Some(origin) = in_repo.get(&document.key) {
             document.origin.note_made_from(&origin.file);
         }
@@ -179,7 +177,7 @@ pub(super) fn read(
     let mut held: Vec<Held> = held
         .flat_map(|(origin, kind, secret)| names.network_data(origin, *kind, secret))
         .collect();
-    // Services that are not inputs count too, because their NodePorts are used in the base cluster.
+    // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter();
     let services = services
         .filter_map(|(origin, service)| names.service(origin, &service))
@@ -194,7 +192,7 @@ pub(super) fn read(
     held.extend(network_files::generated(
         repo, &builds, &referring, &namespace,
     ));
-    let decrypt = settings.sops.decrypt && clusters.iter().any(reaches_hosts);
+    let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
     let objects = Objects {
         clusters,
@@ -216,7 +214,7 @@ pub(super) fn read(
     Ok((objects, findings))
 }
 
-/// The objects in a repo's files, and the files that each kustomization reaches.
+/// Objects of a repo's files, and the kustomizations that reach the files.
 struct Scanned {
     /// Every object except kustomizations.
     objects: Vec<Object>,
@@ -225,7 +223,7 @@ struct Scanned {
     /// Directories that cannot be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
     builds: Builds,
-    /// Kustomizations that kustomize refuses, by directory.
+    /// Reason why kustomize refuses the kustomization of a directory.
     refused: BTreeMap<Utf8PathBuf, Refusal>,
     of_builds: Vec<Finding>,
     too_large: Vec<Finding>,
@@ -251,7 +249,8 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
         if !layout::is_ours(content) {
             return FirstLook::from(is_kustomization(file) || ours(content));
         }
-        // A copied marker comment does not make a request a generated file.
+        // A request may have sipgen's marker because a user copied the comment from a generated
+        // file.
         let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
         FirstLook {
             says,
@@ -298,7 +297,8 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
     })
 }
 
-/// Removes all but the first document of each kustomization file, because kustomize reads no other.
+/// Removes all but the first document of each kustomization file, because kustomize reads no
+/// others.
 fn only_first_kustomizations(objects: &mut Vec<Object>) {
     let mut known = BTreeSet::new();
     objects.retain(|object| match object {
@@ -313,7 +313,8 @@ fn only_first_kustomizations(objects: &mut Vec<Object>) {
 
 type Kustomizations = Vec<(Origin, Kustomization)>;
 
-/// Moves kustomizations out of the objects. Also returns the refused ones by directory.
+/// Separates kustomizations from the other objects, with the directories whose kustomization is
+/// refused.
 fn take_kustomizations(
     objects: &mut Vec<Object>,
 ) -> (Kustomizations, BTreeMap<Utf8PathBuf, Refusal>) {
@@ -332,7 +333,7 @@ fn take_kustomizations(
     (kustomizations, refused)
 }
 
-/// Objects by kind, before builds give them names.
+/// Objects by kind, before builds name them.
 #[derive(Default)]
 struct ByKind {
     clusters: Vec<ReadCluster>,
@@ -378,8 +379,7 @@ impl ByKind {
                 let secret = |(origin, secret)| (origin, networks::Kind::Secret, secret);
                 self.secrets.extend(network_data.map(secret));
             }
-            // Kustomizations in rendered output build nothing; those in the repo were moved out
-            // before.
+            // Rendered kustomizations build nothing. Those of the repo were removed earlier.
             Object::Kustomization(..) => {}
             Object::Template(template) => self.templates.push(template),
             Object::Agent(object) => self.agent_objects.push(object),
@@ -410,14 +410,14 @@ impl ByKind {
         clusters.chain(self.software.iter().map(|(origin, ..)| origin))
     }
 
-    /// Takes the findings about unreadable input documents.
+    /// Takes the findings about unreadable documents that are inputs.
     fn unreadable(
         &mut self,
         builds: &Builds,
         inputs: &Inputs<'_>,
         concern: &Concern<'_>,
     ) -> Vec<Finding> {
-        // A patch may omit its apiVersion.
+        // A patch may omit its apiVersion. It is not an object.
         let is_patch = |origin: &Origin, finding: &Finding| {
             finding.code == Code::NearMiss && builds.is_patch(&origin.file)
         };
@@ -438,12 +438,12 @@ impl ByKind {
     }
 }
 
-/// Names the requests that are inputs, and indexes the others.
+/// Names requests, and separates inputs from other requests of the repo.
 fn name_clusters(
     clusters: Vec<ReadCluster>,
     names: &mut Names<'_>,
     concern: &Concern<'_>,
-) -> (Vec<ClusterDocument>, HashMap<ClusterKey, Origin>) {
+) -> (Vec<(ClusterDocument, Spec)>, HashMap<ClusterKey, Origin>) {
     let (mut documents, mut in_repo) = (Vec::new(), HashMap::new());
     let mut quiet = names.quiet();
     for (origin, kind, metadata, spec, found) in clusters {
@@ -464,19 +464,14 @@ fn name_clusters(
         }
         let found = found.into_iter().map(|finding| finding.of(&key));
         names.findings.extend(found);
-        let annotations = metadata.annotations.unwrap_or_default();
-        let annotation = |name: &str| annotations.get(name).cloned();
-        let labels = metadata.labels.unwrap_or_default();
-        documents.push(ClusterDocument {
+        let document = ClusterDocument {
             kind,
             key,
             name,
             origin,
-            cluster_type: labels.get(provisioning::CLUSTER_TYPE).cloned(),
-            priority: annotation(PRIORITY),
-            former_name: annotation(FORMER_NAME),
-            spec,
-        });
+            metadata,
+        };
+        documents.push((document, spec));
     }
     (documents, in_repo)
 }
@@ -500,11 +495,11 @@ fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<Soft
     documents
 }
 
-/// Documents of hosts with the keys that builds give them.
+/// Documents of hosts, with the keys that builds give them.
 #[derive(Default)]
 struct HostDocuments {
     inputs: Vec<HostDocument>,
-    /// Documents in the repo that are not inputs.
+    /// Documents of the repo that are not inputs.
     others: Vec<HostDocument>,
     /// All documents in the repo's files.
     documents: Vec<(HostKey, Origin)>,
@@ -548,11 +543,8 @@ fn name_hosts(hosts: Vec<ReadHost>, names: &mut Names<'_>, concern: &Concern<'_>
     named
 }
 
-/// Returns whether the services of a request use addresses of hosts.
-fn reaches_hosts(cluster: &ClusterDocument) -> bool {
-    match &cluster.spec {
-        Spec::Current(spec) => spec.services.reach_hosts(),
-        Spec::Older(..) | Spec::Provisioning(_) => true,
-        Spec::Unreadable => false,
-    }
+/// Returns whether a valid request depends on addresses of hosts.
+fn uses_addresses(clusters: &[(ClusterDocument, Spec)]) -> bool {
+    let mut specs = clusters.iter().filter_map(|(_, spec)| spec.as_ref());
+    specs.any(|spec| spec.uses_addresses())
 }

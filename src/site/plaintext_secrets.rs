@@ -1,7 +1,7 @@
 //! Plain-text values of Secrets in the inputs, except network data.
 //!
-//! Everyone with access to the repo, or to an old clone, has such a value. Rendered output is not
-//! in the repo and is not checked.
+//! Such a value leaks to everyone with a clone of the repo, however old. Rendered inputs are
+//! ignored, because they are not in the repo.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings, sources};
 use crate::text::counted;
 
-/// The key of network data in nmstate format, which some image builders of Metal3 read.
+/// Key of network data in nmstate format, which some image builders of Metal3 read.
 const NMSTATE: &str = "nmstate";
-/// Keys in Argo CD's Secrets that hold names and addresses of clusters and repos, not credentials.
+/// Keys in Secrets of Argo CD that are not secret: names and addresses of clusters and repos.
 const OF_ARGOCD: [&str; 7] = [
     "clusterResources",
     "name",
@@ -40,8 +40,7 @@ const SHOWN: usize = 5;
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
 
-/// A Secret with plain-text values. Its keys are not shown, because a password may be on the wrong
-/// side of the colon.
+/// A Secret with values in plain text. Keys are not shown, because users swap keys and passwords.
 pub(crate) struct PlainSecret {
     origin: Origin,
     /// Place of the name.
@@ -74,7 +73,7 @@ struct Metadata {
     labels: Option<BTreeMap<String, Value>>,
 }
 
-/// Finds plain-text values in a Secret's file.
+/// Finds values of a Secret in plain text in a file of the repo.
 pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     let origin = &document.origin;
     if origin.is_rendered() || document.looks_like_template() {
@@ -114,7 +113,7 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     })
 }
 
-/// Finds plain-text literals in secretGenerators.
+/// Finds literals of Secret generators in kustomizations.
 pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
     let is_plain = |literal: &String| {
         let (key, text) = literal.split_once('=').unwrap_or(("", literal));
@@ -148,7 +147,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     };
     let decoded = is_encoded.then(decoded).flatten();
     let text = decoded.as_deref().unwrap_or(text);
-    // Under the key `value`, Cluster API stores user data with credentials.
+    // Cluster API stores user data with credentials under the same key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
     !(is_network_data
         || is_placeholder(text)
@@ -156,8 +155,8 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         || sops::form(text).is_some())
 }
 
-/// Returns whether a text is a placeholder: a Flux variable, a path of Argo CD's Vault plugin, a
-/// reference of 1Password, vals or Bank-Vaults, or a redacted value.
+/// Returns whether a text stands for an external value: a Flux variable, a path of Argo CD's Vault
+/// plugin, a reference of 1Password, vals or Bank-Vaults, or a redacted value.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_between = |start: &str, end: &str| {
@@ -174,17 +173,15 @@ fn is_placeholder(text: &str) -> bool {
         || text.eq_ignore_ascii_case("redacted")
 }
 
-/// Reports plain-text Secrets in input files, one finding per file.
-///
-/// It is an error if a build, an agent, the settings or a host uses a Secret of the file.
+/// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
+/// agent, the settings or a host uses one of the Secrets.
 pub(crate) fn findings(
     all: Vec<PlainSecret>,
     settings: &Settings,
     concern: &Concern<'_>,
     is_input: impl Fn(&Origin) -> bool,
 ) -> Vec<Finding> {
-    // Sources build from files in the repo, so those files are checked although their output is the
-    // input.
+    // A source builds files of the repo, so their Secrets count.
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
@@ -307,7 +304,7 @@ mod tests {
         assert!(is_plain("password", "no base64", true));
     }
 
-    /// Returns the codes and files of the findings about Secrets.
+    /// Returns the codes of findings about Secrets, each with its file.
     fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
         let files = files
             .iter()
@@ -341,7 +338,7 @@ mod tests {
             "the Secret `bmc` has values in plain text".to_owned(),
         )];
         assert_eq!(found(&[("a.yaml", SECRET)], None), error);
-        // A patch needs no apiVersion.
+        // A patch does not require an apiVersion.
         assert_eq!(
             found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None),
             error

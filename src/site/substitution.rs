@@ -1,8 +1,7 @@
-//! Values of the variables that Flux replaces in builds (`spec.postBuild`), if the repo has them.
+//! Values of variables that Flux replaces in builds (`spec.postBuild`), if the repo has them.
 //!
 //! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides
-//! all. The keys of a Secret are known even if its values are encrypted; values of Secrets are
-//! never read.
+//! all. For a Secret only the keys are used, which are known even if its values are encrypted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,11 +23,11 @@ use crate::layout::VARIABLE;
 use crate::load::{Document, Files, ReadError, mentions};
 use crate::settings::Settings;
 
-/// Variables with value and place; `None` if only the cluster knows the value.
+/// Each variable with its value and place; `None` if only the cluster knows the value.
 type Values = BTreeMap<String, Option<(String, Place)>>;
 
-/// Variables by kind, namespace and name of their ConfigMap or Secret; `None` if the result of its
-/// build is unknown.
+/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; `None` if the
+/// result of its build is unknown.
 type Held = HashMap<(&'static str, String, String), Option<Values>>;
 
 /// A ConfigMap or Secret with variables.
@@ -43,7 +42,7 @@ struct Holder {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Context for the namespaces that builds and settings give to objects.
+/// Inputs that decide the namespace of an object.
 #[derive(Clone, Copy)]
 pub(super) struct Naming<'a> {
     pub(super) repo: &'a Files,
@@ -98,7 +97,7 @@ pub(super) fn by_directory(
         }
         let namespaces = naming.namespaces(origin, kustomization.metadata.namespace.as_deref());
         let variables = variables(origin, post_build, &namespaces, &held);
-        // Without any variable, Flux skips the substitution, including defaults.
+        // Without variables, Flux substitutes nothing, not even defaults.
         if variables.values.is_empty()
             && !variables.are_partial
             && post_build.substitute_strategy.as_deref() != Some("Always")
@@ -132,7 +131,7 @@ fn variables(
             .filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
         match found.next().and_then(Option::as_ref) {
             Some(values) => variables.values.extend(values.clone()),
-            // The unknown holder may override any earlier variable.
+            // The unknown object may override any earlier value.
             None => {
                 variables
                     .values
@@ -151,7 +150,7 @@ fn variables(
     variables
 }
 
-/// Keeps the values on which two Kustomizations of one directory agree.
+/// Keeps the values that are equal in two Kustomizations of the same directory.
 fn agreed(one: Variables, other: Variables) -> Variables {
     let are_partial = one.are_partial || other.are_partial;
     Variables {
@@ -176,7 +175,7 @@ fn agreed_values(mut one: Values, other: Values) -> Values {
     one
 }
 
-/// Returns a value as the text that Flux substitutes. Flux removes line breaks.
+/// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
 fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.replace('\n', ""),
@@ -239,8 +238,8 @@ impl Naming<'_> {
         Ok(held)
     }
 
-    /// Adds a ConfigMap or Secret under each of its namespaces. Of duplicates, only equal values
-    /// are known.
+    /// Adds a ConfigMap or Secret under each of its namespaces. If several share a key, only equal
+    /// values are kept.
     fn hold(
         &self,
         held: &mut Held,

@@ -63,9 +63,9 @@ impl Sites {
     ///
     /// Fails if a file or directory cannot be read.
     pub fn find(repo: Files) -> Result<Self, ReadError> {
-        let entries = Settings::listed_sites(&repo);
-        let (directories, mut findings) = if !entries.is_empty() {
-            expanded(&repo, &entries)?
+        let root = Settings::of_root(&repo);
+        let (directories, mut findings) = if !root.sites.is_empty() {
+            expanded(&repo, &root)?
         } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
             (directories_with_settings(&repo)?, Vec::new())
         } else {
@@ -244,14 +244,14 @@ fn known(names: &[String]) -> String {
 /// Expands a list of directories and globs, without the ones excluded by `!`.
 fn expanded(
     repo: &Files,
-    entries: &[String],
+    root: &Settings,
 ) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
     let mut found = BTreeSet::new();
     let mut findings = Vec::new();
     let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
     let mut excluded = BTreeSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let at = || settings::place(repo, ["sites".into(), Step::from(index)]);
+    for (index, entry) in root.sites.iter().enumerate() {
+        let at = || root.place(["sites".into(), Step::from(index)]);
         let (excludes, plain) = entry
             .strip_prefix('!')
             .map_or((false, entry.as_str()), |rest| (true, rest));
@@ -377,7 +377,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
                 && own.namespace == other.namespace
                 && is_same_argocd
         };
-        if let Some((other, _)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
+        if let Some((other, others)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
             let message = format!(
                 "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
                 other.name,
@@ -386,12 +386,9 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
             );
             findings.push(
                 Finding::new(Code::SameApplications, message)
-                    .at(settings::place(
-                        &site.files,
-                        ["argocd".into(), "name".into()],
-                    ))
+                    .at(settings.place(["argocd".into(), "name".into()]))
                     .see(
-                        settings::place(&other.files, ["argocd".into(), "name".into()]),
+                        others.place(["argocd".into(), "name".into()]),
                         "the other site",
                     )
                     .help(format!(
@@ -431,7 +428,7 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
             );
             findings.push(
                 Finding::new(Code::InvalidSetting, message)
-                    .at(settings::place(&site.files, ["output".into()]))
+                    .at(own.place(["output".into()]))
                     .help(format!(
                         "set `output` in {}/{} to a directory of its own",
                         site.directory,

@@ -32,7 +32,7 @@ impl Identity {
                 host.origin.at(["spec", "bmc", "address"]),
             )
         });
-        let mac = host.boot_mac.map(|mac| {
+        let mac = host.network.boot_mac.map(|mac| {
             (
                 Self::BootMac(mac.to_string()),
                 host.origin.at(["spec", "bootMACAddress"]),

@@ -1,9 +1,9 @@
-//! YAML that may be made to break programs, in bounded time and memory.
+//! Limits for hostile YAML, so that parsing takes bounded time and memory.
 //!
-//! The parser bounds how deep documents nest and how often aliases lead to aliases. Neither keeps it from taking time
-//! with the square of nested brackets, nor a document of a megabyte from growing to gigabytes, by ten thousand aliases
-//! of one list of ten thousand, nor one of many short lines from taking a hundred times what it has as text.
-//! `docs/limits.md` says all bounds.
+//! The parser limits nesting and recursive aliases. It does not limit three other costs: the time
+//! for nested brackets, which is quadratic; 10,000 aliases of one list of 10,000 items, which
+//! expand 1 MiB to gigabytes; and many short lines, which use 100 times their size.
+//! `docs/limits.md` lists all limits.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,36 +12,38 @@ use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
 
-/// How many bytes an object may have. Those of Kubernetes have at most a tenth of that.
+/// The maximum size of an object: 16 MiB, at least 10 times the limit of Kubernetes.
 const LARGEST: usize = 16 << 20;
-/// How deep brackets may be nested.
+/// The maximum nesting of brackets.
 const DEEPEST: usize = 1000;
-/// How many values a document may have with its aliases expanded, and how many bytes their texts.
+/// The maximum numbers of values after alias expansion, and of bytes in their texts.
 const VALUES: usize = 1_000_000;
 const TEXTS: usize = 64 << 20;
 
-/// What a text has too much of. The display completes the sentence "the document cannot be read: …".
+/// A limit that a text exceeds. The display completes the sentence "the document cannot be read:
+/// …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TooMuch {
-    /// Bytes.
+    /// Size in bytes.
     #[error("it has {} MiB, and an object has at most {}", .0 >> 20, LARGEST >> 20)]
     Bytes(usize),
-    /// Lines and commas, each of which may stand before a value.
+    /// Lines and commas, each of which may precede a value.
     #[error("it has more than {VALUES} lines and commas")]
     Parts,
-    /// Brackets in brackets.
+    /// Nested brackets.
     #[error("it has brackets nested more than {DEEPEST} deep")]
     Brackets,
-    /// Values, once its aliases are expanded.
+    /// Values after alias expansion.
     #[error("its aliases expand to more than {VALUES} values, or to more than {} MiB of text", TEXTS >> 20)]
     Values,
 }
 
-/// Checks a text before it is parsed as YAML. Whether it is YAML is for the parser to say.
+/// Checks all limits before a text is parsed as YAML. It does not check the syntax.
 pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     not_too_large(text)?;
     not_too_many(text)?;
     not_too_deep(text)?;
+    // Only aliases expand a document beyond its text.
     let has_aliases = memchr::memchr(b'*', text.as_bytes()).is_some()
         && memchr::memchr(b'&', text.as_bytes()).is_some();
     if !has_aliases {
@@ -52,6 +54,7 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
         texts: Cell::new(0),
         exceeded: Cell::new(false),
     };
+    // Syntax errors are ignored here: the parser reports them later.
     let _ = (&count).deserialize(yaml_serde::Deserializer::from_str(text));
     if count.exceeded.get() {
         Err(TooMuch::Values)
@@ -60,13 +63,13 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     }
 }
 
-/// Parses a text as YAML that [`check`] has nothing against; nothing where it has, or where that fails.
+/// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text).ok()?;
     yaml_serde::from_str(text).ok()
 }
 
-/// Checks how large a text is, be it YAML or JSON.
+/// Checks the size of YAML or JSON.
 pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
     if text.len() > LARGEST {
         Err(TooMuch::Bytes(text.len()))
@@ -75,7 +78,8 @@ pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
     }
 }
 
-/// Checks how many values a text may have at most, be it YAML or JSON: the parser takes a hundred bytes for each.
+/// Checks the number of values in YAML or JSON by an upper bound. The parser needs about 100 bytes
+/// for each value.
 pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
     let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes())
         .take(VALUES + 1)
@@ -87,8 +91,9 @@ pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
     }
 }
 
-/// Checks how deep brackets are nested in a text, be it YAML or JSON.
+/// Checks the nesting of brackets in YAML or JSON.
 pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
+    // The common case: too few brackets to exceed the limit.
     if memchr::memchr2_iter(b'[', b'{', text.as_bytes())
         .take(DEEPEST + 1)
         .count()
@@ -96,6 +101,7 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
     {
         return Ok(());
     }
+    // Brackets in texts and comments count as well. Real documents never have as many.
     let mut depth: usize = 0;
     for byte in text.bytes() {
         match byte {
@@ -110,7 +116,7 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
     Ok(())
 }
 
-/// Counts the values of a document and the bytes of their texts, and fails where there are too many.
+/// Counts values and the bytes of their texts while deserializing, and fails at a limit.
 struct Count {
     values: Cell<usize>,
     texts: Cell<usize>,
@@ -182,7 +188,7 @@ impl<'de> Visitor<'de> for &Count {
         Ok(())
     }
 
-    /// A value with a tag.
+    /// A tagged value.
     fn visit_enum<A: serde::de::EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
         use serde::de::VariantAccess;
         let ((), value) = tagged.variant_seed(self)?;

@@ -1,26 +1,26 @@
-//! Finds credentials in texts: the user and the query of a URL, access tokens, private keys.
+//! Finds credentials in texts: user information and queries in URLs, access tokens, private keys.
 //!
-//! What is printed is masked generously. What is written to git is refused, and so it is judged by [`found`], which
-//! leaves to a URL what belongs there.
+//! Printed text is masked generously. Text for git is rejected if [`found`] reports a credential,
+//! so that function tolerates what belongs in a URL.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A credential in a text.
+/// The type of a credential in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credential {
-    /// A URL or an image's name has a user or a password.
+    /// A user or password, in a URL or an image name.
     User,
-    /// A URL has a query, or a fragment of a query's form.
+    /// A query in a URL, or a fragment in the form of a query.
     Query,
-    /// An access token, by its form.
+    /// An access token, recognized by its form.
     Token,
     /// A private key.
     PrivateKey,
 }
 
 impl Credential {
-    /// Names it as what a text has.
+    /// Returns a noun phrase for messages.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Credential::User => "a user or a password in a URL",
@@ -31,38 +31,41 @@ impl Credential {
     }
 }
 
-/// How far a URL reaches in a text.
+/// The assumed end of a URL in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// To the blank, quote or bracket behind it.
+    /// The next whitespace, quote or bracket.
     Word,
-    /// To the end of the text: a line break of YAML may have become a blank in it.
+    /// The end of the text, because YAML may have folded a line break within the URL to a space.
     Text,
 }
 
-/// How many bytes of a login are looked at behind the blank that ends a word.
+/// The maximum length in bytes of a login that continues after whitespace.
 const LONGEST_LOGIN: usize = 300;
 
-/// How many bytes the head of a JSON Web Token has at most.
+/// The maximum length in bytes of a JSON Web Token's header.
 const LONGEST_HEAD: usize = 1024;
 
-/// What a mask puts in the place of a credential.
+/// The replacement for a credential.
 const MASK: char = '…';
 
-/// How access tokens begin, and how many characters of a token are behind that at least.
+/// Prefixes of access tokens, and the minimum number of characters after each.
 const TOKENS: [(&str, usize); 31] = [
+    // GitHub.
     ("ghp_", 16),
     ("gho_", 16),
     ("ghu_", 16),
     ("ghs_", 16),
     ("ghr_", 16),
     ("github_pat_", 16),
+    // GitLab.
     ("glpat-", 12),
     ("gldt-", 12),
     ("glrt-", 12),
     ("glcbt-", 12),
     ("glptt-", 12),
     ("glagent-", 12),
+    // Slack.
     ("xoxa-", 8),
     ("xoxb-", 8),
     ("xoxe-", 8),
@@ -70,26 +73,34 @@ const TOKENS: [(&str, usize); 31] = [
     ("xoxr-", 8),
     ("xoxs-", 8),
     ("xapp-", 8),
+    // npm and PyPI.
     ("npm_", 30),
     ("pypi-", 30),
+    // Docker Hub.
     ("dckr_pat_", 16),
+    // HashiCorp Vault.
     ("hvs.", 20),
+    // DigitalOcean.
     ("dop_v1_", 30),
+    // Google.
     ("AIza", 30),
     ("ya29.", 16),
+    // Stripe.
     ("sk_live_", 16),
     ("rk_live_", 16),
+    // age, which SOPS uses.
     ("AGE-SECRET-KEY-1", 20),
+    // AWS.
     ("AKIA", 16),
     ("ASIA", 16),
 ];
 
-/// How a private key begins and ends, as PEM has it.
+/// The markers of a private key in PEM.
 const KEY_BEGINS: &str = "-----BEGIN ";
 const KEY: &str = "PRIVATE KEY";
 const KEY_ENDS: &str = "-----END ";
 
-/// Words of a parameter's name that tell a secret.
+/// Words in parameter names that suggest a secret.
 const TELLING: [&str; 12] = [
     "token",
     "secret",
@@ -105,21 +116,21 @@ const TELLING: [&str; 12] = [
     "key",
 ];
 
-/// Returns a text without credentials, for a message that has more than the value of one field.
+/// Masks credentials in a message that contains more than one value.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     without(text, &spans(text, Extent::Word))
 }
 
-/// Returns the value of one field without credentials. Whatever is behind one goes with it: a value that is wrapped over
-/// two lines has a blank in it.
+/// Masks credentials in a single value, with everything after each: a value folded from two lines
+/// contains a space.
 pub(crate) fn masked_value(text: &str) -> Cow<'_, str> {
     let mut spans = spans(text, Extent::Text);
     spans.extend(assigned(text));
     without(text, &spans)
 }
 
-/// Returns the credential of a text, if it has one. `query` says whether a URL in it may have a query: one that tells a
-/// secret by a parameter's name is a credential all the same.
+/// Returns the first credential in a text. With `query`, a URL may have a query, unless a parameter
+/// in it suggests a secret.
 pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
     let allowed = |(range, credential): &(Range<usize>, Credential)| {
         *credential == Credential::Query && query && !tells(&text[range.clone()])
@@ -130,7 +141,7 @@ pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
         .map(|(_, credential)| credential)
 }
 
-/// Returns a line of a file without what [`found`] refuses in it.
+/// Masks in a line of a file what [`found`] rejects.
 pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
     let mut spans = spans(line, Extent::Word);
     spans.retain(|(range, credential)| {
@@ -139,7 +150,7 @@ pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
     without(line, &spans)
 }
 
-/// Returns the lines of a file without what [`found`] refuses in them, and without private keys of several lines.
+/// Masks in the lines of a file what [`found`] rejects, and private keys of several lines.
 pub(crate) fn masked_lines(text: &str) -> String {
     let mut keys = Vec::new();
     of_keys(text, &mut keys);
@@ -161,6 +172,7 @@ fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, s
         if range.end <= at {
             continue;
         }
+        // Overlapping ranges share one mask.
         if range.start >= at {
             out.push_str(&text[at..range.start]);
             out.push(MASK);
@@ -173,7 +185,7 @@ fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, s
 
 fn spans(text: &str, extent: Extent) -> Vec<(Range<usize>, Credential)> {
     let mut spans = Vec::new();
-    // Most texts have none of these.
+    // Cheap checks first, because most texts have none of these characters.
     if text.contains("//") {
         of_urls(text, extent, &mut spans);
     }
@@ -188,25 +200,27 @@ fn spans(text: &str, extent: Extent) -> Vec<(Range<usize>, Credential)> {
     spans
 }
 
-/// Finds user information and queries of what begins with `//`.
+/// Finds user information and queries after `//`.
 fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
     let (mut from, mut is_quoted) = (0, false);
     while let Some(at) = text[from..].find("//").map(|at| from + at) {
         let start = at + 2;
+        // Each backtick starts or ends a quoted value.
         is_quoted ^= text[from..start].matches('`').count() % 2 == 1;
         let end = match extent {
             Extent::Text => text.len(),
-            // In a message, a value stands between backticks, with all blanks that it has.
+            // In a message, a value is between backticks and may contain spaces.
             Extent::Word if is_quoted => text[start..]
                 .find('`')
                 .map_or(text.len(), |end| start + end),
             Extent::Word => start + text[start..].find(is_end).unwrap_or(text.len() - start),
         };
         from = start;
+        // `//` without a scheme may be a comment or part of a path.
         if !text[..at].ends_with(':') && !is_bare_authority(&text[start..end]) {
             continue;
         }
-        // A login goes on behind a blank, which a line break of YAML has become.
+        // A login may continue after a space, which was a line break in YAML.
         let reach = start + text[start..].floor_char_boundary(LONGEST_LOGIN);
         let behind = &text[start..reach.max(end)];
         let login_end =
@@ -214,6 +228,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         let wrapped = behind[..login_end.unwrap_or(behind.len())]
             .rfind('@')
             .map_or(end, |at| start + at);
+        // Either the login ends within the word, or the URL continues after the space.
         let end = if wrapped < end {
             end
         } else {
@@ -221,7 +236,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         };
         let rest = &text[start..end];
         let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        // A password may have a slash, which ends the authority for everybody else.
+        // A password may contain a slash, where a URL parser would end the authority.
         let may_be_login = rest[..authority].contains(':');
         let login = rest[..authority].rfind('@').or_else(|| {
             let before_query = rest
@@ -237,6 +252,7 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         }
         let host = login.map_or(0, |login| login + 1);
         if let Some(query) = rest[host..].find(['?', '#']).map(|query| host + query + 1) {
+            // A fragment without `=` is a position in a page.
             let is_query = rest[..query].ends_with('?') || rest[query..].contains('=');
             if is_query
                 && query < rest.len()
@@ -250,13 +266,14 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
     }
 }
 
-/// Returns whether a text behind `//` without a scheme is an authority and no comment: it names a user.
+/// Returns whether text after `//` without a scheme is an authority rather than a comment: it has a
+/// user.
 fn is_bare_authority(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     authority.contains('@') && !authority.contains(char::is_whitespace)
 }
 
-/// Returns whether a user without a password is that of a git server's SSH, which is no secret.
+/// Returns whether a login is an SSH user without a password, which is not secret.
 fn is_login_of_ssh(text: &str, colon: usize, login: &str) -> bool {
     let scheme = text[..colon].trim_end_matches(':');
     scheme.ends_with("ssh") && !login.contains(':')
@@ -278,6 +295,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
         let colon = word.find(':').unwrap_or(word.len());
         let is_login = |at: &usize| {
             let behind = &word[at + 1..];
+            // The digest of an image: `image:tag@sha256:…`.
             let is_digest = behind.starts_with("sha256:") || behind.starts_with("sha512:");
             let has_password = colon > 0 && colon + 1 < *at;
             has_password
@@ -299,6 +317,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
                 && name
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
+            // A question mark after other characters is punctuation.
             let is_host =
                 host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
             if is_host && is_name && parameters.contains('=') && !is_of_source(parameters) {
@@ -313,7 +332,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
     }
 }
 
-/// Finds a login without a scheme that a line break of YAML has cut in two: `user:pass word@registry/image`.
+/// Finds a login without a scheme that YAML has folded: `user:pass word@registry/image`.
 fn of_wrapped_login(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut begin = None;
     let mut start = 0;
@@ -345,7 +364,7 @@ fn of_wrapped_login(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     }
 }
 
-/// Returns whether a query is one by which kustomize is told the revision of a remote base: `?ref=v1.2`.
+/// Returns whether a query is one of kustomize's for remote bases, such as `?ref=v1.2`.
 fn is_of_source(query: &str) -> bool {
     query.split('&').all(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -361,7 +380,7 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let bytes = text.as_bytes();
     let mut from = 0;
     for (at, byte) in bytes.iter().enumerate() {
-        // How a token may begin, where no word goes on.
+        // The first letters of the prefixes in [`TOKENS`] and of `eyJ`, at the start of a word.
         let begins = matches!(
             byte,
             b'g' | b'x' | b'n' | b'p' | b'd' | b'h' | b'A' | b'y' | b's' | b'r' | b'e'
@@ -384,7 +403,7 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     }
 }
 
-/// Returns how long the prefix is of the access token that a text begins with; 0 if it begins with none.
+/// Returns the length of the prefix if a text starts with an access token, otherwise 0.
 fn token(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let fits = |(prefix, least): &&(&str, usize)| {
@@ -392,6 +411,7 @@ fn token(text: &[u8]) -> usize {
             return false;
         };
         let is_long = rest.len() >= *least && rest[..*least].iter().all(is_part);
+        // Key ids of AWS have a fixed length and no lower case.
         let is_aws = matches!(*prefix, "AKIA" | "ASIA");
         let is_upper = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
         is_long
@@ -401,7 +421,7 @@ fn token(text: &[u8]) -> usize {
     if let Some((prefix, _)) = TOKENS.iter().find(fits) {
         return prefix.len();
     }
-    // A JSON Web Token: two objects in base64, which begin with `{"`, and a signature.
+    // A JSON Web Token: two base64 objects, which start with `{"`, and a signature.
     let object = |text: &[u8], most: usize| -> Option<usize> {
         let length = text
             .iter()
@@ -420,7 +440,7 @@ fn token(text: &[u8]) -> usize {
     }
 }
 
-/// Finds private keys, of which the end may be missing.
+/// Finds private keys, even without their end marker.
 fn of_keys(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut from = 0;
     while let Some(at) = text[from..]
@@ -445,7 +465,7 @@ fn of_keys(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     }
 }
 
-/// Finds what a text of another program assigns: `password=x`, `token: x`, `Bearer x`.
+/// Finds values in output of other programs: `password=x`, `token: x`, `Bearer x`.
 fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
     let mut spans = Vec::new();
     let mut before: Option<&str> = None;
@@ -462,6 +482,7 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
         }
         let is_value = before.is_some_and(|before| {
             let name = before.trim_end_matches([':', '=', '"', '\'']);
+            // The value of an HTTP header follows the authentication scheme.
             let is_scheme = matches!(before.to_ascii_lowercase().as_str(), "bearer" | "basic");
             is_scheme || name.len() < before.len() && is_telling_name(name)
         });
@@ -478,7 +499,7 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
     spans
 }
 
-/// Returns whether a parameter of a query, or its value, looks like a secret.
+/// Returns whether a query parameter's name or value suggests a secret.
 fn tells(query: &str) -> bool {
     query.split(['&', ';']).any(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
@@ -486,17 +507,19 @@ fn tells(query: &str) -> bool {
     })
 }
 
-/// Returns whether the last word of a name tells a secret: `access_token`, `X-Amz-Signature`, but not `author`.
+/// Returns whether a name suggests a secret: `access_token`, `X-Amz-Signature`, but not `author`.
 fn is_telling_name(name: &str) -> bool {
     let plain = name.to_ascii_lowercase();
     let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric());
     let joined: String = plain.chars().filter(char::is_ascii_alphanumeric).collect();
     words.any(|word| TELLING.contains(&word))
+        // The last four words are too short or common as endings: `monkey` ends in `key`.
         || TELLING[..8].iter().any(|word| joined.ends_with(word))
 }
 
-/// Returns whether a text has a run of characters as only a generator makes it.
+/// Returns whether a text contains a run of characters that looks generated.
 pub(crate) fn is_random(text: &str) -> bool {
+    // Names of Kubernetes objects have no upper case, so they never match.
     let is_random = |run: &str| {
         let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
         run.len() >= 20
@@ -514,7 +537,7 @@ fn is_masked(text: &str) -> bool {
 
 /// Returns whether a character ends a word that may be a URL.
 fn is_end(c: char) -> bool {
-    // Styles of a text that is printed stand as noncharacters in it.
+    // Printed text marks its styles by noncharacters.
     c.is_whitespace()
         || c.is_control()
         || matches!(

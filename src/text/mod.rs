@@ -1,16 +1,16 @@
-//! Properties of texts, whatever they are about.
+//! Properties of texts, independent of their meaning.
 //!
-//! * `bounded`: bounds of what a parser may be given.
-//! * `credentials`: finds credentials, and masks them.
-//! * `suggest`: finds the name that was probably meant.
-//! * `visible`: makes every character visible.
+//! * `bounded`: limits for texts before parsing.
+//! * `credentials`: finds and masks credentials.
+//! * `suggest`: suggests a name for an unknown one.
+//! * `visible`: escapes invisible characters.
 
 pub(crate) mod bounded;
 pub(crate) mod credentials;
 pub(crate) mod suggest;
 pub(crate) mod visible;
 
-/// Quotes a name as one word of a shell's command line.
+/// Quotes a name as one word for a shell.
 pub fn in_shell(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     if !name.is_empty() && name.chars().all(is_plain) {
@@ -19,7 +19,7 @@ pub fn in_shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
-/// Returns a number of things in words: `1 host`, `2 hosts`.
+/// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

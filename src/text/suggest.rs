@@ -1,10 +1,10 @@
-//! The name that somebody may have meant by another one.
+//! Suggestions for unknown names ("did you mean").
 
-/// How like two names are that may be meant for each other, from 0 to 1.
+/// The minimum Jaro-Winkler similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.85;
 
-/// The name that somebody may have meant: one that differs in its spelling only, or else the one most like it.
-/// Numbers are not misspelt: nobody who writes `rack-1` means `rack-2`.
+/// Returns the known name that was probably meant: one that differs in spelling only, otherwise the
+/// most similar. Digits must be equal, because `rack-1` is not a typo for `rack-2`.
 pub(crate) fn alike<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut nearest: Option<(f64, &str)> = None;
     for other in known {
@@ -23,12 +23,12 @@ pub(crate) fn alike<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest.map(|(_, name)| name)
 }
 
-/// Whether two names differ only in case and in what stands between their words.
+/// Returns whether two names differ only in case and separators.
 pub(crate) fn is_spelled_like(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
 }
 
-/// What is left of a name without case and without what stands between its words.
+/// Returns the characters of a name in lower case, without separators.
 pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> {
     name.chars()
         .filter(|c| !matches!(c, '-' | '_' | '.'))

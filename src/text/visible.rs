@@ -1,35 +1,36 @@
-//! Makes every character of a text visible, so that nothing in a name reaches a terminal, a log or a CI runner as
-//! anything but text.
+//! Escapes invisible characters, so that a name cannot control a terminal, a log or a CI runner.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns whether a character acts on what shows the text, or shows nothing itself: control characters (C0, DEL, C1),
-/// separators of lines and paragraphs, bidirectional controls, characters without a glyph, and noncharacters.
+/// Returns whether a character is invisible or controls its output: control characters (C0, DEL,
+/// C1), line and paragraph separators, bidirectional controls, characters without a glyph, and
+/// noncharacters.
 pub(crate) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
     let code = u32::from(c);
     c.is_control()
+        // The last two code points of every plane are noncharacters.
         || code & 0xfffe == 0xfffe
         || matches!(code,
-            // Soft hyphen, grapheme joiner, prefixes of Arabic, Syriac and other numbers, Hangul fillers, Khmer vowels
-            // without a sound, Mongolian selectors.
+            // Soft hyphen, grapheme joiner, prefixes of Arabic, Syriac and other numbers, Hangul
+            // fillers, Khmer vowels without a sound, Mongolian selectors.
             0xad | 0x34f | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891 | 0x8e2 | 0x115f..=0x1160
             | 0x17b4..=0x17b5 | 0x180b..=0x180f
             // Zero-width and bidirectional characters, separators, invisible operators.
             | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
-            // The blank of Braille, a Hangul filler, noncharacters, variation selectors, the byte order mark, a Hangul
-            // filler of half width, annotations and the replacement of an object.
+            // Braille blank, Hangul filler, noncharacters, variation selectors, byte order mark,
+            // half-width Hangul filler, annotations, object replacement character.
             | 0x2800 | 0x3164 | 0xfdd0..=0xfdef | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffc
-            // Numbers and words of Kaithi, Egyptian hieroglyphs, shorthand, musical notation.
+            // Controls for Kaithi numbers, Egyptian hieroglyphs, shorthand and musical notation.
             | 0x110bd | 0x110cd | 0x13430..=0x1343f | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a
             // Tags and further variation selectors.
             | 0xe0000..=0xe0fff)
 }
 
-/// Returns the text on one line, with an escape in the place of each hidden character.
+/// Returns the text on one line, with hidden characters escaped.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
@@ -45,13 +46,13 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What begins a command of GitLab's job log.
+/// The start of a section command in GitLab's job log.
 const SECTIONS: [&str; 2] = ["section_start:", "section_end:"];
 
-/// Appends a line in which no CI runner finds a command: GitHub's `::name::` at the start of a line, whatever blanks
-/// are before it, `##[name]` and Azure's `##vso[name]` anywhere, GitLab's `section_start:` at the start.
+/// Appends a line with CI commands escaped: GitHub's `::name::` and GitLab's `section_start:` at
+/// the start of a line, even after whitespace, and `##[name]` and Azure's `##vso[name]` anywhere.
 ///
-/// `lead` tells which characters do not count as the start of a line.
+/// `lead` returns whether a character is ignored at the start of a line.
 pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(char) -> bool) {
     let body = line.trim_start_matches(|c: char| c.is_whitespace() || lead(c));
     out.push_str(&line[..line.len() - body.len()]);
@@ -60,6 +61,7 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
         .iter()
         .find(|section| body.starts_with(**section))
         .map(|section| section.len() - 1);
+    // One escaped colon is enough to break the command.
     if let Some(colon) = colon.or(body.starts_with("::").then_some(0)) {
         out.push_str(&body[..colon]);
         out.push_str("\\u{3a}");
@@ -70,6 +72,7 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
         let name = behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
         out.push_str(&rest[..=at]);
         rest = &rest[at + 1..];
+        // One escaped `#` is enough to break the command.
         if name.starts_with('[') {
             out.push_str("\\u{23}");
             rest = behind;
@@ -78,9 +81,9 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
     out.push_str(rest);
 }
 
-/// Returns JSON in which every hidden character of a text is an escape, and so is the `#` of a command of a CI runner.
+/// Escapes hidden characters in JSON, and the second `#` of a CI command.
 ///
-/// Hidden characters stand in JSON only inside of texts, but for the line feeds and blanks that a printer of JSON adds.
+/// Outside of texts, the only hidden characters in JSON are the line feeds of a pretty-printer.
 pub(crate) fn visible_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -99,8 +102,8 @@ pub(crate) fn visible_json(json: &str) -> String {
     out
 }
 
-/// Returns JSON as YAML that every reader takes for the same: some end a line at U+0085 or U+2028, refuse what is not
-/// printable, or read the two halves of an escaped character as two.
+/// Returns JSON as YAML that every parser reads alike. Some parsers end a line at U+0085 or U+2028,
+/// reject unprintable characters, or read an escaped surrogate pair as two characters.
 pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
     if !json.contains(|c| c != '\n' && is_hidden(c)) {
         return Cow::Borrowed(json);
@@ -119,12 +122,12 @@ pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a text as a scalar of YAML in quotes, which stays the text that it is to every reader.
+/// Returns a text as a quoted YAML scalar that every parser reads as this text.
 pub(crate) fn yaml_text(text: &str) -> String {
     json_as_yaml(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
-/// Returns whether a character in a file makes readers of YAML refuse it or read something else.
+/// Returns whether a character in a file makes YAML parsers reject it or read something else.
 pub(crate) fn is_unreadable(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(

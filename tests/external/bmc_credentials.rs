@@ -195,7 +195,7 @@ fn two_hosts_that_a_jump_host_would_call_by_one_name() {
     assert_says(
         &repo.refused(),
         &[
-            "the hosts metal-east/e1 and tenant-a/metal-east.e1 would both be metal-east.e1 on jumphost-edge",
+            "the hosts metal-east/e1 and tenant-a/metal-east.e1 would both be named metal-east.e1 on jumphost-edge",
             "--> hosts/own.yaml:4:",
             "rename one of them",
         ],

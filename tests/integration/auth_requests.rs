@@ -368,7 +368,10 @@ fn a_certificate_from_nowhere_or_from_two_places() {
         "caSecret: core-oidc-ca",
         "caSecret: core-oidc-ca\n        publiclyTrusted: true",
     );
-    assert_says(&trusted, &["no machine trusts the authority of caSecret"]);
+    assert_says(
+        &trusted,
+        &["machines do not trust the authority of caSecret by default"],
+    );
 }
 
 #[test]

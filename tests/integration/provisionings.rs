@@ -217,7 +217,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0824]: the Software of the cluster depot"],
+        &["error[SIP0824]: the Software of the cluster `depot`"],
     );
 
     // Those of others: in a chart, or with an open name.
@@ -412,7 +412,7 @@ fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
     let repo = with_spec("  masters:\n    - 12: {cpu: 1}\n");
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0803]", "put the name of the machine in quotes"],
+        &["error[SIP0803]", "quote the name of the machine"],
     );
     let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
     assert_says(
@@ -520,7 +520,7 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
     repo.remove(HOSTS);
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["there is no host at all"],
+        &["the repo has no hosts"],
     );
 }
 
@@ -550,7 +550,7 @@ fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0813]: head would be without an address"],
+        &["error[SIP0813]: `head` would have no address"],
     );
 }
 
@@ -749,7 +749,7 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
 
     assert_says(
         &said,
-        &["none has what is asked of it", "with fewer than 800 CPUs"],
+        &["none meets the requirements", "with fewer than 800 CPUs"],
     );
     assert!(!said.contains("did you mean"), "{said}");
 }
@@ -866,7 +866,7 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
         &nothing,
         &[
             "machine `head` has neither a MAC address nor requirements",
-            "write its `mac-address`, or what it must have",
+            "write its `mac-address`, or its requirements",
         ],
     );
     let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");

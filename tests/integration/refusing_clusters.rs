@@ -381,7 +381,7 @@ fn a_name_too_long_for_a_label() {
     assert_says(
         &repo.refused(),
         &[
-            "has more than 63 characters, so no host can bear it as a label",
+            "has more than 63 characters, the limit of label values",
             "choose a shorter name",
         ],
     );
@@ -445,7 +445,7 @@ fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
         &repo.refused(),
         &[
             "error[SIP0242]",
-            "names a host's rack",
+            "the label of a host's rack is unknown",
             "--> sites/lab/clusters/edge.yaml:23:23",
         ],
     );

@@ -250,7 +250,7 @@ fn one_secret_twice_with_different_network_data() {
     assert_says(
         &repo.refused(),
         &[
-            "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
+            "the Secret tenant-a/lab-a1-network-data is duplicated with different network data",
             "--> sites/lab/hosts/rack-c.yaml:28:3\n",
             "--> sites/lab/hosts/rack-a.yaml:28:3  (the other one)",
         ],
@@ -330,7 +330,7 @@ fn a_host_that_two_builds_render() {
             "--> sites/lab/hosts/rack-a.yaml:6:9",
             "--> other/kustomization.yaml:1:1  (one)",
             "--> sites/lab/kustomization.yaml:4:1  (the other)",
-            "let one of them be a resource of the other",
+            "make one of them a resource of the other",
         ],
     );
 }
@@ -413,7 +413,7 @@ fn a_prefix_over_the_names_of_hosts() {
                 "error[SIP0108]: a build renames the Secret `lab-a1-bmc-credentials`",
                 "bmc.credentialsName of hosts still names `lab-a1-bmc-credentials`",
                 "--> sites/lab/hosts/kustomization.yaml",
-                "take namePrefix, nameSuffix or the hash away",
+                "remove namePrefix, nameSuffix or the hash",
             ],
         );
     }

@@ -28,7 +28,7 @@ fn a_node_port_that_two_services_of_a_cluster_ask_for() {
     let repo = edge_with("nodePort: 30022", "nodePort: 30443");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0401]: jumphost-edge of tenant-a/edge asks for NodePort 30443, which loadbalancer-controlplane-edge of tenant-a/edge has
+    error[SIP0401]: jumphost-edge of tenant-a/edge asks for NodePort 30443, which loadbalancer-controlplane-edge of tenant-a/edge uses
       --> sites/lab/clusters/edge.yaml:44:19
        |
     44 |         nodePort: 30443
@@ -92,7 +92,7 @@ fn a_node_port_that_another_cluster_has() {
         &message,
         &[
             "loadbalancer-controlplane-core of tenant-b/core asks for NodePort 30443, which \
-             loadbalancer-controlplane-edge of tenant-a/edge has",
+             loadbalancer-controlplane-edge of tenant-a/edge uses",
             "--> sites/lab/clusters/more.yaml:10:",
             "--> sites/lab/clusters/edge.yaml:32:19  (asked for here first)",
             "choose another one",
@@ -109,7 +109,7 @@ fn ranges_of_node_ports_that_overlap() {
 
     assert_says(
         &message,
-        &["asks for NodePorts 30081-30082, which loadbalancer-worker-edge of tenant-a/edge has"],
+        &["asks for NodePorts 30081-30082, which loadbalancer-worker-edge of tenant-a/edge uses"],
     );
 }
 
@@ -121,7 +121,7 @@ fn a_node_port_inside_a_range() {
 
     assert_says(
         &message,
-        &["asks for NodePort 30082, which loadbalancer-worker-edge of tenant-a/edge has"],
+        &["asks for NodePort 30082, which loadbalancer-worker-edge of tenant-a/edge uses"],
     );
 }
 
@@ -242,7 +242,7 @@ fn an_address_that_is_none() {
         assert_says(
             &repo.refused(),
             &[
-                &format!("`{address}` is not an IP address"),
+                &format!("`{address}` is not a reachable IP address"),
                 "--> sites/lab/clusters/edge.yaml:43:",
                 "write the base cluster's",
             ],
@@ -259,7 +259,7 @@ fn a_service_without_interface() {
         &[
             "the service has no nodeInterfaceId",
             "--> sites/lab/clusters/edge.yaml:41:",
-            "name the id of a network",
+            "write the id of a network",
         ],
     );
 }
@@ -410,6 +410,6 @@ fn an_address_of_the_base_cluster_that_nobody_reaches() {
     for address in ["0.0.0.0", "\"::\"", "127.0.0.1", "224.0.0.1"] {
         let repo = edge_with("clusterIP: 192.0.2.10", &format!("clusterIP: {address}"));
 
-        assert_says(&repo.refused(), &["is not an IP address that others reach"]);
+        assert_says(&repo.refused(), &["is not a reachable IP address"]);
     }
 }

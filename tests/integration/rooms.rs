@@ -266,6 +266,45 @@ fn no_imports_go_in_a_circle() {
     assert!(circle.is_empty(), "a circle: {}", circle.join(" → "));
 }
 
+/// Rooms that decide, by values alone.
+const PURE: [&str; 11] = [
+    "api", "decode", "finding", "layout", "lint", "overview", "plan", "render", "request",
+    "review", "schema",
+];
+
+/// Modules that read files or run programs.
+const READERS: [[&str; 2]; 4] = [
+    ["load", "files"],
+    ["load", "kustomize"],
+    ["load", "program"],
+    ["load", "sops"],
+];
+
+#[test]
+fn rooms_that_decide_read_nothing() {
+    let code = modules();
+    let imports = Imports::of(&code);
+    let disk = Regex::new(r"\b(fs|process)::|\b(TcpStream|UdpSocket)\b").unwrap();
+    for (module, text) in code {
+        if !module
+            .first()
+            .is_some_and(|room| PURE.contains(&room.as_str()))
+        {
+            continue;
+        }
+        let name = module.join("::");
+        for import in imports.of_module(&module) {
+            assert!(
+                !READERS.iter().any(|reader| import == reader),
+                "{name} imports from {}",
+                import.join("::")
+            );
+        }
+        let found = disk.find(&text).map(|found| found.as_str());
+        assert_eq!(found, None, "in {name}");
+    }
+}
+
 #[test]
 fn each_room_is_in_the_tree() {
     let rooms = rooms();

@@ -162,7 +162,7 @@ fn machines_that_lack_a_host_for_the_same_reasons_are_told_once() {
         &findings,
         &[
             message,
-            "none has what is asked of it",
+            "none meets the requirements",
             "30 with fewer than 16 CPUs",
         ],
     );

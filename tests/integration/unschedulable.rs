@@ -412,7 +412,7 @@ fn a_host_with_an_empty_topology_label_is_the_last_choice_and_worth_a_word() {
         assert_says(
             &run.stderr,
             &[
-                "tenant-a/lab-c1 is taken",
+                "tenant-a/lab-c1 is assigned",
                 "although it has no label topology.example.com/rack",
             ],
         );

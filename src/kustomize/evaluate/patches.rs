@@ -60,6 +60,7 @@ impl Evaluation<'_> {
             let place = node
                 .origin
                 .at([Step::from("patchesStrategicMerge"), index.into()]);
+            // An entry is a path or an inline patch.
             let file = join(directory, entry).filter(|_| !entry.contains('\n'));
             let source = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
                 Some((text, file)) => PatchSource {

@@ -264,8 +264,8 @@ impl Committer {
 
     /// Commits on top of the HEAD that the files were generated from.
     ///
-    /// `git commit` uses the current HEAD as the parent, and would revert commits made meanwhile. So
-    /// its steps are done one by one. The index is written before the branch moves. If the run is
+    /// `git commit` uses the current HEAD as the parent, and would revert newer commits. So its
+    /// steps are done one by one. The index is written before the branch moves. If the run is
     /// killed in between, the files are staged, and the next commit does not revert them.
     fn commit_here(&self, content: &Content, tree: Oid, message: &str) -> Result<String, GitError> {
         self.expect_unmoved()?;

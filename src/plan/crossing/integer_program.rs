@@ -1,14 +1,14 @@
 //! Decides whether demands can be served together, as an integer program solved by branch and
 //! bound.
 //!
-//! `microlp` was chosen by measurement on 150 sites of up to 100 hosts. About half of the sites
-//! without a planted solution have no placement. A SAT solver (`batsat`) left 34 undecided after 3
-//! s each, and a pseudo-Boolean solver of our own 31. Counting arguments, such as ten hosts for
-//! eleven racks, are long proofs for both. They are immediate for a linear relaxation. Most sites
-//! take `microlp` some ms, and packed sites of 200 hosts up to 9 s.
+//! `microlp` was chosen by measurements on 150 sites of up to 100 hosts. About half of the sites
+//! without a planted solution have no placement. Within 3 s per site, a SAT solver (`batsat`) left
+//! 34 undecided, and a custom pseudo-Boolean solver 31. Counting arguments, such as ten hosts for
+//! eleven racks, are long proofs for both but immediate for a linear relaxation. Most sites take
+//! `microlp` some ms, and packed sites of 200 hosts up to 9 s.
 //!
-//! The licence of `splr` is not on our list, and HiGHS would add C++. `microlp` is Rust without
-//! `unsafe` and bounds its search by nodes instead of time. It checks a certificate before it
+//! The license of `splr` is not permitted here, and HiGHS would add C++. `microlp` is Rust without
+//! `unsafe` and limits its search by nodes instead of time. It checks a certificate before it
 //! answers "infeasible". Its placements are checked here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,10 +21,10 @@ use microlp::{
 use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
 
-/// Largest program, in variables.
+/// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
 
-/// The steps that are left: simplex iterations, weighted with the size of the program.
+/// Remaining steps: simplex iterations, weighted with the size of the program.
 pub(super) struct Budget {
     left: u64,
 }
@@ -48,7 +48,7 @@ pub(super) struct Question<'q> {
     pub(super) missing: &'q dyn Fn(usize) -> usize,
     /// Number of hosts of a class for these demands.
     pub(super) hosts: &'q dyn Fn(usize) -> usize,
-    /// Tells whether a domain keeps hosts apart.
+    /// Returns whether a domain keeps hosts apart.
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
 }
 

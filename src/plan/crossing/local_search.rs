@@ -9,11 +9,11 @@ use super::super::flow_network::Instance;
 use super::super::matching::{Matching, Pick};
 use super::candidates::{Candidate, Candidates, Limit};
 
-/// Number of candidates that one search for a chain looks at.
+/// Maximum number of candidates that one search for a chain examines.
 const MOST_LOOKS: usize = 300_000;
-/// Number of complete chains that one search tries. A chain may conflict with itself.
+/// Maximum number of complete chains that one search tries. A chain may conflict with itself.
 const MOST_CHAINS: usize = 64;
-/// Number of exhausted candidates that a scan tolerates before they are dropped.
+/// Number of exhausted candidates that a scan skips before they are dropped.
 const MOST_EXHAUSTED: usize = 16;
 
 /// The placement so far.
@@ -60,7 +60,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         self.instance.problem.demands[demand].pool
     }
 
-    /// Picks until a demand has what it wants. Returns whether it succeeds.
+    /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
         if self.instance.crossing[pool].is_empty() {

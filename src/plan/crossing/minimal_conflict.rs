@@ -6,7 +6,7 @@ use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
 use super::integer_program::{Answer, Budget, Question};
 
-/// Steps for one question.
+/// Maximum number of steps for one question.
 const SHARE: u64 = 3_000_000;
 
 /// Demands that cannot be served together even if only these domains keep hosts apart.
@@ -18,7 +18,7 @@ pub(super) struct Core {
     pub(super) is_minimal: bool,
 }
 
-/// Removes what is not necessary: first demands in the given order, then domains.
+/// Removes unnecessary demands in the given order, then unnecessary domains.
 pub(super) fn core(
     problem: &Problem,
     candidates: &Candidates<'_>,
@@ -63,8 +63,8 @@ pub(super) fn core(
     }
 }
 
-/// Returns how many hosts each demand of a cluster can have, one after the other, beside all
-/// `others`.
+/// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
+/// all `others`.
 pub(super) fn most(
     problem: &Problem,
     candidates: &Candidates<'_>,
@@ -75,7 +75,7 @@ pub(super) fn most(
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
     let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
     for last in cluster {
-        // At least one of them cannot have all that it lacks.
+        // Binary search for the largest number of hosts that can be placed.
         let (mut least, mut most) = (0, problem.demands[*last].missing);
         while least < most {
             let middle = (least + most).div_ceil(2);

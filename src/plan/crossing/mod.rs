@@ -1,15 +1,15 @@
 //! Serves demands whose topology keys cross each other, such as rack and power feed.
 //!
-//! A flow knows one domain for each host, so flows alone cannot serve them. In general the problem
-//! is as hard as three-dimensional matching. The first of these that can decides about a cluster:
+//! A flow handles one domain per host, so flows alone cannot serve them. In general, the problem is
+//! as hard as three-dimensional matching. A cluster is decided by the first of these that can:
 //!
-//! 1. `local_search` finds hosts, if need be by moving others.
-//! 2. `relaxations` proves with a flow for each key that there are none.
-//! 3. `integer_program` decides for the cluster and some served before, then for more of them, at
-//!    last for all.
+//! 1. `local_search` finds hosts, moving others if necessary.
+//! 2. `relaxations` proves by a flow for each key that there are none.
+//! 3. `integer_program` decides for the cluster and some served before, then for more of them,
+//!    finally for all.
 //!
-//! If there is no placement, `minimal_conflict` reduces the conflict to what is necessary. Steps
-//! are counted instead of time, so that the result is a function of the site alone.
+//! If there is no placement, `minimal_conflict` reduces the conflict to its necessary parts. Limits
+//! count steps instead of time, so that the result depends on the site alone.
 
 mod candidates;
 mod integer_program;
@@ -31,11 +31,11 @@ use local_search::LocalSearch;
 use minimal_conflict::Core;
 use relaxations::Relaxations;
 
-/// Steps of `integer_program` for a whole site; some 5,000,000 take 1 s.
+/// Maximum number of steps of `integer_program` for a site; about 5,000,000 take 1 s.
 const STEPS: u64 = 200_000_000;
-/// Steps for one neighborhood.
+/// Maximum number of steps for one neighborhood.
 const STEPS_OF_SOME: u64 = 4_000_000;
-/// Steps for all demands together.
+/// Maximum number of steps for all demands together.
 const STEPS_OF_ALL: u64 = 100_000_000;
 /// Number of demands that are rearranged first, and the factor by which it grows.
 const FIRST_NEIGHBORS: usize = 2;
@@ -104,7 +104,7 @@ pub(super) fn serve<'a, 'i>(
     }
 }
 
-/// Equal for clusters with equal demands: the pool of each demand, its missing hosts and its
+/// The requests of a cluster, for comparison: the pool of each demand, its missing hosts and its
 /// domains.
 type Wants = Vec<(usize, usize, Vec<Limit>)>;
 

@@ -1,21 +1,21 @@
 //! Rules that decide whether a node set may take a host.
 //!
-//! [`rules`] is the only list. The first rule that objects gives the reason, a [`Refusal`]. So the
-//! order decides what a person reads:
+//! [`rules`] is the only list. The first rule that objects gives the reason, a [`Refusal`], so the
+//! order decides which reason is reported:
 //!
 //! 1. **Requirements** of the node set: the named host, the labelSelector, the capacity of a
-//!    machine. They come first because a host that nobody asked for needs no other explanation.
+//!    machine. They come first because a host that was not requested needs no other explanation.
 //! 2. **Ownership**: another cluster has, claims or releases the host, or this plan assigns it. It
 //!    comes before the host's condition, because the owner is usually why the host is in use.
 //! 3. **Condition** of the host: who applies it, usage, deletion, variables, errors, state,
-//!    annotations. Beside the first, these are the checks of Cluster API's Metal3 provider: a host
-//!    that it would not choose is of no use to a cluster.
+//!    annotations. Except the first, these are the checks of Cluster API's Metal3 provider: a
+//!    cluster cannot use a host that it would not choose.
 //! 4. **Addresses** on the interfaces that services use. Only a host that is otherwise free is
 //!    worth the work of adding network data.
 //! 5. **Topology**: another host of the node set is in the same domain. It comes last because
 //!    nothing is wrong with the host.
 //!
-//! Every caller asks that list, for the part that it can answer:
+//! Every caller evaluates the part of that list that it has the facts for:
 //!
 //! | caller | function | rules |
 //! | --- | --- | --- |

@@ -28,7 +28,7 @@ type Key<'a> = (
 );
 
 impl<'a> Needs<'a> {
-    /// Returns what a node set requires without regard to services and to its other hosts.
+    /// Returns the requirements of a node set, except those of services and of its other hosts.
     pub(crate) fn without_services(node_set: &'a NodeSet) -> Self {
         Self {
             selector: &node_set.selector,

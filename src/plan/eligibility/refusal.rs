@@ -14,7 +14,7 @@ use crate::inventory::usage::Usage;
 pub(crate) enum Refusal {
     /// Another host is requested, by this MAC address.
     NotNamed(MacAddress),
-    /// Names the first requirement of the labelSelector that the host does not meet.
+    /// The first requirement of the labelSelector that the host does not meet.
     NotSelected(String),
     Insufficient(Insufficient),
     Assigned(ClusterKey),
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
     },
 }
 
-/// The cause of a refusal, which has to change so that the host can be taken.
+/// The change that would make a refused host available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) enum Obstacle<'r> {
     /// The request: it names another host.
@@ -172,7 +172,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Words what several hosts lack. The display of `lack` words it for one host.
+/// Describes what several hosts lack. The display of `lack` describes one host.
 fn lacking(lack: Insufficient) -> String {
     match lack {
         Insufficient::Unknown => "without hardware details".to_owned(),
@@ -184,7 +184,7 @@ fn lacking(lack: Insufficient) -> String {
     }
 }
 
-/// Words why several hosts have no address. The display of `reason` words it for one host.
+/// Describes why several hosts have no address. The display of `reason` describes one host.
 fn unaddressed(reason: &Unaddressed) -> String {
     match reason {
         Unaddressed::NoNetwork(interface) => {

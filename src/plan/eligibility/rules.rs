@@ -16,7 +16,7 @@ use crate::plan::topology;
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
 
-/// A node set that asks for a host, with everything that may exclude the host.
+/// A node set that requests a host, with the facts that may prevent it.
 pub(in crate::plan) struct Asker<'q> {
     pub(in crate::plan) cluster: &'q ClusterKey,
     pub(in crate::plan) needs: &'q Needs<'q>,
@@ -28,17 +28,17 @@ pub(in crate::plan) struct Asker<'q> {
     pub(in crate::plan) domains: &'q BTreeSet<(&'q str, &'q str)>,
 }
 
-/// A rule, by what it looks at. Rules return the reason to refuse a host.
+/// A rule, by its input. It returns the reason to refuse a host.
 enum Rule {
     /// Compares the host, given with its index, with the requirements of a node set.
     Requirement(fn(usize, &Host, &Needs<'_>) -> Option<Refusal>),
-    /// Looks at the host alone. The flag is true if the asker names the host by its MAC address.
+    /// Examines only the host. The flag is set if the asker names the host by its MAC address.
     Condition(fn(&Host, bool) -> Option<Refusal>),
-    /// Looks at other owners and at other hosts of the node set.
+    /// Examines other owners, and other hosts of the node set.
     Plan(fn(&Host, &Asker<'_>) -> Option<Refusal>),
 }
 
-/// All rules in the order in which they are asked. The module documentation gives the reasons.
+/// All rules in order of evaluation. The module documentation gives the reasons.
 const RULES: [Rule; 14] = [
     Rule::Requirement(named),
     Rule::Requirement(selected),
@@ -139,8 +139,8 @@ fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
     Some(Refusal::Assigned(asker.assigned_to?.clone()))
 }
 
-/// Requires that no agent applies the host in full. Such an agent would apply our object with
-/// labels alone under the same name, and erase the spec.
+/// Requires that no agent applies the host in full. Such an agent would apply sipgen's partial
+/// object under the same name, and erase the spec.
 fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
     host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
 }
@@ -148,7 +148,7 @@ fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
 /// Requires an unused host. A named host may have an operating system, as the hosts of the Binary
 /// Provisioning Agent had, but no consumer.
 fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
-    let usage = host.usage.as_ref()?;
+    let usage = host.live.usage.as_ref()?;
     let may_be_named = match usage {
         Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy => true,
         Usage::Consumer(_) | Usage::NodeReuse(_) => false,
@@ -157,23 +157,27 @@ fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
 }
 
 fn not_deleting(host: &Host, _: bool) -> Option<Refusal> {
-    host.deleting.then_some(Refusal::Deleting)
+    host.live.deleting.then_some(Refusal::Deleting)
 }
 
-/// Requires that no variable decides about the host, because only Flux knows its value.
+/// Requires that no variable affects the host's eligibility, because only Flux knows its value.
 fn decided(host: &Host, is_named: bool) -> Option<Refusal> {
     let undecided = host.undecided.as_ref().filter(|_| !is_named)?;
     Some(Refusal::Undecided(undecided.clone()))
 }
 
 fn without_error(host: &Host, _: bool) -> Option<Refusal> {
-    host.error.clone().map(Refusal::InError)
+    host.live.error.clone().map(Refusal::InError)
 }
 
 /// Requires a free provisioning state. A host without a state is not yet registered, which is fine.
 fn in_free_state(host: &Host, is_named: bool) -> Option<Refusal> {
     let is_free = |state: &String| is_named || FREE_STATES.contains(&state.as_str());
-    let state = host.state.as_ref().filter(|state| !is_free(state))?;
+    let state = host
+        .live
+        .provisioning
+        .as_ref()
+        .filter(|state| !is_free(state))?;
     Some(Refusal::NotFree(state.clone()))
 }
 

@@ -10,15 +10,15 @@ use crate::settings::Settings;
 /// Finalizer that deletes an Application's objects together with the Application.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
-/// Makes Argo CD merge a partial object instead of replacing the whole object. Argo CD reads
-/// `ClientSideApplyMigration` only in Applications, not in annotations of objects.
+/// Makes Argo CD merge a partial object. Without these options, it applies the object as a whole.
+/// It reads the last one only here, not in annotations of objects.
 const MERGE: [&str; 3] = [
     "ServerSideApply=true",
     "Validate=false",
     "ClientSideApplyMigration=false",
 ];
 
-/// Keeps Argo CD from deleting objects that leave git, or with their Application.
+/// Keeps Argo CD from deleting objects that leave git, and from deleting them with the Application.
 const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
 
 /// Returns the Application that applies a directory.
@@ -48,8 +48,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         },
     });
     if delivery.holds == Holds::Declared {
-        // Cluster API powers hosts on and off for Machines, so Argo CD must not revert
-        // `spec.online`.
+        // Cluster API powers hosts on and off as Machines claim them, so Argo CD must not.
         spec["ignoreDifferences"] =
             json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
     }
@@ -68,10 +67,9 @@ fn wave(holds: Holds) -> i32 {
 fn sync_options(holds: Holds) -> Vec<&'static str> {
     match holds {
         Holds::Definitions => KEEP.to_vec(),
-        // Pruning comes last, because a pod of the old ReplicaSet may restart and needs the old
-        // ConfigMap.
+        // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
         Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
-        // The old Job is pruned before the new one is applied: two installers must not work on the
+        // The old Job must be gone before the new one starts: two installers must not work on the
         // same hosts.
         Holds::Installer => Vec::new(),
         Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),

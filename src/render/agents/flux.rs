@@ -20,11 +20,11 @@ struct Spec<'a> {
     timeout: Option<&'a Duration>,
     source_ref: &'a SourceRef,
     path: String,
-    /// Flux prunes objects that leave the build, and all of them with the Kustomization. Deleted
-    /// hosts are powered off, and deleted definitions take all their objects along.
+    /// Flux deletes objects that leave the build, and all of them with the Kustomization. For hosts
+    /// that would power off machines, and for definitions delete every object of their kinds.
     prune: bool,
-    /// Nothing waits for hosts, because one with an error would block all later objects. Nothing
-    /// waits for installers, because they take longer than Flux's timeout.
+    /// Disabled for hosts, because one host in error would block everything that depends on them,
+    /// and for installers, which run longer than Flux waits.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,

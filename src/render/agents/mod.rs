@@ -7,14 +7,14 @@
 //!
 //! * Only services and installers are ever deleted with the object that applied them; hosts and
 //!   definitions never.
-//! * A directory that the repo's own object applies gets no object of sipgen's, because the two
-//!   would fight over it.
+//! * A directory that one of the repo's own objects applies gets no generated object: two would
+//!   revert each other.
 
 mod argocd;
 mod flux;
 mod names;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -33,14 +33,14 @@ use names::Names;
 
 /// A directory of the output that an agent applies.
 struct Delivery {
-    /// Name of the object that applies it.
+    /// Name of its object.
     name: String,
     /// Path relative to the output directory.
     directory: Utf8PathBuf,
     holds: Holds,
-    /// Names of the objects that must be applied before.
+    /// Names of the objects that it depends on.
     after: Vec<String>,
-    /// File of the object, beside the agent's kustomization.
+    /// File of its object, beside the agent's kustomization.
     file: String,
 }
 
@@ -51,26 +51,25 @@ enum Holds {
     Definitions,
     /// A cluster's services.
     Services,
-    /// An anchor object only: what depends on it is applied after all services.
+    /// Only a marker object. Objects that depend on it follow all services.
     AfterServices,
     /// Hosts that the repo declares, with their labels.
     Declared,
     /// Labels of observed hosts.
     Observed,
-    /// Installer of a cluster. It runs for long, so nothing waits for it.
+    /// Installer of a cluster. It runs for a long time, and nothing waits for it.
     Installer,
     /// Released hosts, without labels.
     Released,
 }
 
-/// File of the anchor object.
+/// File of the permanent object.
 const ANCHOR: &str = "about.yaml";
 
-/// The Kustomization that is applied after all services: its file, and the directory that it
-/// applies.
+/// File of the Kustomization that follows all services, and the directory that it applies.
 const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 
-/// Renders the files of the agent in the settings. `tree` has all other files.
+/// Renders the files for the agent of the settings. `tree` has the files rendered so far.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     let mut files = Tree::new();
     let Some(agent) = site.settings.gitops else {
@@ -125,7 +124,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     files
 }
 
-/// Adds a kustomization that lists some files, and writes the anchor among them.
+/// Adds a kustomization of some files and of the permanent object.
 fn write_kustomization(
     files: &mut Tree,
     made_from: &str,
@@ -141,10 +140,10 @@ fn write_kustomization(
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }
 
-/// Returns an object that always exists.
+/// Returns the permanent object of a directory.
 ///
 /// Without it, the directory would vanish with the last cluster. The agent would then find nothing
-/// to compare with and leave that cluster's services running.
+/// to compare with, and leave that cluster's services running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });
@@ -173,144 +172,184 @@ fn deliveries(
     agent: Agent,
     names: Names<'_>,
 ) -> Vec<Delivery> {
-    let kept = plan
-        .frozen
-        .iter()
-        .filter_map(|cluster| site.state.files.get(cluster))
-        .flatten();
-    // Files of frozen clusters stay, so their objects must stay as well.
-    let present: BTreeSet<&Utf8Path> = tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect();
-    let is_ours = |directory: &Utf8Path| {
-        let is_built = present.contains(directory.join(layout::KUSTOMIZATION).as_path());
-        is_built && !site.wiring.delivered.has(directory)
-    };
+    let output = Output::new(site, plan, tree, names);
+    let definitions = output.definitions();
     let mut all = Vec::new();
+    for cluster in &output.clusters {
+        let services = output.services(cluster, definitions.as_ref());
+        all.extend(output.observed(cluster, services.as_ref()));
+        all.extend(services);
+    }
+    all.extend(output.declared());
+    let installers = output.clusters.iter();
+    all.extend(installers.filter_map(|cluster| output.installer(cluster)));
+    if agent == Agent::Flux {
+        all.push(output.after_services(&all));
+    }
+    all.extend(definitions);
+    all.extend(output.released());
+    all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
+    all
+}
 
-    let definitions = definitions_directory();
-    let has_definitions = is_ours(&definitions);
-    if has_definitions {
-        all.push(Delivery {
-            name: names.definitions(),
-            directory: definitions,
+/// Future content of the output directory.
+struct Output<'a> {
+    site: &'a Site,
+    names: Names<'a>,
+    /// Its files: rendered ones, and kept ones of frozen clusters.
+    present: BTreeSet<&'a Utf8Path>,
+    clusters: BTreeSet<&'a ClusterKey>,
+}
+
+impl<'a> Output<'a> {
+    fn new(site: &'a Site, plan: &'a Plan, tree: &'a Tree, names: Names<'a>) -> Self {
+        let kept = plan
+            .frozen
+            .iter()
+            .filter_map(|cluster| site.state.files.get(cluster))
+            .flatten();
+        Self {
+            site,
+            names,
+            present: tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect(),
+            clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
+        }
+    }
+
+    fn is_built(&self, directory: &Utf8Path) -> bool {
+        let kustomization = directory.join(layout::KUSTOMIZATION);
+        self.present.contains(kustomization.as_path())
+    }
+
+    /// Returns whether generated objects apply a directory: it is built, and none of the repo's own
+    /// objects applies it.
+    fn is_ours(&self, directory: &Utf8Path) -> bool {
+        self.is_built(directory) && !self.site.wiring.delivered.has(directory)
+    }
+
+    fn is_installed(&self, cluster: &ClusterKey) -> bool {
+        self.is_built(&layout::installer_directory(cluster))
+    }
+
+    fn definitions(&self) -> Option<Delivery> {
+        let directory = definitions_directory();
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.definitions(),
+            directory,
             holds: Holds::Definitions,
             after: Vec::new(),
             file: "crds.yaml".to_owned(),
+        })
+    }
+
+    fn services(&self, cluster: &ClusterKey, definitions: Option<&Delivery>) -> Option<Delivery> {
+        let directory = layout::cluster_directory(cluster);
+        if !self.is_ours(&directory) || self.is_installed(cluster) {
+            return None;
+        }
+        let requires_definitions = kinds_with_definitions().any(|kind| {
+            let service = directory.join(kind.descriptor().component);
+            let first = self.present.range(service.as_path()..).next();
+            first.is_some_and(|file| file.as_str().starts_with(service.as_str()))
         });
-    }
-    let clusters: BTreeSet<&ClusterKey> = plan.clusters.keys().chain(&plan.frozen).collect();
-    let is_installed = |cluster: &ClusterKey| {
-        present.contains(
-            layout::installer_directory(cluster)
-                .join(layout::KUSTOMIZATION)
-                .as_path(),
-        )
-    };
-    // Hosts are labeled before anything is installed on them.
-    let mut marked: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
-    for cluster in &clusters {
-        let file = layout::patch_file(cluster);
-        let services = layout::cluster_directory(cluster);
-        let observed = layout::observed_directory(cluster);
-        let mut before = Vec::new();
-        let services_name = names.services(cluster);
-        if is_ours(&services) && !is_installed(cluster) {
-            let requires_definitions = kinds_with_definitions().any(|kind| {
-                let service = services.join(kind.descriptor().component);
-                let first = present.range(service.as_path()..).next();
-                first.is_some_and(|file| file.as_str().starts_with(service.as_str()))
-            });
-            let after = if requires_definitions && has_definitions {
-                vec![names.definitions()]
-            } else {
-                Vec::new()
-            };
-            before.push(services_name.clone());
-            all.push(Delivery {
-                name: services_name,
-                directory: services,
-                holds: Holds::Services,
-                after,
-                file: file.clone(),
-            });
-        }
-        if is_ours(&observed) {
-            marked
-                .entry(cluster)
-                .or_default()
-                .push(names.observed(cluster));
-            all.push(Delivery {
-                name: names.observed(cluster),
-                directory: observed,
-                holds: Holds::Observed,
-                after: before,
-                file,
-            });
-        }
-    }
-    for (index, root) in &site.inventory.roots {
-        if site.settings.hosts.form == Form::Component || site.wiring.applied.contains(index) {
-            continue;
-        }
-        let directory = layout::declared_directory(&root.directory);
-        let has_hosts_there = |cluster: &&&ClusterKey| {
-            present.contains(directory.join(layout::patch_file(cluster)).as_path())
-        };
-        let with_hosts = clusters.iter().filter(has_hosts_there);
-        for cluster in with_hosts {
-            marked
-                .entry(cluster)
-                .or_default()
-                .push(names.declared(&root.directory));
-        }
-        all.push(Delivery {
-            name: names.declared(&root.directory),
+        let after = definitions.filter(|_| requires_definitions);
+        Some(Delivery {
+            name: self.names.services(cluster),
             directory,
+            holds: Holds::Services,
+            after: after.iter().map(|delivery| delivery.name.clone()).collect(),
+            file: layout::patch_file(cluster),
+        })
+    }
+
+    fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
+        let directory = layout::observed_directory(cluster);
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.observed(cluster),
+            directory,
+            holds: Holds::Observed,
+            after: services
+                .iter()
+                .map(|delivery| delivery.name.clone())
+                .collect(),
+            file: layout::patch_file(cluster),
+        })
+    }
+
+    /// Returns the directories of roots whose declared hosts are applied by generated objects.
+    fn declared_roots(&self) -> impl Iterator<Item = &'a Utf8Path> {
+        let site = self.site;
+        let roots = site.inventory.roots.iter();
+        roots
+            .filter(|(index, _)| {
+                site.settings.hosts.form == Form::Overlay && !site.wiring.applied.contains(index)
+            })
+            .map(|(_, root)| root.directory.as_path())
+    }
+
+    fn declared(&self) -> impl Iterator<Item = Delivery> {
+        self.declared_roots().map(|root| Delivery {
+            name: self.names.declared(root),
+            directory: layout::declared_directory(root),
             holds: Holds::Declared,
-            // No dependency: this build moves hosts between all tenants, and one service that fails
-            // would block it for all.
+            // It depends on no services: this build may move hosts between any tenants, and one
+            // failing service would block all of them.
             after: Vec::new(),
             file: "hosts.yaml".to_owned(),
-        });
+        })
     }
-    for cluster in clusters.iter().filter(|cluster| is_installed(cluster)) {
+
+    /// Returns the installer of a cluster. Its hosts are labeled before anything is installed on
+    /// them.
+    fn installer(&self, cluster: &ClusterKey) -> Option<Delivery> {
         let directory = layout::cluster_directory(cluster);
-        if is_ours(&directory) {
-            all.push(Delivery {
-                name: names.services(cluster),
-                directory,
-                holds: Holds::Installer,
-                after: marked.remove(cluster).unwrap_or_default(),
-                file: layout::patch_file(cluster),
-            });
+        if !self.is_installed(cluster) || !self.is_ours(&directory) {
+            return None;
         }
+        let is_observed = self.is_ours(&layout::observed_directory(cluster));
+        let observed = is_observed.then(|| self.names.observed(cluster));
+        let has_hosts = |root: &&Utf8Path| {
+            let patch = layout::declared_directory(root).join(layout::patch_file(cluster));
+            self.present.contains(patch.as_path())
+        };
+        let declared = self.declared_roots().filter(has_hosts);
+        Some(Delivery {
+            name: self.names.services(cluster),
+            directory,
+            holds: Holds::Installer,
+            after: observed
+                .into_iter()
+                .chain(declared.map(|root| self.names.declared(root)))
+                .collect(),
+            file: layout::patch_file(cluster),
+        })
     }
-    if agent == Agent::Flux {
+
+    fn after_services(&self, all: &[Delivery]) -> Delivery {
         let services = all
             .iter()
             .filter(|delivery| delivery.holds == Holds::Services);
-        all.push(Delivery {
-            name: site.settings.flux.after_services(),
+        Delivery {
+            name: self.site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),
-            directory: layout::agent_directory(agent).join(AFTER_SERVICES.1),
+            directory: layout::agent_directory(Agent::Flux).join(AFTER_SERVICES.1),
             holds: Holds::AfterServices,
             file: AFTER_SERVICES.0.to_owned(),
-        });
+        }
     }
-    let released = layout::released_directory();
-    if is_ours(&released) {
-        all.push(Delivery {
-            name: names.released(),
-            directory: released,
+
+    fn released(&self) -> Option<Delivery> {
+        let directory = layout::released_directory();
+        self.is_ours(&directory).then(|| Delivery {
+            name: self.names.released(),
+            directory,
             holds: Holds::Released,
-            // No dependency on the clusters' hosts: one cluster that fails would block the release
-            // of all others.
+            // It does not depend on the clusters' hosts: one that cannot be applied would block the
+            // release of all others.
             after: Vec::new(),
             file: "released.yaml".to_owned(),
-        });
+        })
     }
-    // The order of `Holds` is the order of application.
-    all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
-    all
 }
 
 fn definitions_directory() -> Utf8PathBuf {

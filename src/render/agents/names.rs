@@ -1,6 +1,6 @@
 //! Names of agents' objects.
 //!
-//! They have at most 63 characters, because agents label applied objects with them.
+//! They have at most 63 characters, because agents use them as label values.
 
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use crate::api::names::ClusterKey;
 /// Maximum length of a label value.
 const LONGEST: usize = 63;
 
-/// Names of the objects of one site, with the prefix from the settings.
+/// Names of the objects of one site. They start with the prefix from the settings.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a>(pub(super) &'a str);
 
@@ -20,8 +20,8 @@ impl Names<'_> {
         self.name("crds", "dex", true)
     }
 
-    /// Returns the name of the object that applies a cluster's services. Names of clusters are
-    /// unique, because namespaces have no dots.
+    /// Returns the name of the object that applies a cluster's services. It is unique because
+    /// namespaces contain no dots.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
         self.of_cluster("services", cluster)
     }
@@ -55,8 +55,8 @@ impl Names<'_> {
         self.name("released", "", true)
     }
 
-    /// Joins prefix, kind and rest. If the result is too long or not a valid name, it is shortened
-    /// and gets a hash.
+    /// Joins the site's prefix, the kind and the rest. A rest that is invalid or too long is
+    /// replaced, with a hash that keeps it unique.
     fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
         let parts: Vec<&str> = [self.0, kind, rest]
             .into_iter()

@@ -1,10 +1,10 @@
 //! Renders untrusted templates in bounded time and memory.
 //!
-//! A repo's templates come with every merge request. minijinja counts the steps of a rendering, but
+//! A repo's templates come with every merge request. minijinja limits the steps of a rendering, but
 //! one step may create a text of any length: `a ~ a` doubles it. So templates are rewritten before
 //! they are compiled (`source`): operations that may create large values call functions that count
-//! the bytes (`values`). A child process with a memory limit would be simpler, but its results
-//! would differ between machines.
+//! bytes (`values`). A child process with a memory limit would not need this, but its results would
+//! differ between machines.
 
 mod source;
 mod values;
@@ -17,20 +17,21 @@ pub(super) use source::Edited;
 
 /// Maximum size of a template in bytes.
 const LARGEST: usize = 256 << 10;
-/// Maximum number of operators, attributes, filters and brackets between `{{` and `}}`, because
-/// parsing them is recursive.
+/// Maximum number of operators, attributes, filters and brackets between `{{` and `}}`. Parsing
+/// them is recursive.
 const OPERATORS: usize = 200;
-/// Maximum number of `elif` in a template: each is nested in the one before.
+/// Maximum number of `elif` in a template. Each is nested in the previous one.
 const ALTERNATIVES: usize = 100;
 /// Maximum number of steps of a rendering.
 pub(super) const STEPS: u64 = 2_000_000;
-/// Maximum number of bytes that a rendering may allocate, including intermediate texts and lists.
+/// Maximum number of bytes that a rendering may allocate: its output, and all intermediate texts
+/// and lists.
 const BYTES: usize = 16 << 20;
 /// Maximum nesting depth of values.
 const DEEPEST: usize = 32;
-/// Maximum nesting depth of includes, which cost ten, and macro calls, which cost six.
+/// Maximum nesting depth, in units: an include costs 10, a macro call 6.
 const RECURSION: usize = 200;
-/// Stack size in bytes for compiling and rendering a repo's own templates: many times what the
+/// Stack size in bytes for compiling and rendering a repo's own templates, many times what the
 /// limits require.
 pub(super) const STACK: usize = 32 << 20;
 
@@ -46,7 +47,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
     source::edited(text, syntax)
 }
 
-/// Runs a function on a stack that is large enough for any template within the limits.
+/// Calls a function on a stack that suffices for any template within the limits.
 pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
         let handle = std::thread::Builder::new()
@@ -58,7 +59,7 @@ pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io
     })
 }
 
-/// The reason why a template is not compiled, with the byte offset of the cause.
+/// Reason why a template is rejected, with the byte offset of the cause.
 #[derive(Debug)]
 pub(super) struct Unfit {
     pub(super) message: String,

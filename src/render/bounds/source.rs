@@ -6,11 +6,11 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::{ALTERNATIVES, LARGEST, OPERATORS, Unfit, end_of, start_of};
 
-/// Texts between two tags up to this length in bytes are not counted, because the limit on steps
-/// bounds them.
+/// Maximum size in bytes of a text between two tags that is not counted. The limit on steps bounds
+/// these.
 const SHORT: usize = 16;
 
-/// A rewritten template with the lines of the original.
+/// The rewritten text of a template. Its lines match the original.
 #[derive(Debug)]
 pub(in crate::render) struct Edited {
     pub(in crate::render) text: String,
@@ -27,7 +27,7 @@ struct Edit {
 }
 
 impl Edited {
-    /// Returns the offset in the original text of an offset in the rewritten one.
+    /// Converts an offset in the rewritten text to one in the original.
     pub(in crate::render) fn original(&self, at: usize) -> usize {
         let mut moved = 0_usize;
         for edit in &self.edits {
@@ -35,7 +35,7 @@ impl Edited {
             if at < start {
                 break;
             }
-            // An offset within inserted text maps to the place of insertion.
+            // An offset in inserted text maps to the position of the insertion.
             if at < start + edit.inserted.len() {
                 return edit.at;
             }
@@ -73,7 +73,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
         return Err(unfit);
     }
     let mut edits = editor.edits;
-    // Stable, because edits at one position nest: the outer call must be inserted first.
+    // The sort must be stable: insertions at one position are in tree order, outer calls first.
     edits.sort_by_key(|edit| edit.at);
     let mut rewritten = String::with_capacity(text.len() * 2);
     let mut copied = 0;
@@ -89,7 +89,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
     })
 }
 
-/// Checks the nesting that the parser would recurse into, before parsing.
+/// Limits what the parser handles by recursion, without parsing.
 fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
     let (mut operators, mut alternatives) = (0, 0);
     for token in tokenize(text, false, syntax.clone()) {
@@ -144,7 +144,7 @@ impl<'a> Editor<'a> {
         });
     }
 
-    /// Refuses a template whose text differs from the positions in its tree.
+    /// Rejects a template whose text does not match its syntax tree.
     fn refuse(&mut self, at: usize) {
         let unfit = Unfit::new("its expression is not supported: rewrite it", at);
         self.unfit.get_or_insert(unfit);
@@ -248,6 +248,7 @@ impl<'a> Editor<'a> {
                     self.expression(&operation.left);
                     self.expression(&operation.right);
                 }
+                // Comparisons and `in` may read both operands completely.
                 _ => {
                     self.called("__weighed(", &operation.left);
                     self.called("__weighed(", &operation.right);
@@ -285,6 +286,7 @@ impl<'a> Editor<'a> {
                 if matches!(item.subscript_expr, Expr::Const(_)) {
                     self.expression(&item.expr);
                 } else {
+                    // Indexing may read a text from its start.
                     self.called("__text(", &item.expr);
                 }
                 self.expression(&item.subscript_expr);
@@ -302,13 +304,13 @@ impl<'a> Editor<'a> {
         let own = start_of(expression.span());
         let first = match expression {
             Expr::Var(_) | Expr::Const(_) | Expr::List(_) | Expr::Map(_) => return own,
-            // Without brackets, its span begins at the second item.
+            // The span of a tuple without brackets begins at its second item.
             Expr::Tuple(tuple) => match tuple.items.first() {
                 Some(first) if own > self.start(first) => first,
                 _ => return own,
             },
             Expr::UnaryOp(operation) => {
-                // `a is not b` and `a not in b` are unary operations too, but not prefixes.
+                // `a is not b` and `a not in b` are unary operations as well.
                 let is_prefix = self
                     .text
                     .get(own..)
@@ -338,8 +340,8 @@ impl<'a> Editor<'a> {
             Expr::Slice(slice) => &slice.expr,
             Expr::Call(call) => &call.expr,
         };
-        // The text after the first operand starts with the operand's closing parentheses, so as
-        // many opening ones belong to it.
+        // The first operand is followed by its own closing parentheses, then by the rest of the
+        // expression.
         let behind = self.text.get(end_of(first.span())..).unwrap_or_default();
         let closed = behind
             .chars()
@@ -369,7 +371,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Wraps an operand in a function call.
+    /// Wraps an operand in a call of a function.
     fn called(&mut self, function: &str, operand: &Expr<'a>) {
         if matches!(operand, Expr::Const(_)) {
             return;
@@ -379,8 +381,8 @@ impl<'a> Editor<'a> {
         self.insert(end_of(operand.span()), ")");
     }
 
-    /// Wraps a list, tuple or mapping, unless all its items are constants: those are as large as
-    /// the template.
+    /// Wraps a list, tuple or mapping in a counting call. Literals of constants are no larger than
+    /// the template and need none.
     fn literal(&mut self, literal: &Expr<'a>, items: &[Expr<'a>], values: &[Expr<'a>]) {
         let is_constant = items
             .iter()
@@ -404,7 +406,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Converts a chain of one operator: `a ~ b ~ c` becomes one call with three arguments.
+    /// Converts a chain of one operator to a call: `a ~ b ~ c` becomes a call with three arguments.
     fn chain(&mut self, function: &str, operator: char, chain: &Expr<'a>) {
         let mut links = Vec::new();
         let (start, end) = (start_of(chain.span()), end_of(chain.span()));
@@ -415,7 +417,7 @@ impl<'a> Editor<'a> {
                 BinOpKind::Add => operator == '+',
                 _ => false,
             };
-            // A chain in parentheses has another start.
+            // A parenthesized chain starts elsewhere.
             if !is_same || start_of(operation.span()) != start {
                 break;
             }
@@ -449,7 +451,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Counts a value that is assigned to a namespace attribute and so outlives a loop.
+    /// Wraps a value that is stored in a namespace, because it outlives a loop.
     fn kept(&mut self, target_end: usize, value: &Expr<'a>) {
         let start = self
             .text
@@ -472,7 +474,7 @@ impl<'a> Editor<'a> {
         self.insert(end, "))");
     }
 
-    /// Counts a text between two tags by inserting a tag before it.
+    /// Counts a text between two tags, by a tag that is inserted before it.
     fn raw(&mut self, raw: &str) {
         if raw.len() <= SHORT {
             return;
@@ -489,8 +491,8 @@ impl<'a> Editor<'a> {
         if !before.is_some_and(|before| before.ends_with("raw") && !before.ends_with("endraw")) {
             return self.insert(at, counted);
         }
-        // A tag between `{% raw %}` and `{% endraw %}` is text, so the raw block is split in two.
-        // The split avoids whitespace, which tags would trim.
+        // A tag between `{% raw %}` and `{% endraw %}` is text, so the raw block is split between
+        // two characters. Neither may be white space, which tags may trim.
         let mut before = ' ';
         let between = raw.char_indices().find_map(|(index, c)| {
             let fits = !before.is_whitespace() && !c.is_whitespace() && before != '{';

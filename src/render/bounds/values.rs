@@ -1,10 +1,9 @@
 //! Counts the bytes that a rendering allocates.
 //!
-//! * Functions with names that begin with `__` replace operators and literals in rewritten
-//!   templates.
-//! * Every filter counts its arguments before it runs, and its result. A result that may be many
-//!   times larger than the arguments is counted before it is created.
-//! * Lists are created eagerly, because lazy lists of lists would recurse when they are read.
+//! * Rewritten templates call functions with names in `__` instead of operators and literals.
+//! * Every filter counts its input before it runs, and its output. Output that may be many times as
+//!   large is counted before it is created.
+//! * Lists are evaluated at once: lazily nested lists would exhaust the stack.
 
 use std::fmt::Write as _;
 
@@ -18,22 +17,22 @@ use crate::render::yaml_block::block;
 
 /// Bytes of a value in addition to its text: the size of a list item.
 const ITEM: usize = 32;
-/// Bytes read that count as one byte allocated.
+/// Number of bytes read that count as one allocated byte.
 const SEEN: usize = 16;
-/// Maximum indentation and padding, in characters.
+/// Maximum width of indentation and padding, in characters.
 const WIDEST: usize = 1000;
 
-/// Bytes that the rendering may still allocate.
+/// Number of bytes that the rendering may still allocate.
 struct Left(usize);
 
-/// Counts bytes as allocated.
+/// Counts allocated bytes.
 fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let left = state.get_or_insert_extension_with(|| Left(BYTES));
     left.0 = left.0.checked_sub(bytes).ok_or_else(too_much)?;
     Ok(())
 }
 
-/// Returns the size of a value including everything in it.
+/// Returns the size of a value and everything inside it, in bytes.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
     let left = state.get_or_insert_extension_with(|| Left(BYTES)).0;
@@ -54,7 +53,7 @@ fn count_seen(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> 
     Ok(weight)
 }
 
-/// Counts a new value: a text in full, but only the items of a list, which exist already.
+/// Counts a new value: a text, or a list of existing values.
 fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.as_bytes().is_some() {
         count_written(state, value)
@@ -63,10 +62,10 @@ fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Adds the size of a value and everything in it.
+/// Adds the size of a value and everything inside it.
 ///
-/// With `is_kept`, mutable values are refused: namespaces and macros could contain each other and
-/// grow without end.
+/// With `is_kept`, mutable values such as namespaces and macros are rejected: they could contain
+/// each other endlessly.
 fn add_weight(
     value: &Value,
     left: usize,
@@ -112,7 +111,7 @@ fn not_kept() -> Error {
     )
 }
 
-/// Returns whether a value has mutable or private content.
+/// Returns whether a value has internal state.
 fn is_state(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
@@ -122,7 +121,7 @@ fn is_state(value: &Value) -> bool {
     })
 }
 
-/// Turns a lazy iterable into a list.
+/// Evaluates a lazy iterable to a list.
 fn made(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Iterable || value.is_tuple() {
         return Ok(value);
@@ -134,7 +133,7 @@ fn made(value: Value) -> Result<Value, Error> {
     Ok(Value::from(items))
 }
 
-/// Counts a text whose characters may become values.
+/// Counts a text whose characters become separate values.
 fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     count(
         state,
@@ -142,7 +141,7 @@ fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Erro
     )
 }
 
-/// Returns the error of an operator with an undefined operand.
+/// Returns the error for an undefined operand.
 fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
     filters::string(state, value)
         .err()
@@ -164,7 +163,7 @@ fn join(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> 
     Ok(Value::from(text))
 }
 
-/// Implements `a + b` for numbers, texts and lists.
+/// Implements `a + b` for numbers, texts or lists.
 fn add(state: &mut State<'_, '_>, values: Rest<Value>) -> Result<Value, Error> {
     let mut sum: Option<Value> = None;
     for value in &*values {
@@ -215,7 +214,7 @@ fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Val
     }
 }
 
-/// Implements `a * b` for numbers, and for a text or list and a number.
+/// Implements `a * b` for numbers, or for a text or list and a number.
 fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let failed = || {
         let message = format!(
@@ -267,7 +266,7 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     })
 }
 
-/// The filters of minijinja, except `pprint`, whose output is only for debugging.
+/// Returns minijinja's filters except `pprint`, which is for debugging only.
 fn builtin() -> Vec<(&'static str, Value)> {
     macro_rules! of {
         ($($name:literal $function:ident),* $(,)?) => {
@@ -286,7 +285,7 @@ fn builtin() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Filters that take a text as a whole. Other filters may treat it as a list of characters.
+/// Filters that treat a text as a whole. All others may split it into a list of characters.
 const OF_TEXTS: [&str; 21] = [
     "safe",
     "escape",
@@ -317,7 +316,7 @@ const OF_ONE: [&str; 12] = [
     "bool",
 ];
 
-/// Counts the result of a filter that may be many times larger than its arguments.
+/// Counts the output of filters that may create many times their input.
 fn count_growth(
     state: &mut State<'_, '_>,
     name: &str,
@@ -379,7 +378,7 @@ fn count_growth(
         "tojson" | "block" => (weight / ITEM)
             .saturating_mul(widest.max(2))
             .saturating_mul(DEEPEST / 4),
-        // Each item may be searched in all of another list.
+        // Each item may be searched for in the whole of another list.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
@@ -393,7 +392,7 @@ fn count_growth(
     count(state, bytes)
 }
 
-/// Applies a filter within the limits.
+/// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
     name: &str,
@@ -418,7 +417,7 @@ fn filtered(
     Ok(result)
 }
 
-/// Counts a value that a namespace keeps.
+/// Counts a value that is stored in a namespace.
 fn count_kept(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let weight = weight(state, value, true)?;
     count(state, weight / SEEN)
@@ -429,7 +428,7 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
     escape_formatter(output, state, value)
 }
 
-/// Registers the functions and filters in an environment.
+/// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
     for (name, filter) in builtin()
@@ -442,7 +441,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         environment.add_filter(name, bounded);
     }
     environment.remove_filter("pprint");
-    // `debug` would print all values, including those not meant for templates.
+    // It would print all values, including ones that templates should not write.
     environment.remove_global("debug");
     environment.add_function(
         "dict",
@@ -483,7 +482,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.add_function(
         "__text",
         |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
-            // The rewritten template passes the length of a text in it.
+            // The argument is the length of a text in the template.
             Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
             None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
         },

@@ -1,4 +1,4 @@
-//! The inventory of a Provisioning's machines, in the two formats that ansible reads.
+//! The inventory of a Provisioning's machines, in two formats for ansible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
     TAKEN.contains(&node.as_str())
 }
 
-/// The machines of a cluster with addresses and groups, without users or passwords.
+/// Machines of a cluster with their addresses and groups, without users and passwords.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inventory<'a> {
     /// Every node once, in the historical order: the first master, all workers, the other masters.
@@ -51,11 +51,11 @@ pub struct Inventory<'a> {
 }
 
 impl<'a> Inventory<'a> {
-    /// Creates the inventory of an installation from its nodes' addresses.
+    /// Returns the inventory of an installation, from the addresses of its nodes.
     ///
     /// # Errors
     ///
-    /// Returns the nodes without address.
+    /// Returns the nodes without an address.
     pub fn new(
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
@@ -103,8 +103,8 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// Returns the addresses by the keys of the addresses ConfigMap. A node with both roles has two
-    /// keys.
+    /// Returns the addresses by the keys in the cluster's ConfigMap of addresses. A node with both
+    /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
         let address = |node: &NodeName| {
             self.nodes
@@ -124,8 +124,8 @@ impl<'a> Inventory<'a> {
             .collect()
     }
 
-    /// Formats as INI, byte for byte like the last version of the Binary Provisioning Agent: two
-    /// blanks after a name, a blank line between sections, none at the end.
+    /// Formats the inventory exactly as the last version of the Binary Provisioning Agent did: two
+    /// spaces after a name, a blank line between sections, none at the end.
     fn ini(&self) -> String {
         let host = |(node, address): &(&NodeName, IpAddr)| {
             format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
@@ -156,10 +156,10 @@ impl<'a> Inventory<'a> {
             .join("\n")
     }
 
-    /// Formats as YAML with the groups and variables of kubespray.
+    /// Formats the inventory with the groups and variables of kubespray.
     ///
-    /// Kubespray enables IPv4 by default, so an inventory with IPv6 addresses only disables it.
-    /// Group variables of the platform override that.
+    /// kubespray must be told if all addresses are IPv6. The platform's own group variables
+    /// override these.
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {
@@ -193,7 +193,7 @@ impl<'a> Inventory<'a> {
     }
 }
 
-/// Quotes a name that a YAML parser could read as another type.
+/// Quotes a name, so that every YAML parser reads text.
 fn quoted(node: &NodeName) -> Value {
     Value::from(node.as_str())
 }
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Returns an address for each node of an installation, which ends in the node's number.
+    /// Returns an address for each node of an installation, ending in its number.
     fn addresses(installation: &Installation, network: &str) -> BTreeMap<NodeName, IpAddr> {
         let nodes = installation.masters.iter().chain(&installation.workers);
         let mut addresses = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Renders the installer of a Provisioning: the directory `installer/` with inventory, Job and
 //! addresses.
 //!
-//! * `inventory`: the machines for ansible.
+//! * `inventory`: machines for ansible.
 //! * `variables`: their packages.
 
 mod inventory;
@@ -40,19 +40,19 @@ pub(super) struct Values<'a> {
     cluster: &'a ClusterKey,
     /// Name of the installer's objects, and prefix of its Job's name.
     name: String,
-    /// Name of the Job. It ends in a hash of everything that the Job does.
+    /// Name of the Job, ending in a hash of everything that the Job does.
     job: String,
-    /// The container image.
+    /// Container image.
     image: &'a str,
-    /// The container's command with arguments, run without a shell.
+    /// Command of the container: a program and its arguments, without a shell.
     command: Vec<String>,
-    /// The directory in which the installer looks for its inventory.
+    /// Directory in which the installer looks for its inventory.
     directory: String,
     /// File name of the inventory.
     inventory: &'static str,
     /// Files in `group_vars`.
     variables: Vec<&'static str>,
-    /// Addresses of the machines, by `MASTER_` or `WORKER_` with the machine's name.
+    /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     let Some(addresses) = addresses(renderer) else {
         return;
     };
-    // A machine without host is a shortage, which planning reports.
+    // Planning reports a machine without a host.
     let Ok(inventory) = Inventory::new(installation, &addresses) else {
         return;
     };
@@ -132,8 +132,8 @@ fn machines<'a>(
     })
 }
 
-/// Returns the addresses of the machines with hosts. Reports hosts without address and returns
-/// `None` for them.
+/// Returns the addresses of machines that have a host; `None`, with a finding, if a host has no
+/// address.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
@@ -228,7 +228,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
         })
 }
 
-/// Renders the files. The Job's name is a hash of all others, so they are rendered first.
+/// Renders the files. The Job comes last, because its name is a hash of the others.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
@@ -261,7 +261,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
             Err(finding) => return renderer.findings.push(*finding),
         }
     }
-    // The cluster's kustomization may change the Job as well.
+    // The kustomization above may also change the Job.
     match renderer.templates.render(
         cluster_kustomization::TEMPLATE,
         cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
@@ -269,7 +269,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),
     }
-    // Another host may have the address of the previous one, but nothing is installed on it.
+    // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines(cluster, renderer.placement, renderer.site);
     parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
     parts.push(inventory_text.clone());
@@ -297,8 +297,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
 
 /// Reports a template of the repo that gives its Job a name without the hash.
 ///
-/// An agent would have to change an existing Job, which the API server refuses. `nameless` lacks
-/// the Job's name, `named` has it.
+/// An agent would then change an existing Job, which the API server rejects. `nameless` lacks the
+/// Job's name, `named` has it.
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
@@ -319,7 +319,7 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     )
 }
 
-/// Returns the container's command. `$` is doubled, because Kubernetes expands `$(NAME)`.
+/// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
 fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
@@ -341,8 +341,8 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// Returns the documents of a manifest without comments, so that a reworded comment runs no
-/// installer again.
+/// Returns the documents of a manifest without comments, so that a reworded comment does not run
+/// every installer again.
 fn meaning(text: &str) -> String {
     let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
     let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
@@ -356,7 +356,7 @@ fn meaning(text: &str) -> String {
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
-/// Returns a hash of texts that is valid in an object's name.
+/// Returns a hash of texts that is valid in a name.
 fn hash(parts: &[String]) -> String {
     let mut hash = Sha256::new();
     // With its length, so that text cannot move from one part to the next unnoticed.

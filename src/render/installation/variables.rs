@@ -8,10 +8,10 @@ use crate::settings::provisioning::InventoryFormat;
 /// Directory of the variables, beside the inventory.
 pub(super) const DIRECTORY: &str = "group_vars";
 
-/// Returns the files in `group_vars` by name, without the ownership header. A role without packages
+/// Returns the files of `group_vars` by name, without the ownership header. A role without packages
 /// has no file.
 ///
-/// Each role has a variable of its own: in ansible, one group's value replaces another's, so a node
+/// Each role has its own variable. In ansible, one group's value replaces another's, and a node
 /// with both roles would lose packages.
 pub fn variables(
     installation: &Installation,
@@ -48,7 +48,7 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
         if let Some(version) = version {
             text.push_str(&format!("    version: {}\n", literal(version)));
         }
-        // The package with its version, in apt's syntax.
+        // Name under which apt finds the package in that version.
         let apt = version
             .as_ref()
             .map_or_else(|| name.clone(), |version| format!("{name}={version}"));
@@ -57,7 +57,7 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
     text
 }
 
-/// Quotes a text. `!unsafe` keeps ansible from evaluating `{{` as a template.
+/// Escapes a text for ansible, which would evaluate an expression between `{{` and `}}`.
 fn literal(text: &str) -> String {
     let is_template = ["{{", "{%", "{#"]
         .iter()

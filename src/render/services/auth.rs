@@ -26,33 +26,33 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The NodePort of Dex.
+    /// Port of Dex on the base cluster's nodes.
     node_port: NodePort,
-    /// The issuer URL of tokens.
+    /// URL that tokens have as their issuer.
     issuer: String,
-    /// Host name in the issuer URL, for the certificate.
+    /// Host of the issuer's URL if it is a name; the certificate is for that name.
     dns_name: Option<&'a str>,
-    /// IP address in the issuer URL, for the certificate; IPv6 without brackets.
+    /// Host of the issuer's URL if it is an address; IPv6 without brackets.
     address: Option<String>,
     /// Number of pods.
     replicas: u16,
-    /// The Secret with Dex's certificate.
+    /// Secret with Dex's certificate.
     tls_secret: String,
-    /// The Secret of the authority from which an issuer is created.
+    /// Secret with the certificate authority of a generated issuer.
     ca_secret: Option<&'a ObjectName>,
-    /// The issuer of the certificate; none if the Secret is provided by other means.
+    /// Issuer of the certificate; absent if another party stores it in its Secret.
     issuer_ref: Option<IssuerRef<'a>>,
-    /// Set if every machine trusts the certificate's authority.
+    /// True if every machine already trusts the certificate's authority.
     publicly_trusted: bool,
     /// Identity providers.
     connectors: &'a [Connector],
     /// Clients that may request tokens.
     clients: &'a [Client],
-    /// The client whose tokens API servers accept.
+    /// Client whose tokens API servers accept.
     client_id: &'static str,
-    /// Secrets with Dex's environment variables.
+    /// Secrets whose entries are Dex's environment.
     environment: &'a [ObjectName],
-    /// Validity of tokens and requests, if the SIPCluster sets it.
+    /// Lifetimes of tokens and requests, if the SIPCluster sets them.
     expiry: Option<&'a Expiry>,
 }
 
@@ -66,7 +66,7 @@ struct IssuerRef<'a> {
     name: &'a str,
 }
 
-/// Returns the values of an auth service whose objects have this name.
+/// Returns the values of a service with objects named `name`.
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {

@@ -37,7 +37,7 @@ pub(super) struct Values {
     metrics_port: u16,
     /// Ports for clients.
     ports: Vec<Port>,
-    /// HAProxy's health check of servers.
+    /// Health check of the servers.
     check: Check,
     /// Hosts behind the load balancer.
     servers: Vec<Server>,
@@ -49,7 +49,7 @@ struct Port {
     name: String,
     /// Port of the Service, of HAProxy and of the servers.
     port: u16,
-    /// NodePort in the base cluster.
+    /// Port on the base cluster's nodes.
     node_port: NodePort,
 }
 
@@ -62,14 +62,14 @@ enum Check {
 
 #[derive(Serialize, JsonSchema)]
 struct Server {
-    /// Name of the host, with its namespace as a prefix if that is not the cluster's.
+    /// The host's name, with its namespace as prefix if that is not the cluster's.
     name: String,
     /// Address; IPv6 in brackets.
     address: String,
 }
 
-/// Port for probes and metrics. It cannot conflict: HAProxy's other ports are the API servers' port
-/// and NodePorts.
+/// Port for probes and metrics. It differs from HAProxy's other ports: the API servers' port and
+/// NodePorts.
 const METRICS_PORT: u16 = 8404;
 
 /// Returns the values of a load balancer for the tenant's API servers.

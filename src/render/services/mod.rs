@@ -1,4 +1,4 @@
-//! Services of a cluster, rendered from templates. One module per kind creates the values of its
+//! Services of a cluster, rendered from templates. A module per kind supplies the values of its
 //! templates.
 
 mod auth;
@@ -32,7 +32,7 @@ fn templates_of(kind: ServiceKind) -> &'static ServiceTemplates {
     }
 }
 
-/// Returns the schema of the values of a template directory; `None` if no service has it.
+/// Returns the schema of the values for a directory of templates; `None` if no service has it.
 pub(super) fn schema(directory: &str) -> Option<Schema> {
     let mut kinds = ServiceKind::ALL.into_iter().map(templates_of);
     let templates = kinds.find(|templates| templates.set.directory == directory)?;
@@ -61,7 +61,7 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
     }
 }
 
-/// Renders a service's templates. Missing values were reported by a finding.
+/// Renders a service's templates. Missing values have a finding.
 fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Option<T>) {
     let Some(own) = own else { return };
     let cluster = &renderer.cluster.key;
@@ -104,8 +104,8 @@ pub(super) fn requires_definitions(file: &Utf8Path) -> bool {
     kinds_with_definitions().any(|kind| file.as_str().starts_with(kind.descriptor().component))
 }
 
-/// Returns the help for a service with a too large ConfigMap, and the field to change, if it is one
-/// field.
+/// Returns the help for a service with a too large ConfigMap, and the field to change, if it is a
+/// single one.
 pub(super) fn too_large(kind: ServiceKind) -> (&'static str, Option<&'static str>) {
     let templates = templates_of(kind);
     (templates.too_large, templates.too_large_field)

@@ -27,9 +27,9 @@ pub(in crate::render) struct Context<'a, T> {
     pub(super) cluster: &'a ClusterKey,
     /// Name of the service's objects.
     pub(super) name: String,
-    /// Service kind in names and labels, such as `loadbalancer-worker` or `jumphost`.
+    /// Kind of service in names and labels: `loadbalancer-worker`, `jumphost`.
     pub(super) component: &'static str,
-    /// The container image.
+    /// Container image.
     pub(super) image: &'a str,
     /// Labels of the nodes that run the pods; empty for the base cluster's control-plane nodes.
     pub(super) node_labels: &'a BTreeMap<String, String>,

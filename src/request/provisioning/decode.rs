@@ -2,26 +2,26 @@
 
 use super::documents::misshapen;
 use super::unquoted_names::of_machines;
-use crate::api::provisioning::{KIND, SOFTWARE_KIND, SoftwareSpec};
+use crate::api::provisioning::{KIND, ProvisioningSpec, SOFTWARE_KIND, SoftwareSpec};
 use crate::decode::unknown_fields::{OF_PROVISIONING, OF_SOFTWARE};
 use crate::finding::Finding;
 use crate::load::Document;
 use crate::request::decode_spec::{read_spec, value};
-use crate::request::spec::Spec;
+use crate::request::documents::{RequestSpec, Spec};
 
 /// Decodes the spec of a Provisioning.
 pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     let value = match value(document, KIND) {
         Ok(value) => value,
-        Err(found) => return (Spec::Unreadable, found),
+        Err(found) => return (None, found),
     };
     let misshapen = misshapen(&value["spec"], &document.origin);
     if !misshapen.is_empty() {
-        return (Spec::Unreadable, misshapen);
+        return (None, misshapen);
     }
-    let (spec, mut found) = read_spec(document, &value, &OF_PROVISIONING, KIND);
+    let (spec, mut found) = read_spec::<ProvisioningSpec>(document, &value, &OF_PROVISIONING, KIND);
     found.extend(of_machines(document, &value["spec"]));
-    (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
+    (spec.map(|spec| spec as Box<dyn RequestSpec>), found)
 }
 
 /// Decodes the spec of a Software.

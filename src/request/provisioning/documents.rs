@@ -1,4 +1,4 @@
-//! Checks a Provisioning or Software before its spec is decoded: the label `cluster` and the lists
+//! Checks a Provisioning or Software before its spec is decoded: the label `cluster`, and the lists
 //! of machines.
 
 use yaml_serde::{Mapping, Value};
@@ -9,7 +9,7 @@ use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
 use crate::finding::{Code, Finding, Origin, Step};
 use crate::text::counted;
 
-/// Fields of a machine. With too little indentation, they become siblings of the machine's name.
+/// Fields of a machine. A field with too little indentation looks like the name of a machine.
 const FIELDS: [&str; 6] = [
     "mac-address",
     "cpu",
@@ -88,11 +88,11 @@ pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns message and help for an invalid entry of a list.
+/// Returns message and help for an invalid list entry.
 fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
     let is_field = |key: &&&str| FIELDS.contains(*key);
-    // Other parsers read an unquoted number or boolean, and kubectl refuses those as keys.
+    // Other programs read such a name as a number or boolean, and kubectl rejects it as a key.
     if keys.len() < entry.len() {
         return Some((
             format!("an entry of `{list}` has a name that other programs do not read as text"),

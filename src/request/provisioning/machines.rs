@@ -10,106 +10,68 @@ use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, Finding, Place, Step};
 use crate::inventory::host::Host;
+use crate::inventory::hosts_by_mac::HostsByMac;
 use crate::inventory::machine::AskedMachine;
 use crate::inventory::networks::Network;
 use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
-/// Index of hosts by MAC address.
-pub(crate) struct Macs<'a> {
-    hosts: &'a [Host],
-    by_mac: BTreeMap<MacAddress, Vec<usize>>,
-}
-
-impl<'a> Macs<'a> {
-    pub(crate) fn new(hosts: &'a [Host]) -> Self {
-        let mut by_mac: BTreeMap<MacAddress, Vec<usize>> = BTreeMap::new();
-        for (index, host) in hosts.iter().enumerate() {
-            for mac in host.machine.macs() {
-                by_mac.entry(mac).or_default().push(index);
-            }
-        }
-        Self { hosts, by_mac }
-    }
-
-    /// Returns the host with an index.
-    pub(crate) fn host(&self, index: usize) -> &'a Host {
-        &self.hosts[index]
-    }
-
-    fn hosts_with(&self, mac: MacAddress) -> &[usize] {
-        self.by_mac.get(&mac).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Returns known MAC addresses that differ in one digit, each with a host that has it.
-    fn near(&self, mac: MacAddress) -> Vec<(MacAddress, &'a Host)> {
-        let known = mac
-            .near()
-            .filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
-        let near: BTreeMap<MacAddress, usize> = known.collect();
-        near.into_iter()
-            .map(|(mac, host)| (mac, &self.hosts[host]))
-            .take(MOST_NEAR)
-            .collect()
-    }
-
-    /// Returns the help for a MAC address that no host has.
-    fn help_for(&self, mac: MacAddress, is_virtlet_vm: bool) -> String {
-        let near = self.near(mac);
-        let bare = self
-            .hosts
-            .iter()
-            .filter(|host| host.machine.nics.is_empty())
-            .count();
-        let help = if let [(first, host), rest @ ..] = near.as_slice() {
-            let rest = rest
-                .iter()
-                .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
-            format!(
-                "correct it: {first} is one of {}{}",
-                host.key,
-                rest.collect::<String>()
-            )
-        } else if self.hosts.is_empty() {
-            "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
-        } else if bare == 0 {
-            "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
-                .to_owned()
-        } else {
-            format!(
-                "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
-                counted(bare, "host")
-            )
-        };
-        if is_virtlet_vm {
-            format!(
-                "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
-                provisioning::VIRTLET_VM
-            )
-        } else {
-            help
-        }
-    }
-}
-
-/// Maximum number of similar MAC addresses in a message.
+/// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
+
+/// Returns the help for a MAC address that no host has.
+fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> String {
+    let near = macs.near(mac, MOST_NEAR);
+    let bare = macs
+        .all()
+        .iter()
+        .filter(|host| host.machine.nics.is_empty())
+        .count();
+    let help = if let [(first, host), rest @ ..] = near.as_slice() {
+        let rest = rest
+            .iter()
+            .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
+        format!(
+            "correct it: {first} is one of {}{}",
+            host.key,
+            rest.collect::<String>()
+        )
+    } else if macs.all().is_empty() {
+        "the repo has no hosts: add their manifests, or run `sipgen snapshot`".to_owned()
+    } else if bare == 0 {
+        "fix it, or add the host: a BareMetalHost with this bootMACAddress, or with this MAC address in its hardware details"
+            .to_owned()
+    } else {
+        format!(
+            "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
+            counted(bare, "host")
+        )
+    };
+    if is_virtlet_vm {
+        format!(
+            "{help}. The hosts of a `{}` cluster were pods; sipgen assigns BareMetalHosts to it",
+            provisioning::VIRTLET_VM
+        )
+    } else {
+        help
+    }
+}
 
 /// A machine in one of the lists.
 struct Entry<'a> {
     name: NodeName,
     role: Role,
-    /// Requirements; `None` if the list has only the name.
+    /// Its requirements; `None` if the list only has its name.
     asked: Option<&'a provisioning::Machine>,
     route: Route,
 }
 
-/// A machine by name, merged from both lists.
+/// A machine by name, from one or both lists.
 struct Wanted {
     role: Role,
     route: Route,
-    /// The MAC address with its route.
+    /// MAC address with its route.
     mac: Option<(MacAddress, Route)>,
     machine: AskedMachine,
     selector: Selector,
@@ -121,12 +83,12 @@ impl Check<'_> {
     pub(crate) fn machines(
         &mut self,
         spec: &ProvisioningSpec,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
         is_virtlet_vm: bool,
     ) -> Machines {
         if spec.masters.iter().flatten().next().is_none() {
-            // Treating a missing list as empty would release every host of the cluster after a
-            // typo.
+            // The list is required: if empty were valid, a typo would release every host of the
+            // cluster.
             self.report(
                 Code::NoMasters,
                 self.origin.at(["spec", "masters"]),
@@ -142,7 +104,7 @@ impl Check<'_> {
             ..Machines::default()
         };
         let mut wanted: BTreeMap<NodeName, Wanted> = BTreeMap::new();
-        // In the order of the request, so that findings have this order.
+        // Findings are reported in the order of the request.
         let mut names: Vec<NodeName> = Vec::new();
         for entry in masters.into_iter().chain(workers) {
             let name = entry.name.clone();
@@ -182,7 +144,7 @@ impl Check<'_> {
                     .map(|host| (mac, host));
             }
             if let Some((mac, host)) = machine.named {
-                self.judge(&name, &route, mac, &machine, &selector, &macs.hosts[host]);
+                self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
             }
             let node_set = NodeSet {
                 selector,
@@ -198,7 +160,7 @@ impl Check<'_> {
         machines
     }
 
-    /// Returns the machines in a list with valid names, each name once.
+    /// Returns the machines of a list with valid names, each name once.
     fn entries<'a>(
         &mut self,
         list: Option<&'a [BTreeMap<String, Option<provisioning::Machine>>]>,
@@ -207,7 +169,7 @@ impl Check<'_> {
     ) -> Vec<Entry<'a>> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
-        // Entries with several keys or none were rejected by decoding.
+        // Decoding rejected entries with no key or several keys.
         for (index, (name, asked)) in
             listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
         {
@@ -268,6 +230,7 @@ impl Check<'_> {
         let asked = asked.unwrap_or(&nothing);
         let below =
             |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
+        // An invalid requirement counts, so that it is not reported as missing as well.
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;
         if let Some(text) = asked
@@ -369,7 +332,7 @@ impl Check<'_> {
         }
     }
 
-    /// Merges a machine that is in both lists. It must meet the requirements of both.
+    /// Merges a machine's entries from both lists. It must meet the requirements of both.
     fn join(&mut self, name: &NodeName, known: &mut Wanted, also: Wanted) {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
@@ -393,13 +356,12 @@ impl Check<'_> {
         known.is_asked |= also.is_asked;
     }
 
-    /// Reports two machines that are one host, because they have the same MAC address or two of one
-    /// host.
+    /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
     fn refuse_shared_macs(
         &mut self,
         names: &[NodeName],
         wanted: &BTreeMap<NodeName, Wanted>,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) {
         let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
         for name in names {
@@ -419,7 +381,7 @@ impl Check<'_> {
                     Some(host) if other_mac != mac => {
                         format!(
                             "`{other}` and `{name}` are the same host: {} has both MAC addresses",
-                            macs.hosts[host].key
+                            macs.host(host).key
                         )
                     }
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
@@ -441,7 +403,7 @@ impl Check<'_> {
         name: &NodeName,
         mac: MacAddress,
         route: &Route,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
         is_virtlet_vm: bool,
     ) -> Option<usize> {
         let place = self.origin.at(route.clone());
@@ -453,12 +415,12 @@ impl Check<'_> {
                     Code::UnknownMac,
                     place,
                     message,
-                    macs.help_for(mac, is_virtlet_vm),
+                    help_for(macs, mac, is_virtlet_vm),
                 );
                 None
             }
             several => {
-                let hosts = several.iter().map(|index| &macs.hosts[*index]);
+                let hosts = several.iter().map(|index| macs.host(*index));
                 let message = format!(
                     "{} have the MAC address `{mac}` of `{name}`",
                     counted(several.len(), "host")
@@ -474,7 +436,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reports requirements that the host with a machine's MAC address does not meet.
+    /// Reports unmet requirements of a host that is named by MAC address.
     fn judge(
         &mut self,
         name: &NodeName,
@@ -485,7 +447,7 @@ impl Check<'_> {
         host: &Host,
     ) {
         if host.machine.address(Some(mac)).is_none() {
-            let why = match &host.network {
+            let why = match &host.network.data {
                 Network::Encrypted(holder, _) => {
                     format!("; {holder}, where it may stand, is encrypted")
                 }

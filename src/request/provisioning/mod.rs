@@ -1,12 +1,12 @@
-//! Validates a Provisioning with its Softwares, and returns a [`Cluster`].
+//! Validates a Provisioning and its Softwares and creates a [`Cluster`].
 //!
-//! * `decode`: decodes specs.
-//! * `documents`: the cluster of a document, and the form of machine lists.
-//! * `machines`: the requested machines, and the hosts with their MAC addresses.
-//! * `pod_subnet`: the network of pods.
+//! * `decode`: specs.
+//! * `documents`: their cluster, and the form of the lists of machines.
+//! * `machines`: the requested machines and the hosts that their MAC addresses name.
+//! * `pod_subnet`: the pods' network.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
-//! * `unquoted_names`: names that other programs read differently.
+//! * `unquoted_names`: names that other programs read as another value.
 
 mod decode;
 mod documents;
@@ -20,18 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
 use super::descriptor::RequestDescriptor;
-use super::sipcluster;
-use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
+use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
+use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::finding::{Code, Finding, Origin, Place, Step};
-use crate::request::documents::SoftwareDocument;
 use crate::text::suggest::alike;
 
 pub(crate) use decode::decode_software;
 pub(crate) use documents::cluster_of;
-pub(crate) use machines::Macs;
-use software::check_packages;
-pub(crate) use software::{software_of, without_cluster};
+pub(crate) use software::without_cluster;
+use software::{check_packages, software_of};
 pub(crate) use unquoted_names::of_label;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -40,49 +38,42 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     schema_argument: Some("provisioning"),
     uses_cluster_api: false,
     name_source: "label `cluster`",
+    uses_hardware: true,
     is_named_in_lists: true,
     decode: decode::decode,
 };
 
-/// A Provisioning with everything else that defines its cluster.
-pub(crate) struct Asked<'a> {
-    pub(crate) key: ClusterKey,
-    pub(crate) origin: Origin,
-    /// Name of the Provisioning object.
-    pub(crate) name: ObjectName,
-    /// Annotation with the priority.
-    pub(crate) priority: Option<&'a str>,
-    /// Label `cluster-type`.
-    pub(crate) cluster_type: Option<&'a str>,
-    pub(crate) spec: &'a ProvisioningSpec,
-    /// Softwares of the cluster in order.
-    pub(crate) software: Vec<&'a SoftwareDocument>,
+impl RequestSpec for ProvisioningSpec {
+    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+        let (cluster, named, findings) = check(self, &document, context);
+        let mut request = document.into_request(cluster);
+        request.named = named;
+        Checked::Request(Box::new(request), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        true
+    }
 }
 
-/// Checks a Provisioning and reports all mistakes.
-///
-/// Returns no cluster if there are errors, but always the indices of hosts with requested MAC
-/// addresses.
-pub(crate) fn check(
-    asked: Asked<'_>,
-    macs: &Macs<'_>,
+/// Validates a Provisioning. Returns no cluster if a finding is an error, but always the indices of
+/// hosts that it names by MAC address.
+fn check(
+    spec: &ProvisioningSpec,
+    document: &ClusterDocument,
+    context: &Context<'_>,
 ) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
-    let Asked {
+    let ClusterDocument { key, origin, .. } = document;
+    let cluster_type = document.label(CLUSTER_TYPE);
+    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+    let software = software_of(key, context.software);
+    let macs = context.hosts_by_mac();
+    let mut check = Check {
         key,
         origin,
-        name,
-        priority,
-        cluster_type,
-        spec,
-        software,
-    } = asked;
-    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
-    let mut check = Check {
-        key: &key,
-        origin: &origin,
         findings: Vec::new(),
     };
-    let priority = sipcluster::priority(priority, &origin, &key, &mut check.findings);
+    let priority = document.priority(&mut check.findings);
     check.cluster_type(cluster_type);
     check.former_fields(spec);
     let machines = check.machines(spec, macs, is_virtlet_vm);
@@ -97,11 +88,11 @@ pub(crate) fn check(
     let has_both_roles =
         workers.is_empty() || masters.iter().any(|master| workers.contains(master));
     let [master_packages, worker_packages] =
-        check_packages(&key, &software, has_both_roles, findings);
+        check_packages(key, &software, has_both_roles, findings);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     let installation = Some(Installation {
-        provisioning: name.to_string(),
+        provisioning: document.name.to_string(),
         is_virtlet_vm,
         masters,
         workers,
@@ -111,8 +102,9 @@ pub(crate) fn check(
         worker_packages,
     });
     let cluster = Cluster {
-        key,
-        origin,
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
         priority,
         node_sets,
         services: Vec::new(),
@@ -123,7 +115,7 @@ pub(crate) fn check(
 
 type Route = Vec<Step>;
 
-/// Checks one Provisioning and collects findings.
+/// Validation of one Provisioning, with its findings.
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
@@ -173,7 +165,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports fields of 2019, which named files on the agent's own machine.
+    /// Reports fields of 2019, which named files on the agent's machine.
     fn former_fields(&mut self, spec: &ProvisioningSpec) {
         let former = [
             ("hostfile", &spec.hostfile),
@@ -212,7 +204,7 @@ impl Check<'_> {
         );
     }
 
-    /// Returns the valid plugins, each once.
+    /// Returns the plugins without duplicates.
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
@@ -268,7 +260,7 @@ impl Check<'_> {
     }
 }
 
-/// Returns the part of a machine.
+/// Returns the part for a machine of a role.
 fn part(role: Role, name: &NodeName) -> Part {
     Part {
         role,

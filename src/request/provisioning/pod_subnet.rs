@@ -1,21 +1,22 @@
-//! The network of the pods in a Provisioning's cluster.
+//! The pod network of a Provisioning's cluster.
 
 use std::net::IpAddr;
 
-use super::{Check, Machines, Macs};
+use super::{Check, Machines};
 use crate::api::provisioning::ProvisioningSpec;
 use crate::finding::{Code, Finding};
+use crate::inventory::hosts_by_mac::HostsByMac;
 
 impl Check<'_> {
     /// Returns the network as written.
     ///
-    /// It must not contain the address of a machine, because packets for that machine would be sent
-    /// to pods. Its IP family must be one that the machines have.
+    /// It must not contain the address of a machine, because traffic to that address would stay
+    /// among the pods. Its address family must be one that the machines have.
     pub(super) fn pod_subnet(
         &mut self,
         spec: &ProvisioningSpec,
         machines: &Machines,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) -> Option<String> {
         let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
         let place = self.origin.at(["spec", "PodSubnet"]);
@@ -52,14 +53,14 @@ impl Check<'_> {
         Some(text.to_owned())
     }
 
-    /// Reports conflicts between the network and the addresses of machines with MAC addresses.
+    /// Reports a network that conflicts with addresses of named machines.
     fn hold_against_machines(
         &mut self,
         text: &str,
         first: IpAddr,
         prefix: u32,
         machines: &Machines,
-        macs: &Macs<'_>,
+        macs: &HostsByMac<'_>,
     ) {
         let place = self.origin.at(["spec", "PodSubnet"]);
         let named = machines.node_sets.iter().filter_map(|(part, node_set)| {

@@ -19,13 +19,12 @@ const SUFFIXES: [(&str, u32, i32); 15] = [
     ("E", 10, 18),
 ];
 
-/// Maximum number of digits: more would overflow.
+/// Maximum number of digits in a number. More would overflow.
 const MOST_DIGITS: usize = 18;
 
-/// Returns a quantity of bytes (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`) in MiB,
-/// rounded up.
-///
-/// Returns `None` for an invalid or negative quantity. The grammar is that of `resource.Quantity`.
+/// Parses a quantity of bytes (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`) to mebibytes,
+/// rounded up. `None` for an invalid or negative quantity. The grammar is that of
+/// `resource.Quantity`.
 pub(super) fn mebibytes(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
@@ -63,7 +62,7 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
             numerator.checked_mul(factor?)?
         };
     } else {
-        // If the divisor overflows, the quotient is below 1 MiB and rounds up to 1.
+        // A divisor beyond the range of numbers makes the result almost zero.
         denominator = factor
             .and_then(|factor| denominator.checked_mul(factor))
             .unwrap_or(u128::MAX);

@@ -1,4 +1,4 @@
-//! Packages that Softwares request.
+//! The packages of Softwares.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::request::kind::ClusterKind;
 
 type Route = Vec<Step>;
 
-/// A package with its place.
+/// A package and the place of its request.
 struct Found<'a> {
     package: InstalledPackage,
     origin: &'a Origin,
@@ -22,10 +22,11 @@ struct Found<'a> {
 /// Accessor of one list of a Software.
 type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
-/// Returns the Softwares of a cluster, sorted by name.
+/// Returns the Softwares of a cluster by name.
 ///
-/// In file order, renaming a file would reorder the packages, and the installer would run again.
-pub(crate) fn software_of<'a>(
+/// The order must not depend on files or streams: renaming a file would reorder the packages and
+/// run the installer again.
+pub(super) fn software_of<'a>(
     key: &ClusterKey,
     all: &'a [SoftwareDocument],
 ) -> Vec<&'a SoftwareDocument> {
@@ -35,10 +36,10 @@ pub(crate) fn software_of<'a>(
     software
 }
 
-/// Returns the packages of masters and of workers, each once. A package without version takes the
-/// version that another Software requests.
+/// Returns the packages of masters and of workers from the Softwares of a cluster, each once.
 ///
-/// A machine with both roles gets the packages of both.
+/// If one Software requests any version, another's version counts. A machine with both roles has
+/// the packages of both.
 pub(super) fn check_packages(
     cluster: &ClusterKey,
     software: &[&SoftwareDocument],
@@ -92,7 +93,8 @@ pub(super) fn check_packages(
     found.map(|found| found.into_iter().map(|found| found.package).collect())
 }
 
-/// Reports a package with different versions for masters and workers if a machine has both roles.
+/// Reports a package of the workers whose version differs from the masters', for machines with both
+/// roles.
 fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
     let master = masters
         .iter()
@@ -123,8 +125,8 @@ fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
     })
 }
 
-/// Adds a package. Entries from index `own` on are in the same list, where a second one is a
-/// duplicate.
+/// Adds a package. Packages from index `own` on are from the same list, where a duplicate is
+/// reported.
 fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Finding> {
     let Some(at) = found
         .iter()
@@ -150,7 +152,7 @@ fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Fin
     finding
 }
 
-/// Validates a package, so that apt reads neither an option nor another action from it.
+/// Parses a package. Names that apt interprets in another way are invalid.
 fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     let (name, version) = match package {
         Package::Named(name) => (name, None),
@@ -171,7 +173,8 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
             }
         },
     };
-    // Such as `libstdc++6`, `python3.11`, `libc6:i386`. A final dash would remove the package.
+    // For example `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would make apt remove
+    // the package.
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('-')
         && name
@@ -208,7 +211,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     })
 }
 
-/// Reports Softwares for clusters without a Provisioning.
+/// Reports Softwares of clusters without a Provisioning.
 pub(crate) fn without_cluster(
     software: &[SoftwareDocument],
     clusters: &BTreeMap<ClusterKey, Request>,

@@ -1,4 +1,5 @@
-//! Unquoted names in a Provisioning or Software that other YAML parsers read as another type.
+//! Names in a Provisioning or Software that other YAML parsers read as another value, because they
+//! are not quoted.
 
 use yaml_serde::Value;
 

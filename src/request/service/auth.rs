@@ -25,7 +25,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 /// Settings of Dex.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// NodePort of Dex.
+    /// Port of Dex on the base cluster's nodes.
     pub node_port: NodePort,
     /// Issuer URL, by which users and API servers know Dex.
     pub issuer_url: IssuerUrl,
@@ -39,14 +39,14 @@ pub struct Auth {
     pub connectors: Vec<Connector>,
     /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
-    /// Secrets with Dex's environment variables.
+    /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests; Dex's defaults if absent.
     pub expiry: Option<Expiry>,
 }
 
 impl Auth {
-    /// Id of the client that kubectl uses, which is the audience of tokens that API servers accept.
+    /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
     /// Returns the issuer URL.
@@ -76,14 +76,14 @@ pub enum Certificate {
 /// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connector {
-    /// Type of the provider.
+    /// Type of provider.
     #[serde(rename = "type")]
     pub kind: String,
     /// Id in URLs.
     pub id: String,
     /// Display name.
     pub name: String,
-    /// Settings without secrets.
+    /// Its settings, without secrets.
     pub config: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -95,16 +95,16 @@ pub struct Client {
     pub id: String,
     /// Display name.
     pub name: String,
-    /// Set if it cannot keep a secret.
+    /// True if it cannot keep a secret.
     pub public: bool,
-    /// The environment variable with its secret.
+    /// Environment variable with its secret.
     pub secret_env: Option<String>,
-    /// URLs to which users may be redirected.
+    /// URLs to which Dex may redirect users.
     #[serde(rename = "redirectURIs")]
     pub redirect_uris: Vec<String>,
     /// Clients that may request tokens for this one.
     pub trusted_peers: Vec<String>,
-    /// URL of a logo.
+    /// URL of its logo.
     #[serde(rename = "logoURL")]
     pub logo_url: Option<String>,
 }

@@ -33,13 +33,13 @@ pub struct Endpoint {
     pub suffix: &'static str,
 }
 
-/// The kind of an endpoint.
+/// Kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointKind {
     /// Address and port of the tenant's API.
     ControlPlane,
-    /// Issuer URL for the tenant's API servers and users.
+    /// URL of the issuer for the tenant's API servers and users.
     Issuer,
     /// Address and port of the jump host.
     JumpHost,

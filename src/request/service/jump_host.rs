@@ -19,13 +19,13 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 /// Settings of a jump host.
 #[derive(Debug, Clone)]
 pub struct JumpHost {
-    /// NodePort of the SSH server.
+    /// Port of the SSH server on the base cluster's nodes.
     pub node_port: NodePort,
-    /// Set to reach BMCs through the proxy in the environment.
+    /// Set if BMCs are reached through the environment's proxy.
     pub bmc_proxy: bool,
     /// OpenSSH public keys.
     pub authorized_keys: Vec<String>,
-    /// The Secret with private keys for logging in to nodes, in the cluster's namespace.
+    /// Secret with the nodes' private keys, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
     /// Source of the SSH server's host keys.
     pub host_keys: HostKeys,

@@ -29,7 +29,7 @@ pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
 /// HAProxy for the tenant's API servers.
 #[derive(Debug, Clone)]
 pub struct ControlPlaneLoadBalancer {
-    /// NodePort of the tenant's API.
+    /// Port of the tenant's API on the base cluster's nodes.
     pub node_port: NodePort,
     /// Number of HAProxy pods, at least one.
     pub replicas: u16,
@@ -38,14 +38,14 @@ pub struct ControlPlaneLoadBalancer {
 /// HAProxy for the tenant's workers.
 #[derive(Debug, Clone)]
 pub struct WorkerLoadBalancer {
-    /// Forwarded NodePorts in ascending order.
+    /// Forwarded ports, in ascending order.
     pub node_ports: Vec<NodePort>,
     /// Number of HAProxy pods, at least one.
     pub replicas: u16,
 }
 
 impl WorkerLoadBalancer {
-    /// Returns the route, relative to the service, to the field with some of its NodePorts.
+    /// Returns the route from the service to the field with some of its NodePorts.
     pub(super) fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
         let mut route = vec!["nodePortRange".into()];
         match ports {

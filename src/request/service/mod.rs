@@ -1,8 +1,8 @@
-//! Validated services of clusters.
+//! Validated services of a cluster.
 //!
-//! Each kind has a module with its settings and its [`ServiceDescriptor`], a variant of
-//! [`ServiceKind`] and one of [`Detail`]. All differences between kinds, except templates, are in
-//! the descriptor.
+//! Each kind of service has a module with its settings and its [`ServiceDescriptor`], a variant of
+//! [`ServiceKind`] and one of [`Detail`]. All differences between kinds are in the descriptor,
+//! except templates.
 
 pub mod auth;
 mod descriptor;
@@ -25,7 +25,7 @@ use crate::api::names::{ClusterKey, NodePort, Role, SecretKey};
 use crate::finding::Step;
 use crate::layout;
 
-/// Service kinds in the order of rendering.
+/// Kinds of services, in the order of rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ServiceKind {
     /// `loadBalancerControlPlane`
@@ -67,21 +67,21 @@ impl ServiceKind {
 /// A service of a cluster.
 #[derive(Debug, Clone)]
 pub struct Service {
-    /// Number among the services of its kind, from 1. The first one has no number in its name.
+    /// Index among the services of its kind, from 1. The first has a name without number.
     pub ordinal: usize,
-    /// The container image.
+    /// Container image.
     pub image: String,
     /// Labels of the nodes that run its pods; empty for the base cluster's control-plane nodes.
     pub node_labels: BTreeMap<String, String>,
-    /// The network whose host addresses it uses, if its kind uses any.
+    /// Network whose addresses it uses; `None` if its kind uses none.
     pub interface: Option<String>,
-    /// The address at which the base cluster's NodePorts are reached.
+    /// Address under which the base cluster's NodePorts are reached.
     pub cluster_ip: Option<IpAddr>,
-    /// Settings of its kind.
+    /// Settings specific to its kind.
     pub detail: Detail,
 }
 
-/// Settings of a service kind.
+/// Settings specific to a kind of service.
 #[derive(Debug, Clone)]
 pub enum Detail {
     /// HAProxy for the tenant's API servers.
@@ -138,7 +138,7 @@ impl Service {
 
     /// Returns the name of its objects in the cluster's namespace.
     ///
-    /// The name of a Service is a DNS label: no dots, at most 63 characters.
+    /// A Service's name is a DNS label: without dots, at most 63 characters.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63;
         object_name(&self.directory(), cluster, LONGEST)
@@ -174,7 +174,7 @@ impl Service {
         }
     }
 
-    /// Returns the route to the SIPCluster's field with some of its NodePorts.
+    /// Returns the route to the field in its SIPCluster with some of its NodePorts.
     pub fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
         let below = match &self.detail {
             Detail::WorkerLoadBalancer(balancer) => balancer.port_route(ports),
@@ -204,7 +204,7 @@ impl Service {
         }
     }
 
-    /// Returns the key of an entry, with a number from the second service of a kind on.
+    /// Returns the key of an entry, with a number for all but the first service of a kind.
     fn endpoint_key(&self, prefix: &str, suffix: &str) -> String {
         match self.ordinal {
             1 => format!("{prefix}{suffix}"),

@@ -31,7 +31,8 @@ impl Check<'_> {
         }
         for (index, key) in authorized_keys.iter().enumerate() {
             if let Err(error) = check_authorized_key(key) {
-                // No part of the key is shown: it may be a private key, pasted by mistake.
+                // No part of the key is shown, because it may be a private key that was pasted by
+                // mistake.
                 self.report(
                     Code::InvalidAuthorizedKey,
                     below(&keys_route, [index.into()]),

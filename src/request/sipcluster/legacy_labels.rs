@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Converts claims by older labels into current ones. A host with an ambiguous claim is treated as
-/// belonging to another owner.
+/// Converts claims by older labels to current ones. A host with an ambiguous claim counts as owned
+/// by somebody else.
 pub(crate) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
@@ -17,15 +17,16 @@ pub(crate) fn resolve(
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
         let is_plain = host
+            .assignment
             .claims
             .iter()
             .any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
-        for (claim, origin) in &mut host.claims {
+        for (claim, origin) in &mut host.assignment.claims {
             let Claim::Older(older) = claim else { continue };
             let understood = match meant(older, &host.key, clusters) {
                 Ok(cluster) => match older.role {
                     Some(role) => {
-                        host.by_older_labels = (!is_plain).then_some(older.label);
+                        host.assignment.legacy_key = (!is_plain).then_some(older.label);
                         Claim::Cluster(cluster.clone(), role.into())
                     }
                     None => {
@@ -45,8 +46,8 @@ pub(crate) fn resolve(
     (inventory, findings)
 }
 
-/// Returns the cluster with the claimed name in the host's namespace, or else the only one with
-/// this name.
+/// Returns the cluster with the claimed name: in the claimed namespace, or else in the host's, or
+/// else the only one.
 fn meant<'a>(
     claim: &OlderClaim,
     host: &HostKey,

@@ -1,10 +1,11 @@
-//! Validates a SIPCluster and returns a [`Cluster`]. Each service kind has a module.
+//! Validates a SIPCluster and creates a [`Cluster`]. Each kind of service has its own module.
 
 mod auth;
 mod decode;
 mod jump_host;
 pub mod legacy;
 pub(crate) mod legacy_labels;
+mod legacy_spec;
 mod load_balancer;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,9 @@ use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
 use super::descriptor::RequestDescriptor;
+use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
-use crate::api::assignment::PRIORITY;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
 };
@@ -25,28 +26,34 @@ use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
 
-pub(crate) use decode::converted;
-
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
     definition: sipcluster::DEFINITION,
     schema_argument: None,
     uses_cluster_api: true,
     name_source: "name",
+    uses_hardware: false,
     is_named_in_lists: false,
     decode: decode::decode,
 };
 
-/// Checks a SIPCluster and reports all mistakes. Returns no cluster if there are errors.
-pub(crate) fn check(
-    key: ClusterKey,
-    origin: Origin,
-    priority: Option<&str>,
-    spec: &SIPClusterSpec,
-) -> (Option<Cluster>, Vec<Finding>) {
+impl RequestSpec for SIPClusterSpec {
+    fn check(&self, document: ClusterDocument, _: &Context<'_>) -> Checked {
+        let (cluster, findings) = check(self, &document);
+        Checked::Request(Box::new(document.into_request(cluster)), findings)
+    }
+
+    fn uses_addresses(&self) -> bool {
+        self.services.reach_hosts()
+    }
+}
+
+/// Validates a SIPCluster. Returns no cluster if a finding is an error.
+fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>, Vec<Finding>) {
+    let ClusterDocument { key, origin, .. } = document;
     let mut check = Check {
-        key: &key,
-        origin: &origin,
+        key,
+        origin,
         findings: Vec::new(),
     };
     if !is_label_value(key.name.as_str()) {
@@ -57,51 +64,26 @@ pub(crate) fn check(
             "choose a shorter name",
         );
     }
-    let priority = self::priority(priority, &origin, &key, &mut check.findings);
+    let priority = document.priority(&mut check.findings);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (
-        valid.then_some(Cluster {
-            key,
-            origin,
-            priority,
-            node_sets,
-            services,
-            installation: None,
-        }),
-        findings,
-    )
-}
-
-/// Parses the priority annotation.
-pub(crate) fn priority(
-    annotation: Option<&str>,
-    origin: &Origin,
-    key: &ClusterKey,
-    findings: &mut Vec<Finding>,
-) -> i64 {
-    let Some(text) = annotation else { return 0 };
-    text.trim().parse().unwrap_or_else(|_| {
-        findings.push(
-            Finding::new(
-                Code::InvalidPriority,
-                format!("the priority `{text}` is not an integer"),
-            )
-            .at(origin.at(["metadata", "annotations", PRIORITY]))
-            .help(
-                "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
-            )
-            .of(key),
-        );
-        0
-    })
+    let cluster = Cluster {
+        kind: document.kind,
+        key: key.clone(),
+        origin: origin.clone(),
+        priority,
+        node_sets,
+        services,
+        installation: None,
+    };
+    (valid.then_some(cluster), findings)
 }
 
 /// Default number of pods. With two, a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
-/// Maximum number of pods of a service: more than any base cluster needs.
+/// Maximum number of pods of a service, more than any base cluster requires.
 const MOST_REPLICAS: u16 = 100;
 
 /// Checks one SIPCluster and collects findings.
@@ -134,7 +116,7 @@ impl Check<'_> {
         );
     }
 
-    /// Reports a mistake in a key. Its value is not shown.
+    /// Reports a mistake in a key without quoting the value.
     fn report_key(
         &mut self,
         code: Code,
@@ -153,7 +135,8 @@ impl Check<'_> {
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
-            // Treating missing nodes as empty would release every host of the cluster after a typo.
+            // The field is required: if empty were valid, a typo would release every host of the
+            // cluster.
             self.report(
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
@@ -212,7 +195,8 @@ impl Check<'_> {
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
-            // A default of 0 would release every host of the cluster after a typo.
+            // The field is required: a default of zero would release every host of the cluster
+            // after a typo.
             self.report(
                 Code::NoCount,
                 below(&count_route, ["active".into()]),
@@ -278,7 +262,7 @@ impl Check<'_> {
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
-        // Destructured completely, so that a new field does not compile until it is used.
+        // Without `..`, a new field of `Services` does not compile until this function reads it.
         let sipcluster::Services {
             load_balancer_control_plane,
             load_balancer_worker,
@@ -311,8 +295,8 @@ impl Check<'_> {
         checked
     }
 
-    /// Validates the settings common to all services. Returns `None` without a detail, whose error
-    /// was reported.
+    /// Validates the common settings of services. Returns no service without a detail, which
+    /// already has an error.
     fn service(
         &mut self,
         service: &service_fields::Service,
@@ -441,8 +425,8 @@ impl Check<'_> {
         }
     }
 
-    /// Reports an invalid name of a Secret. The text is not shown: it may be the secret itself,
-    /// pasted by mistake.
+    /// Reports an invalid name of a Secret. The text is not shown, because it may be a secret that
+    /// was pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
         self.report(

@@ -91,7 +91,7 @@ fn a_failing_build_is_told_in_kustomizes_words_without_paths_of_this_run() {
         &run.stderr,
         &[
             "error[SIP0011]",
-            "kustomize says",
+            "kustomize reports",
             "nonsense",
             "sipgen.yaml:1:",
         ],

@@ -13,7 +13,7 @@ fn flux_is_recognised_with_its_source() {
 
     assert_says(
         &run.stderr,
-        &["Flux was recognised by `clusters/lab/flux-system/gotk-sync.yaml`"],
+        &["Flux was detected by `clusters/lab/flux-system/gotk-sync.yaml`"],
     );
     let settings = settings(&repo);
     assert_eq!(settings["gitops"], "flux");

@@ -159,7 +159,7 @@ fn what_an_api_server_says_names_the_way_out() {
         ),
         (
             with(&valid, "/metadata/name", json!("x".repeat(64))),
-            "no host can bear a name of more than 63 characters",
+            "the name has more than 63 characters",
         ),
     ];
     let (objects, expected): (Vec<Value>, Vec<&str>) = cases.into_iter().unzip();

@@ -5,16 +5,16 @@ use serde::Serialize;
 
 use crate::api::host::without_user;
 
-/// Access to a host's BMC.
+/// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Bmc {
-    /// Scheme, host and port. One address may have several BMCs, one per port.
+    /// Scheme, host and port. One address may have a BMC per port.
     url: String,
-    /// Redfish path of the system; empty if the address has none.
+    /// Path of the host's system; empty if the address has none.
     system: String,
-    /// Set to skip the check of its certificate.
+    /// True if its certificate is not verified.
     insecure: bool,
-    /// Set if it uses Redfish.
+    /// True if it is accessed by Redfish.
     redfish: bool,
 }
 
@@ -59,7 +59,7 @@ impl Bmc {
         }
         let redfish = REDFISH.contains(&driver);
         let scheme = if redfish { transport } else { driver };
-        // The path of the Redfish service itself names no system.
+        // The service root is not a system.
         let system = path.trim_end_matches('/');
         let system = if matches!(system, "/redfish" | "/redfish/v1") {
             ""
@@ -75,7 +75,7 @@ impl Bmc {
     }
 }
 
-/// Returns whether a text is a name or an address (IPv6 in brackets), with an optional port.
+/// Returns whether a text is a host name or an address, IPv6 in brackets, with an optional port.
 fn is_host(text: &str) -> bool {
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((host, rest)) => (host, rest),

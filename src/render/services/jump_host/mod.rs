@@ -33,40 +33,40 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
-    /// The NodePort of the SSH server.
+    /// Port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
-    /// Set to reach BMCs through the proxy in the environment.
+    /// True if BMCs are reached through the environment's proxy.
     bmc_proxy: bool,
     /// Lines of `authorized_keys`.
     authorized_keys: &'a [String],
-    /// The Secret with private keys for logging in to nodes.
+    /// Secret with private keys that the nodes accept.
     node_private_keys: Option<&'a ObjectName>,
-    /// Storage of the SSH host keys: a Secret, a volume, or neither; then every pod generates its
-    /// own.
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
     host_keys: KeptHostKeys<'a>,
-    /// The volume of home directories; without one, they are lost with the pod.
+    /// Volume of the operators' home directories. Without it, they are lost with the pod.
     homes: Option<Homes<'a>>,
-    /// Set if the jump host gets the credentials of BMCs.
+    /// True if the jump host has the BMCs' credentials.
     power_control: bool,
     /// Hosts of the cluster.
     hosts: Vec<ReachableHost<'a>>,
-    /// BMC Secrets in other namespaces that must be copied.
+    /// BMC Secrets of other namespaces to copy.
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
 #[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
-    /// The Secret with the keys.
+    /// Secret with the host keys.
     secret_name: Option<&'a ObjectName>,
-    /// The volume in which the keys are generated once.
+    /// Volume in which the host keys are generated once.
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
-    /// StorageClass; none for the base cluster's default.
+    /// Storage class; absent for the base cluster's default class.
     storage_class_name: Option<&'a ObjectName>,
-    /// Size of the volume.
+    /// Requested size.
     storage: Option<&'a StorageSize>,
 }
 
@@ -80,7 +80,7 @@ struct Homes<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
-    /// Name for operators: the host's name, with its namespace as a prefix if that is not the
+    /// Name for operators: the host's name, with its namespace as prefix if that is not the
     /// cluster's.
     name: String,
     /// Namespace of the host.
@@ -91,11 +91,11 @@ struct ReachableHost<'a> {
     role: &'static str,
     /// Address; IPv6 without brackets.
     address: IpAddr,
-    /// Access to its BMC, if the BMC address is valid.
+    /// Access to its BMC, if the BMC's address is valid.
     bmc: Option<Bmc>,
-    /// The Secret with the BMC's credentials.
+    /// Secret with the BMC's credentials.
     credentials: Option<String>,
-    /// Set if the host must never be powered off.
+    /// True if the host must never be powered off.
     disable_power_off: bool,
 }
 
@@ -110,7 +110,7 @@ struct SecretCopy<'a> {
     secret: ObjectName,
 }
 
-/// Returns the values. Reports unreachable hosts and returns `None` for them.
+/// Returns the values; `None`, with a finding, if a host has no address or an invalid name.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a Service,
@@ -170,7 +170,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 
 /// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
-    // The API server allows no other Secret names.
+    // The API server rejects any other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
     Some(SecretKey {
         namespace: host.key.namespace.clone(),
@@ -178,11 +178,11 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     })
 }
 
-/// Returns the copies of BMC Secrets in other namespaces, because a jump host can read only its own
-/// namespace.
+/// Returns the copies of BMC Secrets from other namespaces. A jump host may read Secrets of its own
+/// namespace only.
 ///
-/// Secrets that cannot be copied are errors: all of them with `reference`, those without a store
-/// with `external-secrets`.
+/// A Secret that cannot be copied is an error: with `reference`, every such Secret; with
+/// `external-secrets`, one without a store.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
@@ -274,8 +274,9 @@ fn reachable_hosts<'a>(
     named.then_some(hosts)
 }
 
-/// Checks that a host's name on the jump host is unique and a DNS name, because ssh, `/etc/hosts`
-/// and credential files use it.
+/// Checks that a host's name on the jump host is unique and a DNS name.
+///
+/// ssh, `/etc/hosts` and the credential files use it.
 fn check_name(
     renderer: &mut Renderer<'_>,
     service: &Service,
@@ -305,7 +306,7 @@ fn check_name(
     false
 }
 
-/// Returns the access to a host's BMC. An invalid address is only a warning, because the host
+/// Returns the address of a host's BMC. An invalid one is omitted with a warning, because the host
 /// itself works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;

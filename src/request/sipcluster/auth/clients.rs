@@ -7,7 +7,8 @@ use crate::request::service::auth::{Auth, Client};
 use crate::request::sipcluster::{Check, Route, below};
 
 impl Check<'_> {
-    /// Returns the clients. An entry with the id of sipgen's own client replaces that one.
+    /// Returns the clients, including the default one for kubectl. An entry with the id of the
+    /// default replaces it.
     pub(super) fn clients(
         &mut self,
         entry: &auth::Auth,
@@ -57,7 +58,7 @@ impl Check<'_> {
         }
         if !clients.iter().any(|client| client.id == Auth::CLIENT_ID) {
             // For kubectl with kubelogin. Dex redirects a public client without redirectURIs to any
-            // port of localhost, and allows it the device flow.
+            // port of localhost, and lets it use the device flow.
             let ours = Client {
                 id: Auth::CLIENT_ID.to_owned(),
                 name: "Kubernetes".to_owned(),

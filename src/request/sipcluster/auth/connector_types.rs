@@ -7,7 +7,7 @@ use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Te
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
-    /// Set if Dex does not start without it, or no user can log in.
+    /// Set if Dex does not start, or no user can log in, without it.
     pub(super) needed: bool,
 }
 
@@ -17,13 +17,13 @@ pub(super) enum Shape {
     Text,
     /// A text that must not be in git.
     Secret,
-    /// A URL of Dex to which the provider redirects users.
+    /// The URL of Dex to which the provider redirects users.
     Callback,
-    /// PEM certificates, encoded once more.
+    /// PEM certificates, encoded in base64 again.
     Base64,
     /// The path of a file.
     File,
-    /// Paths of files, or their contents.
+    /// A list of file paths or file contents.
     Files,
     Flag,
     Texts,
@@ -48,7 +48,7 @@ const fn may(name: &'static str, shape: Shape) -> Field {
     }
 }
 
-/// Knowledge about a connector type.
+/// What is known of a type of connector.
 pub(super) enum Known {
     /// All settings.
     Settings(&'static [Field]),
@@ -56,7 +56,7 @@ pub(super) enum Known {
     Name,
 }
 
-/// Dex's types with settings that are not listed here.
+/// Types of Dex whose settings sipgen does not know.
 const OTHER_TYPES: [&str; 10] = [
     "atlassian-crowd",
     "authproxy",
@@ -81,7 +81,7 @@ const TYPES: [(&str, &[Field]); 8] = [
     ("saml", &SAML),
 ];
 
-/// Returns the knowledge about a type; `None` for a type that Dex does not have.
+/// Returns the known settings of a type; `None` for a type that Dex does not have.
 pub(super) fn known(kind: &str) -> Option<Known> {
     match TYPES.iter().find(|(name, _)| *name == kind) {
         Some((_, fields)) => Some(Known::Settings(fields)),
@@ -190,7 +190,7 @@ const OIDC: [Field; 22] = [
     needed("issuer", Text),
     may("issuerAlias", Text),
     needed("clientID", Text),
-    // Not required, because the provider may allow public clients.
+    // The provider may know Dex as a public client, which has no secret.
     may("clientSecret", Secret),
     needed("redirectURI", Callback),
     may(

@@ -18,7 +18,7 @@ const LOCAL: &str = "local";
 
 /// A setting that, if enabled, admits unknown users or exposes passwords.
 struct Unsafe {
-    /// The connector type that has it.
+    /// Type of connector that has it.
     of: &'static str,
     name: &'static str,
     message: &'static str,
@@ -53,7 +53,7 @@ const UNSAFE: [Unsafe; 4] = [
 ];
 
 impl Check<'_> {
-    /// Checks the connectors. An empty redirectURI is set to this Dex's callback.
+    /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
     pub(super) fn connectors(
         &mut self,
         entry: &auth::Auth,
@@ -159,10 +159,7 @@ impl Check<'_> {
             self.report(
                 Code::UnsafeConnector,
                 below(route, ["type".into()]),
-                format!(
-                    "the connector {} lets in whom it does not know",
-                    connector.kind
-                ),
+                format!("the connector {} accepts unknown users", connector.kind),
                 "remove it: it is for tests only",
             );
         }
@@ -211,7 +208,7 @@ impl Check<'_> {
                 Code::InvalidConnector,
                 below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
-                "write all organisations under `orgs`",
+                "write all organizations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
@@ -273,8 +270,8 @@ impl Settings<'_, '_> {
             .iter()
             .filter(|field| field.needed && is_empty(config.get(field.name)))
         {
-            // `connectors` sets an empty redirectURI, unless the issuer is invalid, which is an
-            // error of its own.
+            // A callback defaults to a URL of the issuer, so it is missing only if the issuer is
+            // invalid. That has its own finding.
             if !matches!(field.shape, Shape::Callback) {
                 let help = match field.shape {
                     Shape::Secret => format!(
@@ -353,7 +350,7 @@ impl Settings<'_, '_> {
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
         self.free_of_secrets(text, route);
-        // The value of an environment variable is unknown here.
+        // The value of a variable is unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
@@ -450,7 +447,7 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// Checks settings of a type that is not listed here: by their names, for secrets.
+    /// Checks settings whose meaning is known to Dex alone, for secrets.
     fn unknown(&mut self, value: &Value, route: &Route) {
         match value {
             Value::Object(config) => {

@@ -71,7 +71,7 @@ impl Check<'_> {
         Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
     }
 
-    /// Returns the issuer of the certificate, of which there must be exactly one.
+    /// Returns the issuer of the certificate: exactly one of three fields.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         match (
@@ -216,7 +216,7 @@ impl Check<'_> {
             ),
         ] {
             let Some(text) = text else { continue };
-            // Zero disables reuse of refresh tokens; all other durations must be positive.
+            // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.
             let may_be_none = steps.contains(&"reuseInterval");
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}

@@ -1,34 +1,32 @@
-//! Converts SIPClusters of older generations into the current one.
+//! Converts SIPClusters of older generations to the current one.
 //!
-//! All four generations have one apiVersion, so they are recognized by their fields:
+//! All four generations have the same apiVersion, so they are distinguished by their fields:
 //!
-//! | generation | fields |
+//! | generation | its fields |
 //! | --- | --- |
 //! | November 2020 | `config.cluster-name`, `scheduling-constraints`, `infra` as a mapping, `nodePorts` |
 //! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
 //! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
 //!
-//! Older fields are converted wherever they are, so a SIPCluster may mix generations. Only an older
-//! field beside its current equivalent is an error. The table [`Moved`] maps converted fields to
-//! the original text, so that findings point at it. The same conversion provides the edits that
-//! rewrite the file.
+//! An older field is converted wherever it is, so a SIPCluster may have fields of several
+//! generations. It is an error only beside the current field with the same meaning. The result has
+//! a table of the original positions ([`Moved`]), so that findings point at the written text. The
+//! same conversion yields the edits that rewrite the file.
 //!
-//! * `node_sets`: flavors, and spreading over racks and hosts; `topology`: the labels for these.
-//! * `services`: `infra`, and renamed fields under `services`.
+//! * `node_sets`: flavors, and spreading over racks and hosts.
+//! * `services`: `infra`, and former names below `services`.
 
 mod node_sets;
 mod services;
-mod topology;
 
 use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::sipcluster;
 use crate::finding::{Code, Finding, Moved, Origin, Step};
+use crate::inventory::topology_labels::TopologyLabels;
 
-pub(crate) use topology::TopologyLabels;
-
-/// The generations before the current one, oldest first.
+/// Generations before the current one, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// November and December 2020.
@@ -40,7 +38,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Returns the months of the generation.
+    /// Returns its name for messages.
     pub fn words(self) -> &'static str {
         match self {
             Generation::November2020 => "November 2020",
@@ -50,22 +48,22 @@ impl Generation {
     }
 }
 
-/// One edit of a document. Routes are those before all edits; deeper edits come first.
+/// An edit of a document, by routes before any edit. Deeper edits come first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
-    /// Renames a key.
+    /// Renames the key of an entry.
     Rename(Vec<Step>, String),
-    /// Replaces an entry by one with another key and value.
+    /// Replaces an entry, including its key.
     Replace(Vec<Step>, String, Value),
-    /// Replaces a text by a list with it, under another key.
+    /// Converts a text to a list with that text, under another key.
     IntoList(Vec<Step>, String, Value),
-    /// Wraps a mapping in a list, under another key.
+    /// Converts a mapping to a list with that mapping, under another key.
     Wrap(Vec<Step>, String),
     /// Removes an entry.
     Remove(Vec<Step>),
-    /// Replaces a mapping by its entries, with these keys and values.
+    /// Replaces a mapping by its entries, with their new keys and values.
     Lift(Vec<Step>, Mapping),
-    /// Moves the items of a list, by their indices, into lists of their own.
+    /// Splits a list into several lists, by the indices of its items.
     Group(Vec<Step>, String, Vec<(&'static str, Vec<usize>)>),
 }
 
@@ -74,20 +72,20 @@ pub(crate) enum Edit {
 pub struct Conversion {
     /// The oldest generation of its fields.
     pub generation: Generation,
-    /// The tenant's name in labels of hosts, if it differs from the SIPCluster's name and no
+    /// Former name of the cluster in hosts' labels, if it differs from the SIPCluster's name and no
     /// annotation sets it.
     pub former_name: Option<String>,
     /// The original document.
     pub(crate) document: Value,
     /// The converted `spec`.
     pub(crate) spec: Value,
-    /// Places of its fields in the document.
+    /// Original routes of its fields.
     pub(crate) moved: Moved,
     /// Edits that rewrite the document.
     pub(crate) edits: Vec<Edit>,
     /// Older fields that cannot be converted.
     pub(crate) errors: Vec<Finding>,
-    /// Unknown fields in older places.
+    /// Unknown fields inside older ones.
     pub(crate) unknown: Vec<Finding>,
 }
 
@@ -135,7 +133,7 @@ fn generation(spec: &Value) -> Option<Generation> {
     is_march.then_some(Generation::March2021)
 }
 
-/// Iterates over the entries of a mapping with text keys; empty for other values.
+/// Returns the entries of a mapping with text keys; empty for any other value.
 fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
     value
         .and_then(Value::as_mapping)
@@ -163,7 +161,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         unknown: Vec::new(),
     };
     let spec = converter.spec(&written, &name);
-    // The current annotation takes precedence over the older field.
+    // An explicit annotation in the current form takes precedence.
     let annotations = document
         .get("metadata")
         .and_then(|metadata| metadata.get("annotations"));
@@ -189,7 +187,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     }
 }
 
-/// Converts one spec and collects findings and edits.
+/// Converts one spec and collects the result.
 struct Converter<'a> {
     origin: Origin,
     labels: &'a TopologyLabels<'a>,
@@ -272,7 +270,7 @@ impl Converter<'_> {
         self.edits.push(Edit::Remove(route));
     }
 
-    /// Records the tenant's name as a former name, because today the SIPCluster's name is used.
+    /// Records the tenant's name in hosts' labels. Today, it is the SIPCluster's name.
     fn cluster_name(&mut self, value: &Value, name: &str, route: Route) {
         match value {
             Value::String(former) if former == name || former.is_empty() => {}
@@ -287,8 +285,7 @@ impl Converter<'_> {
         }
     }
 
-    /// Reports an older field beside its current equivalent, because either may be the intended
-    /// one.
+    /// Reports two fields with the same meaning, because either may be the intended one.
     fn twice(&mut self, older: Route, current: &str, at: Route) {
         let key = match older.last() {
             Some(Step::Key(key)) => key.clone(),

@@ -2,19 +2,19 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::topology::Domain;
 use super::{Converter, Edit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
 use crate::finding::{Code, Step};
+use crate::inventory::topology_labels::Domain;
 
 /// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
-/// Older names of the spreading constraint, which is one word.
+/// Older names of the spreading constraint, a single word.
 pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
-/// The oldest name of the spreading constraint, a list of words that all apply.
+/// Its oldest name, with a list of words that all apply.
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
-/// Returns the role of a node set's older name.
+/// Returns the role that an older name of a node set stands for.
 pub(super) fn older_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),
@@ -55,7 +55,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// `at` is the original route, `read` the converted one.
+    /// Converts a node set. `at` is its original route, `read` the route in the result.
     fn node_set(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
@@ -75,7 +75,7 @@ impl Converter<'_> {
             } else {
                 &["topologyKey", "topologyKeys"]
             };
-            // Another older form of the same field counts as well.
+            // Another older form of the same field may have been converted already.
             let known = current
                 .iter()
                 .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
@@ -109,7 +109,7 @@ impl Converter<'_> {
         Value::Mapping(converted)
     }
 
-    /// Converts `KEY=VALUE` to a labelSelector.
+    /// Converts `KEY=VALUE`, a required label.
     fn flavor(&mut self, value: &Value, route: &[Step]) -> Option<(&'static str, Value)> {
         let label = value.as_str().and_then(|text| {
             let (key, value) = text.split_once('=')?;
@@ -130,7 +130,7 @@ impl Converter<'_> {
         Some(("labelSelector", Value::Mapping(selector)))
     }
 
-    /// Returns the spreading words, each with its route.
+    /// Returns the words of a spreading constraint, each with its route.
     fn spread_words(&mut self, name: &str, value: &Value, route: &[Step]) -> Vec<(String, Route)> {
         let words: Vec<(&Value, Route)> = match value {
             Value::Sequence(words) if name == CONSTRAINTS => words
@@ -163,7 +163,7 @@ impl Converter<'_> {
     ) -> Option<(&'static str, Value)> {
         let mut labels: Vec<String> = Vec::new();
         for (word, at) in self.spread_words(name, value, route) {
-            let Some(domain) = Domain::of(&word) else {
+            let Some(domain) = domain_of(&word) else {
                 let message = format!("unknown word `{word}` in `{name}`");
                 self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
                 continue;
@@ -192,3 +192,12 @@ impl Converter<'_> {
 
 const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack and PerHost; or, today, name the label of \
                            racks or hosts by `topologyKey`";
+
+/// Returns the topology domain that a word names.
+fn domain_of(word: &str) -> Option<Domain> {
+    match word {
+        "per-rack" | "PerRack" => Some(Domain::Rack),
+        "per-node" | "PerHost" => Some(Domain::Host),
+        _ => None,
+    }
+}

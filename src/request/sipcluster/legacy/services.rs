@@ -7,7 +7,7 @@ use crate::finding::{Code, Step};
 
 /// Older names of service kinds with their current keys under `services`.
 ///
-/// Older load balancers were always for the control plane.
+/// Older load balancers served the control plane only.
 const KINDS: [(&str, &str); 6] = [
     ("loadbalancer", "loadBalancerControlPlane"),
     ("jumppod", "jumpHost"),
@@ -54,7 +54,7 @@ fn has_older_field(service: &Mapping) -> bool {
 }
 
 impl Converter<'_> {
-    /// Converts `infra`, which is a mapping with one service per kind or a list of services.
+    /// Converts `infra`: a mapping with one service per kind, or a list of services.
     pub(super) fn infra(&mut self, written: &Value, at: &[Step]) -> Value {
         let today: Route = vec!["spec".into(), "services".into()];
         self.moved.add(today.clone(), at.to_vec());
@@ -178,7 +178,7 @@ impl Converter<'_> {
         Value::Mapping(services)
     }
 
-    /// `at` is the original route, `read` the converted one.
+    /// Converts a service. `at` is its original route, `read` the route in the result.
     fn service(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
@@ -223,7 +223,7 @@ impl Converter<'_> {
         lifted
     }
 
-    /// Returns the current name and value of a service's field.
+    /// Returns a field of a service with its current name and value.
     fn service_field<'n>(
         &mut self,
         name: &'n str,
@@ -261,7 +261,7 @@ impl Converter<'_> {
         Some((today, value))
     }
 
-    /// Splits a text into keys, one per line. The keys are validated with the converted spec.
+    /// Converts a text with one key per line. Their validity is checked with the current form.
     fn ssh_keys(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Value {
         let today = "sshAuthorizedKeys".to_owned();
         let Some(text) = value.as_str() else {
@@ -289,7 +289,7 @@ impl Converter<'_> {
         list
     }
 
-    /// Converts the oldest form of nodeLabels, a list.
+    /// Converts the list of node labels of the oldest generation.
     fn node_labels(&mut self, list: &Value, route: &[Step]) -> Value {
         let mut labels = Mapping::new();
         for (index, item) in list.as_sequence().into_iter().flatten().enumerate() {
@@ -315,7 +315,7 @@ impl Converter<'_> {
         labels
     }
 
-    /// Converts a list of ports, which an early form allowed.
+    /// Converts the list of ports that the oldest generation had for a while.
     fn node_ports(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Option<Value> {
         let ports = match value {
             Value::Sequence(ports) => ports.as_slice(),
@@ -350,7 +350,7 @@ impl Converter<'_> {
     }
 }
 
-/// A service's fields with their original and converted routes.
+/// Fields of a service, their original route and the route in the result.
 struct Place<'a> {
     fields: &'a Mapping,
     at: &'a [Step],

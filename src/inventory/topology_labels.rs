@@ -1,29 +1,20 @@
-//! Maps spreading words of older generations to labels.
+//! Labels of the racks and servers of hosts.
 
 use std::collections::BTreeSet;
 
 use crate::settings::{FILE, Topology};
 
-/// Topology domain over which an older SIPCluster spreads its hosts.
+/// Topology domain of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Domain {
-    /// `per-rack`, `PerRack`
+    /// Rack.
     Rack,
-    /// `per-node`, `PerHost`: the server that runs a virtual machine.
+    /// Server that a virtual machine runs on.
     Host,
 }
 
 impl Domain {
-    /// Returns the domain of a word.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        match word {
-            "per-rack" | "PerRack" => Some(Domain::Rack),
-            "per-node" | "PerHost" => Some(Domain::Host),
-            _ => None,
-        }
-    }
-
-    /// Returns the labels used in 2020, in 2021 and in treasuremap.
+    /// Returns its labels in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
             Domain::Rack => [
@@ -47,16 +38,16 @@ impl Domain {
     }
 }
 
-/// Labels for racks and hosts in a site.
+/// Topology labels of the site's hosts.
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
     settings: &'a Topology,
     /// Known labels that hosts have.
-    borne: BTreeSet<&'static str>,
+    present: BTreeSet<&'static str>,
 }
 
 impl<'a> TopologyLabels<'a> {
-    /// Collects the known labels that hosts have; the settings take precedence.
+    /// Takes the labels from the settings, or else from the hosts.
     pub(crate) fn new<'h>(
         settings: &'a Topology,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
@@ -66,20 +57,20 @@ impl<'a> TopologyLabels<'a> {
             .into_iter()
             .chain(Domain::Host.known())
             .collect();
-        let mut borne = BTreeSet::new();
+        let mut present = BTreeSet::new();
         for labels in hosts {
             missing.retain(|label| {
                 let found = labels.get(*label).is_some_and(|value| !value.is_empty());
                 if found {
-                    borne.insert(*label);
+                    present.insert(*label);
                 }
                 !found
             });
         }
-        Self { settings, borne }
+        Self { settings, present }
     }
 
-    /// Returns the label of a domain, or message and help.
+    /// Returns the label of a domain; otherwise message and help of a finding.
     pub(crate) fn of(&self, domain: Domain) -> Result<String, (String, String)> {
         let chosen = match domain {
             Domain::Rack => &self.settings.rack,
@@ -92,7 +83,7 @@ impl<'a> TopologyLabels<'a> {
         let known: Vec<&str> = domain
             .known()
             .into_iter()
-            .filter(|label| self.borne.contains(label))
+            .filter(|label| self.present.contains(label))
             .collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
         match known.as_slice() {
