@@ -57,7 +57,7 @@ enum Value {
 /// Declares the codes: number, name, severity, scope, quoting of the value, and title.
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $scope:ident $value:ident $title:literal)*) => {
-        /// The code of a finding, such as `SIP0101`.
+        /// The code of a finding, such as SIP0101.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
         #[serde(try_from = "String")]
         #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]

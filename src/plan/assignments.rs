@@ -406,7 +406,7 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
     }
 }
 
-/// Removes duplicates of a host that a killed run left in two files.
+/// Removes equal entries of a host that a killed run left in two files.
 fn unique(entries: &[Held]) -> impl Iterator<Item = &Held> {
     let mut seen = BTreeSet::new();
     entries

@@ -1,4 +1,4 @@
-//! Manifests for the tenant to include: endpoints of the cluster and labels of its hosts.
+//! Manifests for the tenant to include: a cluster's endpoints, and the labels of its hosts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ pub(super) struct Values<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct Endpoint {
-    /// Address; IPv6 without brackets.
+    /// IPv6 without brackets.
     host: IpAddr,
     /// NodePort.
     port: NodePort,

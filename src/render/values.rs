@@ -25,7 +25,7 @@ pub struct Given {
 /// Returns the values of a template in alphabetical order; `None` for an unknown template.
 ///
 /// Templates of one directory have the same values. A file below `partials/` has those of the
-/// template that includes it; listed are those common to all services.
+/// template that includes it; the list has those common to all services.
 pub fn given(template: &str) -> Option<Vec<Given>> {
     let (directory, _) = template.split_once('/')?;
     if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {
@@ -52,7 +52,7 @@ fn schema(directory: &str) -> Option<Schema> {
 #[derive(Serialize, JsonSchema)]
 struct Nothing {}
 
-/// Collects the fields of an object, each followed by its nested fields.
+/// Collects the fields of an object, each followed by those inside it.
 fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
     for (field, schema) in schema
         .get("properties")

@@ -354,7 +354,8 @@ pub(super) fn without_duplicates(
                 .iter()
                 .all(|index| !documents[*index].roots.is_empty())
         {
-            // If there are several, keep one with a consumer: without it, a host in use would seem free.
+            // If there are several, keep one with a consumer: without it, a host in use would seem
+            // free.
             let says_use = |index: &usize| {
                 let spec = documents[*index].host.spec.as_ref();
                 spec.is_some_and(|spec| spec.consumer_ref.is_some())

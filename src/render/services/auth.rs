@@ -1,4 +1,4 @@
-//! Values of Dex's templates.
+//! Values of the templates of Dex.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,11 +58,11 @@ pub(super) struct Values<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct IssuerRef<'a> {
-    /// API group of the issuer.
+    /// Its API group.
     group: &'a str,
-    /// Kind of the issuer.
+    /// Its kind.
     kind: &'a str,
-    /// Name of the issuer.
+    /// Its name.
     name: &'a str,
 }
 

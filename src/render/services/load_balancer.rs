@@ -64,7 +64,7 @@ enum Check {
 struct Server {
     /// The host's name, with its namespace as prefix if that is not the cluster's.
     name: String,
-    /// Address; IPv6 in brackets.
+    /// IPv6 in brackets.
     address: String,
 }
 

@@ -1,4 +1,4 @@
-//! Templates of a service kind, and their common values.
+//! Templates of a kind of service, and their common values.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::api::names::ClusterKey;
 use crate::render::renderer::TemplateSet;
 
-/// Templates of a service kind.
+/// Templates of a kind of service.
 pub(super) struct ServiceTemplates {
     /// The templates.
     pub(super) set: TemplateSet,
-    /// Returns the schema of the templates' values.
+    /// Returns the schema of their values.
     pub(super) schema: fn() -> Schema,
     /// Help for a ConfigMap that is too large.
     pub(super) too_large: &'static str,
@@ -31,9 +31,9 @@ pub(in crate::render) struct Context<'a, T> {
     pub(super) component: &'static str,
     /// Container image.
     pub(super) image: &'a str,
-    /// Labels of the nodes that run the pods; empty for the base cluster's control-plane nodes.
+    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
     pub(super) node_labels: &'a BTreeMap<String, String>,
-    /// Values of this kind of service only.
+    /// Values for the templates of its kind only.
     #[serde(flatten)]
     pub(super) own: T,
 }

@@ -79,9 +79,9 @@ pub struct Connector {
     /// Type of provider.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Id in URLs.
+    /// Its name in URLs.
     pub id: String,
-    /// Display name.
+    /// Its name for people.
     pub name: String,
     /// Its settings, without secrets.
     pub config: serde_json::Map<String, serde_json::Value>,
@@ -91,9 +91,9 @@ pub struct Connector {
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
-    /// Client id.
+    /// Its id.
     pub id: String,
-    /// Display name.
+    /// Its name for people.
     pub name: String,
     /// True if it cannot keep a secret.
     pub public: bool,

@@ -74,7 +74,7 @@ struct VolumeClaim<'a> {
 struct Homes<'a> {
     #[serde(flatten)]
     volume_claim: VolumeClaim<'a>,
-    /// Annotations that keep agents from deleting the volume.
+    /// Annotations that keep agents from deleting it.
     guards: BTreeMap<&'static str, String>,
 }
 
@@ -83,13 +83,13 @@ struct ReachableHost<'a> {
     /// Name for operators: the host's name, with its namespace as prefix if that is not the
     /// cluster's.
     name: String,
-    /// Namespace of the host.
+    /// The host's namespace.
     namespace: &'a str,
-    /// Name of the host.
+    /// The host's own name.
     host: &'a str,
     /// `ControlPlane` or `Worker`.
     role: &'static str,
-    /// Address; IPv6 without brackets.
+    /// IPv6 without brackets.
     address: IpAddr,
     /// Access to its BMC, if the BMC's address is valid.
     bmc: Option<Bmc>,
@@ -99,14 +99,14 @@ struct ReachableHost<'a> {
     disable_power_off: bool,
 }
 
-/// A Secret in another namespace that the External Secrets Operator copies.
+/// A Secret of another namespace that the External Secrets Operator copies.
 #[derive(Serialize, JsonSchema)]
 struct SecretCopy<'a> {
-    /// Name of the copy in the cluster's namespace.
+    /// The copy's name, in the cluster's namespace.
     name: String,
-    /// The store that reads the Secret's namespace.
+    /// The store that reads the namespace of the Secret.
     store: &'a SecretStore,
-    /// Name of the Secret.
+    /// The Secret's own name.
     secret: ObjectName,
 }
 
@@ -157,7 +157,8 @@ impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
     }
 }
 
-/// Returns the Secret with BMC credentials that the jump host reads: the host's own or a copy.
+/// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a
+/// copy.
 fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
     let secret = bmc_secret(host)?;
     let cluster = &renderer.cluster.key;
