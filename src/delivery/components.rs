@@ -128,6 +128,7 @@ fn of_root(
             let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
             findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
         }
+        // Otherwise, a misplaced listing has been reported.
         None if listings.is_empty() => {
             findings.extend(not_included(repo, component, &lowest, hosts.len()))
         }

@@ -71,6 +71,7 @@ pub(super) fn of<'a>(
         .ok()
         .map(|path| Directory {
             path: path.to_owned(),
+            // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
             all_below: matches!(applied.plain, Some(Plain::Autodetect)),
             listed: None,
         });

@@ -22,6 +22,7 @@ pub(super) fn parameters(
     generators: &[Generator],
     depth: usize,
 ) -> Vec<Parameters> {
+    // Beyond the limit, all parameters are unknown.
     if depth > MOST.1 {
         return vec![Parameters::new()];
     }
@@ -71,6 +72,8 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
                         parameters.contains_key(key) && parameters.get(key) == other.get(key)
                     })
                 };
+                // The first generator decides the Applications. Later ones only override
+                // parameters.
                 let other = more.iter().find(has_keys).cloned();
                 parameters.extend(other.unwrap_or_default());
             }
@@ -263,6 +266,7 @@ fn fill(text: &str, parameters: &Parameters) -> String {
         filled.push_str(before);
         match parameters.get(key) {
             Some(value) => filled.push_str(value),
+            // An unknown parameter stays, and marks the path as undecided.
             None => filled.push_str(&format!("{{{{{name}}}}}")),
         }
         rest = after;

@@ -130,6 +130,7 @@ impl Host {
     /// Returns whether it is known if the host is in use. A manifest without status or usage does
     /// not show it; a snapshot does.
     pub fn is_use_known(&self) -> bool {
+        // An observed host is known by its snapshot.
         self.standing == Standing::Observed
             || self.live.origin.is_some()
             || self.live.provisioning.is_some()

@@ -182,6 +182,7 @@ impl Machine {
     pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
         let less =
             |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
+                // Without a requirement, unknown hardware does not matter.
                 _ if asked == 0 => None,
                 Some(has) => (has < asked).then(|| insufficient(has, asked)),
                 None => Some(Insufficient::Unknown),

@@ -138,6 +138,7 @@ pub(super) fn overviews(
             .for_each(|key| errors.entry(key).or_default().push(finding.message.clone()));
     }
 
+    // Removed clusters are known by the previous output, or by the hosts that this plan releases.
     let gone: BTreeSet<&ClusterKey> = site
         .state
         .clusters()
@@ -220,6 +221,7 @@ fn endpoint(service: &Service) -> Endpoint {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for port in service.node_ports().iter().copied().map(NodePort::number) {
         match ranges.last_mut() {
+            // NodePorts are in ascending order, so runs can be joined.
             Some((_, last)) if *last + 1 == port => *last = port,
             _ => ranges.push((port, port)),
         }

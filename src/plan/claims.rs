@@ -1,7 +1,7 @@
 //! Claims: assignment labels on hosts, and their precedence.
 //!
 //! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
-//! somebody else. The previous output outranks them, because a snapshot may be older.
+//! another tool. The previous output outranks them, because a snapshot may be older.
 
 use std::collections::BTreeSet;
 

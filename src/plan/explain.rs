@@ -127,6 +127,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         .iter()
         .flat_map(|cluster| cluster.node_sets.keys());
     let placement = plan.clusters.get(key);
+    // Without a placement, the cluster is frozen and keeps the hosts of the previous output.
     let own = held()
         .filter(|(_, held)| held.cluster == *key && placement.is_none())
         .map(|(_, held)| &held.part);

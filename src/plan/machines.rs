@@ -156,6 +156,7 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
 /// Describes a host as a machine, completing the sentence "the host …"; `None` if the site has no
 /// Provisioning.
 pub(super) fn fact(host: &Host) -> Option<String> {
+    // Hardware is read only for sites with Provisionings.
     if host.machine == Machine::default() {
         return None;
     }

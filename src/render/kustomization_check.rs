@@ -70,6 +70,7 @@ fn is_unchanged(site: &Site, tree: &Tree, path: &Utf8Path, directory: &Utf8Path)
     let same = below(tree, directory)
         .inspect(|_| now += 1)
         .all(|(file, text)| site.state.has(file, text));
+    // A removed file changes the directory as well.
     same && now == before
 }
 

@@ -92,6 +92,8 @@ fn present(schema: &Value) -> (&Value, bool) {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
     {
+        // schemars describes an optional struct as `anyOf` with null, and an optional scalar as two
+        // types.
         Some([value, null]) if is_null(null) => (value, true),
         _ => {
             let types = schema.get("type").and_then(Value::as_array);

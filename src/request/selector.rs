@@ -72,6 +72,7 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
 
 /// Reports an unknown field. Ignoring it would leave a selector that matches every host.
 fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
+    // Such a field looks like a label that belongs under `matchLabels`.
     let help = if key.contains('/') || value.is_string() {
         format!("a label goes under `matchLabels`: `labelSelector: {{matchLabels: {{{key}: …}}}}`")
     } else {

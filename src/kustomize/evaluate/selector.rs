@@ -53,6 +53,7 @@ impl Pattern {
         if pattern.is_empty() {
             return Ok(Pattern::Any);
         }
+        // Most patterns are plain names, which need no regular expression.
         if regex::escape(pattern) == pattern
             || pattern
                 .bytes()

@@ -80,6 +80,7 @@ impl Refusal {
     /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster
     /// already".
     pub(in crate::plan) fn rule(&self) -> String {
+        // A separate type, because the display of a refusal is its form for one host.
         struct Rule<'r>(&'r Refusal);
         impl fmt::Display for Rule<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

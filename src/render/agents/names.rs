@@ -66,6 +66,7 @@ impl Names<'_> {
         if is_plain && whole.len() <= LONGEST {
             return whole;
         }
+        // The hash covers the whole name, so shortened names stay distinct.
         let digest = Sha256::digest(whole.as_bytes());
         let hash: String = digest
             .iter()

@@ -67,6 +67,7 @@ impl<'a> Inventory<'a> {
             &installation.workers
         };
         let workers: Vec<&NodeName> = workers.iter().collect();
+        // A node with both roles is listed once.
         let mut seen = BTreeSet::new();
         let in_order = masters
             .iter()

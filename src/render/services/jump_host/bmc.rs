@@ -42,6 +42,7 @@ impl Bmc {
             None => (rest, ""),
         };
         let scheme = scheme.to_ascii_lowercase();
+        // Without a transport, Redfish uses https.
         let (driver, transport) = scheme.split_once('+').unwrap_or((&scheme, "https"));
         let is_plain = |text: &str, also: &str| {
             !text.is_empty()

@@ -254,6 +254,7 @@ fn reachable_hosts<'a>(
     let mut named = true;
     for (host, role, address) in addressed {
         let name = name_in(renderer.cluster, host, '.');
+        // All hosts are checked, so that one run reports all mistakes.
         named &= check_name(
             renderer,
             service,

@@ -48,7 +48,7 @@ const fn may(name: &'static str, shape: Shape) -> Field {
     }
 }
 
-/// What is known of a type of connector.
+/// Knowledge about a connector type.
 pub(super) enum Known {
     /// All settings.
     Settings(&'static [Field]),

@@ -145,6 +145,7 @@ impl Check<'_> {
             .kind
             .clone()
             .unwrap_or_else(|| "Issuer".to_owned());
+        // Issuers of other groups have kinds that are unknown here.
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
             self.report(
                 Code::InvalidCertificate,
@@ -189,6 +190,7 @@ impl Check<'_> {
         let mut secrets: Vec<ObjectName> = Vec::new();
         for (index, name) in entry.env_from.iter().flatten().enumerate() {
             match name.parse() {
+                // A duplicate changes nothing.
                 Ok(secret) if secrets.contains(&secret) => {}
                 Ok(secret) => secrets.push(secret),
                 Err(error) => {

@@ -73,6 +73,7 @@ pub(super) fn sounds_secret(name: &str) -> bool {
         "privatekey",
     ];
     let name = name.to_ascii_lowercase().replace(['_', '-'], "");
+    // Plurals such as `secrets` count as well.
     let one = name.strip_suffix('s').unwrap_or(&name);
     ENDINGS.iter().any(|ending| one.ends_with(ending))
 }

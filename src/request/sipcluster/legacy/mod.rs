@@ -239,6 +239,7 @@ impl Converter<'_> {
                     spec.insert("nodes".into(), nodes);
                 }
                 Some("infra") => {
+                    // `services` is the current form of `infra`.
                     if written.get("services").is_some() {
                         self.twice(below(&at, ["infra"]), "services", below(&at, ["services"]));
                         continue;

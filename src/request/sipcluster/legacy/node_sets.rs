@@ -14,7 +14,7 @@ pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
 /// Its oldest name, with a list of words that all apply.
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
-/// Returns the role that an older name of a node set stands for.
+/// Returns the role of an older name of a node set.
 pub(super) fn older_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),

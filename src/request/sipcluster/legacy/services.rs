@@ -95,6 +95,7 @@ impl Converter<'_> {
                         self.unknown_kind(below(&route, there));
                         continue;
                     };
+                    // Services keep their order within a kind, because it decides their numbers.
                     let group = match groups.iter().position(|(known, ..)| *known == kind) {
                         Some(group) => group,
                         None => {
