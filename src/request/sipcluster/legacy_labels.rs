@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Converts claims by older labels to current ones. A host with an ambiguous claim counts as owned by
-/// another tool or repo.
+/// Converts claims by older labels to current ones. A host with an ambiguous claim counts as owned
+/// by another tool or repo.
 pub(crate) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
