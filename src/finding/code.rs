@@ -313,7 +313,7 @@ codes! {
     "0840" NodeNameTaken Error Cluster Shown "a machine has a name that ansible reserves"
 
     "0850" EvenEtcd Warning Cluster Shown "etcd would have an even number of members"
-    "0851" NetworkUnknown Warning Cluster Shown "the public installer does not support the network plugin"
+    "0851" NetworkUnknown Warning Cluster Shown "the public installer does not support `PodSubnet`"
     "0852" UnfitNodeName Warning Cluster Shown "a machine's name is not a valid node name"
     "0853" MixedFamilies Warning Cluster Shown "machines of one cluster have addresses of different IP families"
 }

@@ -346,14 +346,14 @@ impl Shortage {
             _ => None,
         };
         let why = match (has_it_still, refusal) {
-            (Some(by), _) => format!("{by} has still"),
+            (Some(by), _) => format!("{by} has not yet released"),
             (None, Some(refusal)) => refusal.to_string(),
             (None, None) => "goes to another cluster".to_owned(),
         };
         let help = match has_it_still {
             Some(by) => format!(
-                "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
-                 `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
+                "an observed host moves between clusters in two runs: first generate without this machine, or with \
+                 `--keep-going`, so that {by} releases it; apply that and take a snapshot; then name it here"
             ),
             None => "choose another host, or release this one and clear its error".to_owned(),
         };
@@ -378,7 +378,9 @@ impl Shortage {
         let finding = owner
             .map(|owner| owner.origin.name())
             .into_iter()
-            .fold(finding, |finding, place| finding.see(place, "who has it"));
+            .fold(finding, |finding, place| {
+                finding.see(place, "its current cluster")
+            });
         finding.help(help).of(&cluster.key)
     }
 
@@ -394,7 +396,7 @@ impl Shortage {
             let besides = if self.kept == 0 {
                 ""
             } else {
-                " besides those that it has"
+                " besides the assigned ones"
             };
             let hint = match &self.unknown_label {
                 Some((wanted, Some(alike))) => {
@@ -489,7 +491,7 @@ impl Shortage {
             let used = if used == 0 {
                 String::new()
             } else {
-                format!(", {used} of which it uses already")
+                format!(", {used} of which it already uses")
             };
             let matching = match self.matching {
                 1 => "1 other host matches".to_owned(),

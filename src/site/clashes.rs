@@ -105,9 +105,9 @@ fn moved_node_ports<'a>(
                 )
                 .at(cluster.origin.at(service.port_route(&ports)))
                 .help(
-                    "the API server refuses that while the other Service has it, and agents delete last: choose \
-                         other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
-                         kind belong to the end of the list",
+                    "the API server refuses that while the other Service exists, and agents delete last: choose \
+                         other NodePorts, or remove the other Service first, in a separate commit. Append new entries \
+                         of a kind at the end of the list",
                 )
                 .of(&cluster.key)
             }));

@@ -45,7 +45,7 @@ fn a_cluster_that_cannot_be_served_is_told_the_proof() {
         metal3/a11u14  stays    topology.example.com/rack=a11
         metal3/a12u14  stays    topology.example.com/rack=a12
         the node set has 4 of 10, and 0 more are free
-        3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it uses already
+        3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it already uses
         20 other hosts cannot serve it:
             8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
             5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)

@@ -635,8 +635,8 @@ fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
     assert_says(
         &run.stderr,
         &[
-            "lab/vran has still",
-            "goes from one cluster to another in two runs",
+            "lab/vran has not yet released",
+            "an observed host moves between clusters in two runs",
         ],
     );
     repo.generate(&["--keep-going"]).expect(1);

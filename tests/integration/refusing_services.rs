@@ -67,7 +67,7 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
         &[
             "warning[SIP0402]: NodePort 30023 would move from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
             "--> sites/lab/clusters/edge.yaml:44:19",
-            "let the other Service go first",
+            "remove the other Service first",
         ],
     );
 }

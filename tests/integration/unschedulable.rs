@@ -158,7 +158,7 @@ fn too_few_racks() {
     16 |       count:
        |       ^^^^^
       help: the node set has 2 of 3, and 0 more are free
-            1 other host matches, in 1 domain of topology.example.com/rack (b), 1 of which it uses already
+            1 other host matches, in 1 domain of topology.example.com/rack (b), 1 of which it already uses
             4 other hosts cannot serve it:
                 3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 1 in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
@@ -435,7 +435,7 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     29 |       count:
        |       ^^^^^
       help: the node set has 4 of 10, and 0 more are free
-            3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it uses already
+            3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it already uses
             20 other hosts cannot serve it:
                 8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
                 5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
