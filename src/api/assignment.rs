@@ -25,7 +25,7 @@ pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE]
 
 /// Labels of the SIP operator's releases of 2020 and early 2021, apart from [`NODE_TYPE`].
 /// `note-type` was a misspelling in some of them.
-pub const OLDER_LABELS: [&str; 5] = [
+pub const LEGACY_LABELS: [&str; 5] = [
     SIP_SCHEDULED,
     SCHEDULED,
     WORKLOAD_CLUSTER,
@@ -101,7 +101,7 @@ pub enum Claim {
     /// The labels of a cluster, with the host's part in it.
     Cluster(ClusterKey, Part),
     /// Labels of an older generation: a cluster name without namespace, and a role.
-    Older(OlderClaim),
+    Older(LegacyClaim),
     /// At least one assignment label, but not all three in valid form: the host is assigned to an
     /// unknown cluster.
     Unclear(String),
@@ -109,7 +109,7 @@ pub enum Claim {
 
 /// An assignment in labels of an older generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OlderClaim {
+pub struct LegacyClaim {
     /// The label with the cluster's name.
     pub label: &'static str,
     /// The cluster's namespace. Labels had it for some weeks of March 2021 (`namespace_name`).
@@ -139,7 +139,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
     let claimed: Vec<String> = LABELS
         .iter()
-        .chain(&OLDER_LABELS)
+        .chain(&LEGACY_LABELS)
         .filter_map(|key| {
             value(key)
                 .filter(|value| is_claim(key, value))
@@ -195,11 +195,11 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
             _ => (None, text),
         };
-        let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(older_role);
+        let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(legacy_role);
         let two_clusters = value(WORKLOAD_CLUSTER).is_some_and(|other| other != name);
         let two_roles = value(NODE_TYPE)
             .zip(value(NOTE_TYPE))
-            .is_some_and(|(a, b)| older_role(a) != older_role(b));
+            .is_some_and(|(a, b)| legacy_role(a) != legacy_role(b));
         let contradicting = two_clusters
             .then_some((label, WORKLOAD_CLUSTER))
             .or(two_roles.then_some((NODE_TYPE, NOTE_TYPE)))
@@ -208,7 +208,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         let contradiction =
             contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
         let (name, labels) = (name.to_owned(), claimed.join(", "));
-        Some(Claim::Older(OlderClaim {
+        Some(Claim::Older(LegacyClaim {
             label,
             namespace,
             name,
@@ -225,7 +225,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
 }
 
 /// Returns the role for a node type of any generation.
-fn older_role(text: &str) -> Option<Role> {
+fn legacy_role(text: &str) -> Option<Role> {
     match text {
         "master" | "control-plane" => Some(Role::ControlPlane),
         "worker" => Some(Role::Worker),

@@ -78,7 +78,7 @@ pub(crate) fn is_for_device(label: &str) -> bool {
 }
 
 /// Returns the probable meaning of a device label's value other than `true` and `false`.
-pub(crate) fn meant(value: &str) -> bool {
+pub(crate) fn probable_value(value: &str) -> bool {
     !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
 }
 

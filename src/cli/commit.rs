@@ -50,7 +50,7 @@ impl Commit {
         match self.content.differs() {
             Differs::Not => {
                 let staged = self.committer.stage_committed(&self.content)?;
-                say(format_args!("no commit: {}\n", self.who_has_them()));
+                say(format_args!("no commit: {}\n", self.location()));
                 if staged > 0 {
                     say(format_args!(
                         "git's index: {} reset to the committed state\n",
@@ -92,7 +92,7 @@ impl Commit {
     }
 
     /// States where the generated files are already committed, and whether the branch was moved.
-    fn who_has_them(&self) -> String {
+    fn location(&self) -> String {
         match self.committer.branch() {
             None => "the generated files are already committed".to_owned(),
             Some(branch) if branch.standing() == Standing::Ahead => {

@@ -21,7 +21,7 @@ pub(crate) const WORDS: [&str; 5] = [
 ];
 
 /// Kinds for which a misspelled one may be meant.
-static OURS: [&ObjectKind; 4] = [
+static KNOWN: [&ObjectKind; 4] = [
     &sipcluster::OBJECT,
     &host::OBJECT,
     &provisioning::OBJECT,
@@ -42,14 +42,14 @@ struct Head {
 }
 
 /// Returns the kind that was probably meant, ignoring case and small typos.
-fn meant(kind: &str) -> Option<&'static ObjectKind> {
+fn intended(kind: &str) -> Option<&'static ObjectKind> {
     let is_meant = |ours: &str| {
         // Comparing lengths first avoids the edit distance for most kinds.
         kind == ours
             || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1
                 && slips(kind, ours) <= SLIPS_IN_KIND
     };
-    OURS.into_iter().find(|ours| is_meant(ours.kind))
+    KNOWN.into_iter().find(|ours| is_meant(ours.kind))
 }
 
 fn slips(one: &str, other: &str) -> usize {
@@ -73,7 +73,7 @@ pub(crate) fn misspelled_kind(
         api_version,
         distinctive_fields: telling,
         ..
-    } = *meant(kind)?;
+    } = *intended(kind)?;
     let read = || {
         document
             .parse::<Head>()
@@ -156,7 +156,7 @@ mod tests {
             "ProvisioningRequest",
             "Hardware",
         ] {
-            assert!(meant(kind).is_none(), "{kind}");
+            assert!(intended(kind).is_none(), "{kind}");
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             ("Provisoning", "Provisioning"),
             ("SoftWare", "Software"),
         ] {
-            assert_eq!(meant(kind).map(|ours| ours.kind), Some(ours), "{kind}");
+            assert_eq!(intended(kind).map(|ours| ours.kind), Some(ours), "{kind}");
         }
     }
 }

@@ -138,7 +138,7 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Occurrence>) -
     let help = match value {
         // Device labels are booleans: the meaning of `yes` is written out.
         Some(value) if provisioning::is_for_device(key) => {
-            format!("write {key}: \"{}\"", provisioning::meant(value))
+            format!("write {key}: \"{}\"", provisioning::probable_value(value))
         }
         Some(value) => format!("quote the value: {key}: \"{value}\""),
         None => "quote the value".to_owned(),

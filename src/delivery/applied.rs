@@ -13,7 +13,7 @@ pub(crate) struct Applied {
     /// Place that names it.
     pub(crate) place: Place,
     /// Reason why it does not apply this repo's files to the base cluster.
-    pub(crate) aside: Option<Aside>,
+    pub(crate) exclusion: Option<Exclusion>,
     /// Namespace that it sets for everything it applies, with the place.
     pub(crate) namespace: Option<(String, Place)>,
     /// Field that renames everything it applies, with the place.
@@ -45,7 +45,7 @@ pub(crate) enum Plain {
 
 /// Reasons why an object does not apply this repo's files to the base cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
+pub(super) enum Exclusion {
     /// Its source differs from the one in this setting.
     OtherSource(&'static str),
     /// It applies to another cluster, according to this field or setting.

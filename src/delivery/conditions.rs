@@ -43,7 +43,7 @@ pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Opt
     let (_, reason) = closed
         .iter()
         .find(is_in)
-        .filter(|_| applied.aside.is_none())?;
+        .filter(|_| applied.exclusion.is_none())?;
     let message = format!(
         "{} applies {directory}, whose hosts are unknown: {reason}",
         applied.by

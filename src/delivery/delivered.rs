@@ -51,7 +51,7 @@ impl Directory {
         self.is_of(&layout::all_observed())
     }
 
-    fn has_what_is_no_declared_host(&self) -> bool {
+    fn applies_more_than_declared_hosts(&self) -> bool {
         let others = [Utf8Path::new(layout::CLUSTERS), Utf8Path::new(layout::CRDS)];
         self.has_observed_hosts() || others.into_iter().any(|kind| self.is_of(kind))
     }
@@ -90,7 +90,7 @@ pub(super) fn of<'a>(
     itself
         .into_iter()
         .chain(listed)
-        .filter(Directory::has_what_is_no_declared_host)
+        .filter(Directory::applies_more_than_declared_hosts)
         .collect()
 }
 

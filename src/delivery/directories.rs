@@ -6,7 +6,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentObject, Content};
-use super::applied::{Applied, Aside, Plain};
+use super::applied::{Applied, Exclusion, Plain};
 use super::clusters::Cluster;
 use super::generators;
 use super::includes::{self, Target};
@@ -44,8 +44,9 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 // Several clusters may get the same directory. The one for the base cluster is
                 // kept.
                 made.sort_by(|one, other| {
-                    let order =
-                        |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
+                    let order = |applied: &Applied| {
+                        (applied.directory.clone(), applied.exclusion.is_some())
+                    };
                     order(one).cmp(&order(other))
                 });
                 made.dedup_by(|later, kept| {
@@ -95,16 +96,16 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     // nothing. Root directories are excluded, because every repo has one.
     let is_unsaid =
         repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
-    let aside = if is_root(&directory) && !is_ours {
+    let exclusion = if is_root(&directory) && !is_ours {
         return None;
     } else if !is_ours && !is_unsaid {
-        Some(Aside::OtherSource("flux.sourceRef"))
+        Some(Exclusion::OtherSource("flux.sourceRef"))
     } else if matches!(target, Target::Elsewhere) {
-        Some(Aside::Included)
+        Some(Exclusion::Included)
     } else if spec.kube_config.is_some() {
-        Some(Aside::OtherCluster("its `kubeConfig`"))
+        Some(Exclusion::OtherCluster("its `kubeConfig`"))
     } else {
-        spec.suspend.then_some(Aside::Suspended)
+        spec.suspend.then_some(Exclusion::Suspended)
     };
     let namespace = spec
         .target_namespace
@@ -115,7 +116,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         agent: Agent::Flux,
         by: named("Flux Kustomization", &metadata),
         place: origin.at(["spec", "path"]),
-        aside,
+        exclusion,
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
         renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
         components: components(&directory, spec.components, |index| {
@@ -173,14 +174,14 @@ fn by_argocd(
             .repo_url
             .as_ref()
             .map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
-        let aside = if is_url == Some(false) {
-            Some(Aside::OtherSource("argocd.repoURL"))
+        let exclusion = if is_url == Some(false) {
+            Some(Exclusion::OtherSource("argocd.repoURL"))
         } else {
             (!is_base_cluster(repo, &spec.destination))
-                .then_some(Aside::OtherCluster("`argocd.destination`"))
+                .then_some(Exclusion::OtherCluster("`argocd.destination`"))
         };
         let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
-        let aside = aside.or(is_undecided.then_some(Aside::Undecided));
+        let exclusion = exclusion.or(is_undecided.then_some(Exclusion::Undecided));
         for path in paths(repo, source) {
             let Some((directory, above)) = in_repo(&path, &argocd.path) else {
                 continue;
@@ -208,7 +209,7 @@ fn by_argocd(
                 agent: Agent::Argocd,
                 by: format!("Argo CD's {by}"),
                 place: place(&["path"]),
-                aside,
+                exclusion,
                 namespace: kustomize
                     .namespace
                     .filter(|namespace| !namespace.is_empty())

@@ -4,7 +4,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentObject, Context};
-use super::applied::{Aside, Plain};
+use super::applied::{Exclusion, Plain};
 use super::directories::directories;
 use super::paths::takes;
 use super::repo::Repo;
@@ -63,7 +63,7 @@ pub(crate) fn followed(
     let applied = directories(&repo, objects).into_iter();
     let followed = applied.map(|applied| Followed {
         directory: applied.directory,
-        is_of_site: matches!(applied.aside, None | Some(Aside::Suspended)),
+        is_of_site: matches!(applied.exclusion, None | Some(Exclusion::Suspended)),
         plain: applied.plain,
     });
     followed.collect()

@@ -9,7 +9,7 @@
 //!   Argo CD.
 //! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
 //! * `followed`: applied directories, before the inputs of a site are known.
-//! * `aside`: objects that only seem to apply this repo to the base cluster.
+//! * `exclusion`: objects that only seem to apply this repo to the base cluster.
 //! * `conditions`: conditions that prevent the agent from applying the output; `render` checks
 //!   projects.
 //! * `delivered`: directories of the output that the repo's own objects apply.
@@ -19,12 +19,12 @@
 
 mod agent_objects;
 mod applied;
-mod aside;
 mod clusters;
 mod components;
 mod conditions;
 mod delivered;
 mod directories;
+mod exclusion;
 mod followed;
 mod generators;
 mod includes;
@@ -100,7 +100,8 @@ pub(crate) fn wire(
         added,
     };
     let applied = directories::directories(&repo, objects);
-    let is_here = |applied: &&applied::Applied| applied.aside.is_none() && applied.is_build(&repo);
+    let is_here =
+        |applied: &&applied::Applied| applied.exclusion.is_none() && applied.is_build(&repo);
     let added = applied.iter().filter(is_here).flat_map(|applied| {
         let added = applied.components.iter();
         added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))

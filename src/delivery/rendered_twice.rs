@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::applied::{Applied, Aside, Plain};
-use super::aside;
+use super::applied::{Applied, Exclusion, Plain};
+use super::exclusion;
 use super::paths::takes;
 use super::repo::{Repo, shown};
 use super::{Component, Wiring, delivered};
@@ -49,12 +49,15 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         });
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
-        if applied.aside.is_some_and(|aside| aside != Aside::Suspended) {
+        if applied
+            .exclusion
+            .is_some_and(|exclusion| exclusion != Exclusion::Suspended)
+        {
             let reaches_any =
                 !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
             findings.extend(
                 (reaches_any || !delivered.is_empty())
-                    .then(|| aside::somebody_elses(applied))
+                    .then(|| exclusion::excluded(applied))
                     .flatten(),
             );
             continue;
@@ -67,7 +70,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         findings.extend(reached.renamespaced(repo));
         findings.extend(reached.renamed(repo));
         findings.extend(delivered::changed(repo, applied, &delivered));
-        if applied.aside.is_none() {
+        if applied.exclusion.is_none() {
             let hosts = reached.hosts(repo);
             if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
                 findings.push(reached.also_applied_by(other));

@@ -50,7 +50,7 @@ impl Finding {
         Self {
             code,
             severity: code.severity(),
-            message: said(&message.into()),
+            message: escaped(&message.into()),
             places: Vec::new(),
             help: None,
             clusters: Vec::new(),
@@ -64,7 +64,7 @@ impl Finding {
 
     /// Adds a related place with an explanation.
     pub fn see(self, place: Place, what: impl Into<String>) -> Self {
-        self.with(place, Some(said(&what.into())))
+        self.with(place, Some(escaped(&what.into())))
     }
 
     /// Adds a place. For one in a kustomization, also adds the overridden place in the manifest,
@@ -84,7 +84,7 @@ impl Finding {
 
     /// Sets the advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        let lines: Vec<String> = help.into().lines().map(said).collect();
+        let lines: Vec<String> = help.into().lines().map(escaped).collect();
         self.help = Some(lines.join("\n"));
         self
     }
@@ -112,7 +112,7 @@ impl Finding {
 }
 
 /// Escapes hidden characters and masks credentials of one line.
-fn said(words: &str) -> String {
+fn escaped(words: &str) -> String {
     visible(&masked(words)).into_owned()
 }
 

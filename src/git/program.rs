@@ -57,7 +57,7 @@ impl Program {
     /// Runs git with `input` on its stdin, and returns its output without the final line break.
     pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        told(&run(
+        stdout_of(&run(
             command.stdout(Stdio::piped()).stderr(Stdio::piped()),
             input,
         )?)
@@ -78,7 +78,7 @@ impl Program {
                 .stderr(Stdio::piped()),
             input,
         )?;
-        told(&output)
+        stdout_of(&output)
     }
 
     /// Runs a hook as `git commit` does, but on another index. A missing hook succeeds. Its output
@@ -155,7 +155,7 @@ impl Program {
 }
 
 /// Returns the output of git without the final line break, or its error.
-fn told(output: &Output) -> Result<String, GitError> {
+fn stdout_of(output: &Output) -> Result<String, GitError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     if output.status.success() {
         Ok(text(&output.stdout))

@@ -286,7 +286,7 @@ fn assignment_keys(document: &HostDocument) -> Vec<&'static str> {
     };
     let all = assignment::LABELS
         .into_iter()
-        .chain(assignment::OLDER_LABELS);
+        .chain(assignment::LEGACY_LABELS);
     all.filter(|label| labels.contains_key(*label)).collect()
 }
 

@@ -13,7 +13,7 @@ use super::networks::Network;
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
-use crate::api::provisioning::{QAT, SRIOV, meant};
+use crate::api::provisioning::{QAT, SRIOV, probable_value};
 use crate::finding::{Code, Finding, Origin};
 use crate::settings::provisioning::{Devices, Model};
 
@@ -36,7 +36,7 @@ pub(crate) fn unclear_labels(
                 .at(origin.at(["metadata", "labels", label]))
                 .help(format!(
                     "write {label}: \"{}\"; without the label, what inspection found counts",
-                    meant(value)
+                    probable_value(value)
                 )),
         )
     };

@@ -167,20 +167,20 @@ fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unme
     }
 }
 
-fn bears(hosts: &[&Host], key: &str) -> bool {
+fn has_label(hosts: &[&Host], key: &str) -> bool {
     hosts.iter().any(|host| host.labels.contains_key(key))
 }
 
 /// Returns whether a `matchLabels` requirement names a label that none of the hosts has.
 fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
-    matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
+    matches!(requirement, Expression::Equal(key, _) if !has_label(hosts, key))
 }
 
 /// Describes the property that none of the hosts has, to follow `no host`.
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
         Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
-            if !bears(hosts, key) =>
+            if !has_label(hosts, key) =>
         {
             format!("has the label `{key}`")
         }
@@ -202,23 +202,26 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     };
     let there = values(key, hosts);
     if there.is_empty() {
-        let other = key_alike(key, hosts.iter().copied())?;
+        let other = similar_key(key, hosts.iter().copied())?;
         let there = values(other, hosts);
-        let meant =
-            meant(&wanted, &there).map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
+        let intended = intended(&wanted, &there)
+            .map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
         return Some(format!(
-            "hosts have the label `{other}`, with {}: did you mean {meant}?",
+            "hosts have the label `{other}`, with {}: did you mean {intended}?",
             listed(&there)
         ));
     }
-    let meant =
-        meant(&wanted, &there).map_or(String::new(), |value| format!(": did you mean `{value}`?"));
-    Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
+    let intended = intended(&wanted, &there)
+        .map_or(String::new(), |value| format!(": did you mean `{value}`?"));
+    Some(format!(
+        "hosts have `{key}` with {}{intended}",
+        listed(&there)
+    ))
 }
 
 /// Returns the existing value that a wanted value probably misspells; `None` if one of the wanted
 /// values exists.
-fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
+fn intended<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
     }
@@ -229,7 +232,7 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the label that was probably meant: one with the same name under another prefix, or one
 /// with similar spelling.
-pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
+pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let keys = hosts
         .flat_map(|host| host.labels.keys())

@@ -35,7 +35,7 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             .get(&pool[0])
             .into_iter()
             .flatten()
-            .filter(|around| lies_in(pool, around))
+            .filter(|around| is_subset(pool, around))
         {
             within.entry(around).or_default().extend(sets);
         }
@@ -53,7 +53,7 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 /// Reports whether one ascending list contains the other.
-fn lies_in(one: &[usize], other: &[usize]) -> bool {
+fn is_subset(one: &[usize], other: &[usize]) -> bool {
     let mut rest = other.iter();
     one.len() <= other.len() && one.iter().all(|kind| rest.any(|other| other == kind))
 }

@@ -12,7 +12,7 @@ use crate::text::counted;
 use crate::text::suggest::{alike, is_spelled_like, letters};
 
 /// Maximum numbers of hosts to search for networks, and of networks to name in the help.
-const HOSTS_ASKED: usize = 100;
+const MAX_HOSTS: usize = 100;
 const NETWORKS_SHOWN: usize = 8;
 
 /// A network that services of a cluster use.
@@ -118,7 +118,7 @@ fn on_no_host(
     let hosts = sets
         .iter()
         .flat_map(|set| node_sets.hosts(set))
-        .take(HOSTS_ASKED);
+        .take(MAX_HOSTS);
     let known = hosts.filter_map(|host| match &host.network.data {
         Network::Known(data) => Some(data),
         _ => None,

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding, Step};
-use crate::inventory::mismatch::key_alike;
+use crate::inventory::mismatch::similar_key;
 use crate::plan::topology::domain;
 
 /// Maximum number of hosts to search for a similar label.
-const HOSTS_ASKED: usize = 100;
+const MAX_HOSTS: usize = 100;
 
 /// Finds topology keys that no matching host has as a label.
 pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
@@ -38,7 +38,7 @@ pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 
 fn describe(set: &Wanting<'_>, key: &str, route: &[Step], node_sets: &NodeSets<'_>) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
-    let help = match key_alike(key, node_sets.hosts(set).take(HOSTS_ASKED)) {
+    let help = match similar_key(key, node_sets.hosts(set).take(MAX_HOSTS)) {
         Some(other) if other != key => format!("did you mean the label `{other}`?"),
         _ => "label the hosts with their rack or server, or remove the key".to_owned(),
     };

@@ -11,7 +11,7 @@ use crate::finding::position::Step;
 use crate::text::credentials;
 
 /// Parts of keys, in lower case and without dashes, that suggest a secret.
-const TELLING: [&str; 17] = [
+const SECRET_NAMES: [&str; 17] = [
     "password",
     "passwd",
     "pwd",
@@ -32,13 +32,13 @@ const TELLING: [&str; 17] = [
 ];
 
 /// Words of keys that suggest a secret, but only as whole words, because other words contain them.
-const TELLING_WORDS: [&str; 2] = ["pw", "pass"];
+const SECRET_WORDS: [&str; 2] = ["pw", "pass"];
 
 /// Keys with settings of an identity provider below them. Only the provider knows which settings
 /// are secrets.
 const GUARDED: [&str; 3] = ["connectors", "config", "staticClients"];
 
-/// The minimum length of a word, in letters, that may be a misspelling of one in [`TELLING`].
+/// The minimum length of a word, in letters, that may be a misspelling of one in [`SECRET_NAMES`].
 const MISSPELT: usize = 4;
 
 /// Returns whether a route passes a key below which any value may be a secret.
@@ -57,7 +57,7 @@ fn guards(text: &str) -> bool {
 
 /// Returns whether the value of a route may be a secret, judged by its keys. A host's references are
 /// not secret, and the address of a BMC is judged by its value.
-pub(super) fn is_telling(route: &[Step]) -> bool {
+pub(super) fn is_secret_route(route: &[Step]) -> bool {
     let key = |step: Option<&Step>| match step {
         Some(Step::Key(key)) => Some(key.clone()),
         _ => None,
@@ -68,7 +68,7 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
         return false;
     }
     // `data` holds the values of Secrets and ConfigMaps.
-    key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
+    key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| has_secret_word(&key))
 }
 
 /// Returns whether a route leads to the object's name or namespace.
@@ -77,11 +77,11 @@ pub(super) fn is_name(route: &[Step]) -> bool {
     matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
 }
 
-fn tells(text: &str) -> bool {
+fn has_secret_word(text: &str) -> bool {
     let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
-    TELLING.iter().any(|word| plain.contains(word))
-        || is_telling_word(&plain)
-        || words(text).any(|word| is_telling_word(&word))
+    SECRET_NAMES.iter().any(|word| plain.contains(word))
+        || is_secret_word(&plain)
+        || words(text).any(|word| is_secret_word(&word))
 }
 
 /// Returns the words of a text in lower case. `clientSecret` has two.
@@ -101,18 +101,18 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Returns whether a word suggests a secret, even if misspelled: `secert`, `pasword`, `tokn`.
-fn is_telling_word(word: &str) -> bool {
+fn is_secret_word(word: &str) -> bool {
     let is_slip = |known: &str| {
         known.len() > MISSPELT
             && word.len().abs_diff(known.len()) <= 1
             && word.len() >= MISSPELT
             && strsim::damerau_levenshtein(word, known) <= 1
     };
-    TELLING_WORDS.contains(&word) || TELLING.iter().any(|known| is_slip(known))
+    SECRET_WORDS.contains(&word) || SECRET_NAMES.iter().any(|known| is_slip(known))
 }
 
 /// Returns whether an unparsable text contains a Secret of some kind.
-fn is_secret(document: &str) -> bool {
+fn is_secret_manifest(document: &str) -> bool {
     let kinds = document
         .match_indices("kind")
         .map(|(at, _)| document[at + "kind".len()..].lines().next());
@@ -138,7 +138,7 @@ pub(super) fn is_harmless(value: &str) -> bool {
     let has_credential = has_user || has_login || credentials::found(value, false).is_some();
     // A name such as `edge-password` refers to a Secret. With a separator, a value may follow.
     let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
-    (is_name || !tells(value))
+    (is_name || !has_secret_word(value))
         && !has_credential
         && !value.contains("ENC[")
         && !credentials::is_random(value)
@@ -251,7 +251,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
     }
     // After a syntax error the nesting of a line is uncertain, so any line before it may be its
     // parent.
-    if is_secret(&text[document.clone()])
+    if is_secret_manifest(&text[document.clone()])
         || !has_key(shown)
         || guards(&text[document.start..line.end])
     {
@@ -277,7 +277,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         if body.is_empty() || body.starts_with('#') || !is_above {
             continue;
         }
-        if tells(above)
+        if has_secret_word(above)
             || matches!(body, "data:" | "networkData:")
             // A block scalar may contain anything.
             || body.ends_with(['|', '>', '-', '+'])
@@ -305,7 +305,7 @@ pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
         last.as_str(),
         "password" | "passwd" | "pwd" | "token" | "passphrase"
     );
-    is_in_key || is_password && !value.trim().is_empty() || is_secret(&text[document])
+    is_in_key || is_password && !value.trim().is_empty() || is_secret_manifest(&text[document])
 }
 
 /// Returns the range of the document around a line. A text may have thousands of documents.
@@ -401,7 +401,7 @@ mod tests {
             "db_pwd",
             "private-key",
         ] {
-            assert!(tells(key), "{key}");
+            assert!(has_secret_word(key), "{key}");
         }
         for key in [
             "topologyKey",
@@ -411,7 +411,7 @@ mod tests {
             "compass",
             "network",
         ] {
-            assert!(!tells(key), "{key}");
+            assert!(!has_secret_word(key), "{key}");
         }
     }
 

@@ -366,7 +366,7 @@ impl Text {
         let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
         // A Secret shows only its name and namespace.
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
-            || quoting::is_telling(route)
+            || quoting::is_secret_route(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
         let is_harmless = found
             .value

@@ -71,7 +71,7 @@ impl Overview {
         Ok(Self {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),
-            spare: spare::by_what_is_asked(site, &hosts),
+            spare: spare::by_requirements(site, &hosts),
             racks: racks::group(&hosts),
             rack_by,
             hosts,

@@ -39,7 +39,7 @@ pub struct Spare {
 }
 
 /// Returns the counts for each selector and machine, in the order of clusters.
-pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
+pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
     let clusters = site
         .clusters
         .values()

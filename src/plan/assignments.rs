@@ -102,9 +102,7 @@ pub(super) fn current_assignments<'a>(
     }
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(ownership_change::no_longer_patched(host, site));
-        findings.extend(ownership_change::applied_while_given_back(
-            host, site, frozen,
-        ));
+        findings.extend(ownership_change::applied_during_release(host, site, frozen));
         // The output outranks labels.
         let in_output =
             site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);

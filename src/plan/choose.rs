@@ -22,7 +22,7 @@ use crate::site::Site;
 
 /// Maximum number of shortages that list refused hosts, because each list requires a pass over all
 /// hosts.
-const TOLD_IN_FULL: usize = 100;
+const MAX_EXPLAINED: usize = 100;
 
 /// Hosts chosen for a demand.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +99,7 @@ pub(super) fn choose(
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
         let refusals =
-            (told < TOLD_IN_FULL).then(|| refusals(hosts, availability, demand, &takers));
+            (told < MAX_EXPLAINED).then(|| refusals(hosts, availability, demand, &takers));
         let why = match why {
             Why::Cut(cut) => {
                 let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);

@@ -211,7 +211,7 @@ pub(super) fn removal_command(host: &Host) -> String {
 /// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
 fn legacy_label_removal(host: &Host) -> Option<String> {
     let stays = |label: &&&str| {
-        assignment::OLDER_LABELS.contains(label) && !host.assignment.in_manifest.contains(label)
+        assignment::LEGACY_LABELS.contains(label) && !host.assignment.in_manifest.contains(label)
     };
     let mut stay = host.assignment.in_snapshot.iter().filter(stays).peekable();
     stay.peek()?;

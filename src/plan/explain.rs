@@ -11,7 +11,7 @@ use super::machines::{self, Asked, MachineFacts, in_order};
 use super::placement::{Assigned, How};
 use super::shortage::Shortage;
 use super::{Plan, topology};
-use crate::api::assignment::{Claim, OlderClaim};
+use crate::api::assignment::{Claim, LegacyClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::usage::Usage;
 use crate::inventory::{Host, Standing};
@@ -319,7 +319,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     for (claim, _) in &host.assignment.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
-            Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => {
+            Claim::Older(LegacyClaim { labels, .. }) | Claim::Unclear(labels) => {
                 format!("has the labels {labels}")
             }
         });

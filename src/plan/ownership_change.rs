@@ -79,7 +79,7 @@ pub(super) fn applied_in_full(
 
 /// Reports a host that is being released although an agent applies it in full. No partial object is
 /// written for it.
-pub(super) fn applied_while_given_back(
+pub(super) fn applied_during_release(
     host: &Host,
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,

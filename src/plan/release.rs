@@ -103,7 +103,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
         ))
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
-            who_set_labels(site, host),
+            label_owner(site, host),
             removal_command(host)
         ))
     };
@@ -116,7 +116,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
     let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        !is_ours_to_take(host, *how) && !has_agent_labels(site, host)
+        !can_remove_labels(host, *how) && !has_agent_labels(site, host)
     };
     let surplus = assignments.released.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
@@ -135,7 +135,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
         .help(format!(
             "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
              snapshot\n{}",
-            who_set_labels(site, host),
+            label_owner(site, host),
             removal_command(host)
         ))
         .of(cluster)
@@ -144,7 +144,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
 }
 
 /// Returns whether a file of this repo can remove the labels of a host.
-fn is_ours_to_take(host: &Host, how: How) -> bool {
+fn can_remove_labels(host: &Host, how: How) -> bool {
     how == How::Stays
         || host.standing == Standing::Observed
         || !host.assignment.in_manifest.is_empty()
@@ -152,7 +152,7 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
 
 /// Describes the owner of labels that no file of this repo can remove. An agent that was replaced
 /// by another still owns the labels that it applied.
-fn who_set_labels(site: &Site, host: &Host) -> String {
+fn label_owner(site: &Site, host: &Host) -> String {
     let mut owners = host
         .assignment
         .owners
@@ -201,7 +201,7 @@ pub(super) fn by_cluster(
     let mut given_back: BTreeMap<ClusterKey, Vec<HostKey>> = BTreeMap::new();
     for (cluster, index, how) in &assignments.released {
         let host = &site.inventory.hosts[*index];
-        if is_ours_to_take(host, *how) && assigned.get(index) != Some(cluster) {
+        if can_remove_labels(host, *how) && assigned.get(index) != Some(cluster) {
             given_back
                 .entry((*cluster).clone())
                 .or_default()

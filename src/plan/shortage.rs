@@ -583,7 +583,7 @@ fn conflict(
 }
 
 /// Machines of a cluster and role that lack a host for the same reasons.
-struct AlikeShort<'a> {
+struct SimilarShortages<'a> {
     constraint: String,
     proof: Vec<String>,
     mismatch: Option<&'a Mismatch>,
@@ -597,7 +597,7 @@ pub(super) fn of_machines<'a>(
     short: &[(&'a Demand<'a>, &'a Shortage)],
 ) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
-    let mut groups: Vec<AlikeShort<'a>> = Vec::new();
+    let mut groups: Vec<SimilarShortages<'a>> = Vec::new();
     for (demand, shortage) in short {
         let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
         let hints = mismatch
@@ -605,7 +605,7 @@ pub(super) fn of_machines<'a>(
             .flat_map(Mismatch::hints)
             .map(str::to_owned);
         let proof: Vec<String> = hints.chain(shortage.proof()).collect();
-        let is_alike = |group: &&mut AlikeShort<'_>| {
+        let is_alike = |group: &&mut SimilarShortages<'_>| {
             let has_same_role = group.demands.iter().take(1).all(|other| {
                 other.cluster.key == demand.cluster.key && other.part.role == demand.part.role
             });
@@ -616,7 +616,7 @@ pub(super) fn of_machines<'a>(
         };
         match groups.iter_mut().find(is_alike) {
             Some(group) => group.demands.push(demand),
-            None => groups.push(AlikeShort {
+            None => groups.push(SimilarShortages {
                 constraint,
                 proof,
                 mismatch,
@@ -624,10 +624,13 @@ pub(super) fn of_machines<'a>(
             }),
         }
     }
-    groups.into_iter().filter_map(AlikeShort::finding).collect()
+    groups
+        .into_iter()
+        .filter_map(SimilarShortages::finding)
+        .collect()
 }
 
-impl AlikeShort<'_> {
+impl SimilarShortages<'_> {
     fn finding(mut self) -> Option<Finding> {
         self.demands
             .sort_by(|a, b| by_role_and_name(a.part, b.part));

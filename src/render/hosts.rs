@@ -117,7 +117,7 @@ fn render_declared(
                 .assignment
                 .in_manifest
                 .iter()
-                .filter(|label| assignment::OLDER_LABELS.contains(label));
+                .filter(|label| assignment::LEGACY_LABELS.contains(label));
             labels.extend(older.map(|label| (*label, None)));
             write_host(text, site, host, &labels, &declared_annotations(site, host));
         }

@@ -13,9 +13,9 @@ const SUBJECT: usize = 72;
 /// Line width of the body, in characters.
 const WIDTH: usize = 68;
 /// Maximum numbers of dangers, clusters, and lines of a cluster in a message.
-const DANGERS_TOLD: usize = 20;
-const CLUSTERS_TOLD: usize = 50;
-const LINES_TOLD: usize = 40;
+const MAX_DANGERS: usize = 20;
+const MAX_CLUSTERS: usize = 50;
+const MAX_LINES: usize = 40;
 
 /// Formats the commit message: a subject of at most 72 characters, a blank line, and the plan as
 /// the body.
@@ -118,13 +118,13 @@ fn subject(review: &Review) -> String {
 fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
     if !review.dangers.is_empty() {
         writeln!(out, "{}:", counted(review.dangers.len(), "danger"))?;
-        for danger in review.dangers.iter().take(DANGERS_TOLD) {
+        for danger in review.dangers.iter().take(MAX_DANGERS) {
             write_item(out, '!', &one_line(&danger.message))?;
         }
-        write_more(out, review.dangers.len(), DANGERS_TOLD, "dangers")?;
+        write_more(out, review.dangers.len(), MAX_DANGERS, "dangers")?;
         writeln!(out)?;
     }
-    for cluster in review.clusters.iter().take(CLUSTERS_TOLD) {
+    for cluster in review.clusters.iter().take(MAX_CLUSTERS) {
         writeln!(
             out,
             "{}{} is {}",
@@ -135,8 +135,8 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
         write_lines(out, &phrases::lines(cluster, &plain))?;
         writeln!(out)?;
     }
-    if review.clusters.len() > CLUSTERS_TOLD {
-        write_more(out, review.clusters.len(), CLUSTERS_TOLD, "clusters")?;
+    if review.clusters.len() > MAX_CLUSTERS {
+        write_more(out, review.clusters.len(), MAX_CLUSTERS, "clusters")?;
         writeln!(out)?;
     }
     let shared = phrases::shared(&review.shared, &plain);
@@ -157,10 +157,10 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
 }
 
 fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
-    for Line { sign, text } in lines.iter().take(LINES_TOLD) {
+    for Line { sign, text } in lines.iter().take(MAX_LINES) {
         write_item(out, *sign, text)?;
     }
-    write_more(out, lines.len(), LINES_TOLD, "lines")
+    write_more(out, lines.len(), MAX_LINES, "lines")
 }
 
 fn write_item(out: &mut Text, sign: char, text: &str) -> fmt::Result {

@@ -14,7 +14,7 @@ const PLACES_SHOWN: usize = 10;
 
 /// Maximum number of findings of one code in a truncated list, so that a repeated mistake hides no
 /// other.
-const ALIKE_SHOWN: usize = 30;
+const MAX_SIMILAR: usize = 30;
 
 /// Maximum number of positions that are all quoted. Of more, only the first one is.
 const STORY_QUOTED: usize = 3;
@@ -55,7 +55,7 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
     let is_shown = |finding: &&&Finding| {
         let count = alike.entry(finding.code).or_default();
         *count += 1;
-        *count <= ALIKE_SHOWN
+        *count <= MAX_SIMILAR
     };
     findings
         .iter()

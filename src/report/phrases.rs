@@ -549,10 +549,10 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
     ];
     let parts = [
         counts("cluster", &totals.clusters),
-        told("host", &hosts),
-        told("machine", &[(totals.machines_with_another_name, "renamed")]),
+        with_counts("host", &hosts),
+        with_counts("machine", &[(totals.machines_with_another_name, "renamed")]),
         counts("service", &totals.services),
-        told(
+        with_counts(
             "installer",
             &[(
                 totals.installers_run,
@@ -611,7 +611,7 @@ pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
 }
 
 fn counts(noun: &str, counts: &Counts) -> Option<String> {
-    told(
+    with_counts(
         noun,
         &[
             (counts.created, "created"),
@@ -622,7 +622,7 @@ fn counts(noun: &str, counts: &Counts) -> Option<String> {
 }
 
 /// Formats counts: `2 files created`, or if states differ, `3 files: 1 created, 2 changed`.
-fn told(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
+fn with_counts(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
     let counts: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
     match counts.as_slice() {
         [] => None,

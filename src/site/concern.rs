@@ -91,7 +91,7 @@ impl<'a> Concern<'a> {
         };
         for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
             concern.files.insert(origin.file.clone());
-            if is_live(host) || concern.is_meant(origin) {
+            if is_live(host) || concern.is_intended(origin) {
                 concern.has_inventory = true;
                 concern
                     .directories
@@ -106,7 +106,7 @@ impl<'a> Concern<'a> {
         }
         for origin in requests.filter(|origin| inputs.takes(origin)) {
             concern.files.insert(origin.file.clone());
-            if concern.is_meant(origin) || !is_example(&origin.file) {
+            if concern.is_intended(origin) || !is_example(&origin.file) {
                 concern
                     .directories
                     .extend(origin.file.parent().map(Utf8Path::to_owned));
@@ -117,7 +117,7 @@ impl<'a> Concern<'a> {
 
     /// Returns whether a document is certainly not an example: by a build, an agent, the settings
     /// or its path.
-    fn is_meant(&self, origin: &Origin) -> bool {
+    fn is_intended(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
             || origin.file.starts_with(&self.settings.snapshot.directory)
@@ -137,7 +137,7 @@ impl<'a> Concern<'a> {
     /// Returns whether a mistake in a host's document may reach a base cluster.
     pub(super) fn has_host(&self, origin: &Origin, host: Option<&BareMetalHost>) -> bool {
         let is_placeholder = || host.is_some_and(|host| is_template(&host.metadata));
-        self.is_meant(origin)
+        self.is_intended(origin)
             || host.is_some_and(is_live)
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
@@ -147,7 +147,7 @@ impl<'a> Concern<'a> {
     /// inventory, except in examples.
     pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
-        self.is_meant(origin)
+        self.is_intended(origin)
             || name.is_some_and(|name| self.secrets.contains(name.as_str()))
             || self.directories.contains(directory)
             || !self.has_inventory && !is_example(&origin.file)

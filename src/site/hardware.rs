@@ -84,7 +84,7 @@ pub fn of(
 }
 
 /// The content of one document about a host's hardware.
-struct Said {
+struct HardwareDocument {
     origin: Origin,
     metadata: Metadata,
     kind: &'static str,
@@ -149,7 +149,7 @@ fn read(
     let (inputs, _) = Inputs::new(repo, settings, &files, builds);
     let interpret = |document: Document<'_>| {
         name.is_none_or(|name| document.mentions(&[name]))
-            .then(|| say(&document))
+            .then(|| hardware_document(&document))
             .flatten()
     };
     let look = |_: &Utf8Path, content: &[u8]| {
@@ -161,7 +161,7 @@ fn read(
 
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
-    for Said {
+    for HardwareDocument {
         origin,
         metadata,
         kind,
@@ -209,7 +209,7 @@ fn read(
 
 /// Reads the hardware in a document. A host that is not readable at all was reported when the site
 /// was read.
-fn say(document: &Document<'_>) -> Option<Said> {
+fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
     let kind = match document.kind()? {
         hardware::KIND => hardware::KIND,
         host::KIND => host::KIND,
@@ -233,7 +233,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
                 .and_then(Value::as_str)
                 .map(str::to_owned);
             let finding = unreadable(kind, &error, &origin, origin.at(route));
-            return (group(&rest.api_version) == host::GROUP).then_some(Said {
+            return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
                 origin,
                 metadata: rest.metadata,
                 kind,
@@ -290,7 +290,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
             );
         }
     }
-    Some(Said {
+    Some(HardwareDocument {
         origin,
         metadata: object.metadata,
         kind,

@@ -100,7 +100,7 @@ pub(crate) fn complete(
         hosts
     });
     let findings = (!unknown.is_empty())
-        .then(|| nobody_known(unknown))
+        .then(|| unknown_origin(unknown))
         .into_iter();
     let findings = findings.chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
     let left_out = left_out
@@ -171,7 +171,7 @@ fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
 }
 
 /// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
-fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
+fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Finding {
     let names = names_of(&hosts);
     let finding = Finding::new(
         Code::UnknownStanding,

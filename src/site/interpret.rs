@@ -149,7 +149,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
-            Ok(host) => nearly_ours(document, Some(host.api_version)),
+            Ok(host) => misspelled_object(document, Some(host.api_version)),
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
@@ -190,7 +190,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         }
         "ConfigMap" => network_data(document)
             .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
-        _ => nearly_ours(document, None),
+        _ => misspelled_object(document, None),
     }
 }
 
@@ -209,7 +209,7 @@ fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
 ///
 /// A possible template of another tool is not reported, but recorded as it may hide a cluster.
 /// `api_version` is read from the document if it is `None`.
-fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
+fn misspelled_object(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
     let (kind, finding) = misspelled_kind(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
@@ -261,7 +261,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
     if group(&envelope.api_version) != object.group {
-        return nearly_ours(document, Some(envelope.api_version));
+        return misspelled_object(document, Some(envelope.api_version));
     }
     if envelope.api_version != api_version {
         return Some(Object::Unreadable(

@@ -36,7 +36,7 @@ pub(super) fn findings(
             format!("{} of sipgen's own files with hosts {verb} {place}", files.len()),
         )
         .help(match owner {
-            Some(owner) => elsewhere(owner),
+            Some(owner) => other_site_help(owner),
             None => {
                 let files: Vec<&Utf8Path> = files.iter().map(|file| file.as_path()).collect();
                 format!(
@@ -65,7 +65,7 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
 }
 
 /// Returns the help for a nested site.
-fn elsewhere(owner: &Utf8Path) -> String {
+fn other_site_help(owner: &Utf8Path) -> String {
     let directory = in_shell(owner.as_str());
     format!(
         "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \

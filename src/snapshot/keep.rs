@@ -233,7 +233,7 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = assignment::LABELS
             .into_iter()
-            .chain(assignment::OLDER_LABELS);
+            .chain(assignment::LEGACY_LABELS);
         fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
         if !fields.is_empty() {
             owned

@@ -101,7 +101,7 @@ const KEY: &str = "PRIVATE KEY";
 const KEY_ENDS: &str = "-----END ";
 
 /// Words in parameter names that suggest a secret.
-const TELLING: [&str; 12] = [
+const SECRET_NAMES: [&str; 12] = [
     "token",
     "secret",
     "password",
@@ -133,7 +133,7 @@ pub(crate) fn masked_value(text: &str) -> Cow<'_, str> {
 /// in it suggests a secret.
 pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
     let allowed = |(range, credential): &(Range<usize>, Credential)| {
-        *credential == Credential::Query && query && !tells(&text[range.clone()])
+        *credential == Credential::Query && query && !has_secret_name(&text[range.clone()])
     };
     spans(text, Extent::Word)
         .into_iter()
@@ -145,7 +145,7 @@ pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
 pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
     let mut spans = spans(line, Extent::Word);
     spans.retain(|(range, credential)| {
-        *credential != Credential::Query || tells(&line[range.clone()])
+        *credential != Credential::Query || has_secret_name(&line[range.clone()])
     });
     without(line, &spans)
 }
@@ -484,13 +484,13 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
             let name = before.trim_end_matches([':', '=', '"', '\'']);
             // The value of an HTTP header follows the authentication scheme.
             let is_scheme = matches!(before.to_ascii_lowercase().as_str(), "bearer" | "basic");
-            is_scheme || name.len() < before.len() && is_telling_name(name)
+            is_scheme || name.len() < before.len() && is_secret_name(name)
         });
         if is_value {
             spans.push((begin..begin + word.len(), Credential::Token));
         } else if let Some(at) = word
             .find(['=', ':'])
-            .filter(|at| is_telling_name(&word[..*at]) && at + 1 < word.len())
+            .filter(|at| is_secret_name(&word[..*at]) && at + 1 < word.len())
         {
             spans.push((begin + at + 1..begin + word.len(), Credential::Token));
         }
@@ -500,21 +500,21 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
 }
 
 /// Returns whether a query parameter's name or value suggests a secret.
-fn tells(query: &str) -> bool {
+fn has_secret_name(query: &str) -> bool {
     query.split(['&', ';']).any(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
-        is_telling_name(name) || is_random(value)
+        is_secret_name(name) || is_random(value)
     })
 }
 
 /// Returns whether a name suggests a secret: `access_token`, `X-Amz-Signature`, but not `author`.
-fn is_telling_name(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let plain = name.to_ascii_lowercase();
     let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric());
     let joined: String = plain.chars().filter(char::is_ascii_alphanumeric).collect();
-    words.any(|word| TELLING.contains(&word))
+    words.any(|word| SECRET_NAMES.contains(&word))
         // The last four words are too short or common as endings: `monkey` ends in `key`.
-        || TELLING[..8].iter().any(|word| joined.ends_with(word))
+        || SECRET_NAMES[..8].iter().any(|word| joined.ends_with(word))
 }
 
 /// Returns whether a text contains a run of characters that looks generated.

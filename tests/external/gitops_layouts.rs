@@ -328,9 +328,7 @@ fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
 
     assert_says(
         &run.stderr,
-        &[
-            "the patch of tenant-a/edge, which stays unchanged, would no longer match metal/r2u10",
-        ],
+        &["the patch of tenant-a/edge, which stays unchanged, would no longer match metal/r2u10"],
     );
     assert!(run.stderr.contains("no files written"), "{}", run.stderr);
 }

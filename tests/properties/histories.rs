@@ -6,7 +6,7 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sipgen::api::assignment::OLDER_LABELS;
+use sipgen::api::assignment::LEGACY_LABELS;
 use sipgen::finding::Severity;
 use sipgen::load::Files;
 use sipgen::{Options, generate};
@@ -413,7 +413,7 @@ fn without_assignment(object: &Value) -> Value {
         // A host that is adopted by the labels of an older tool loses those.
         ASSIGNMENT_LABELS
             .iter()
-            .chain(&OLDER_LABELS)
+            .chain(&LEGACY_LABELS)
             .for_each(|label| {
                 labels.remove(*label);
             });

@@ -220,7 +220,7 @@ pub(super) fn write(
     let (shown, left_out) = if view.all {
         (racks, Vec::new())
     } else {
-        most_telling(overview, racks)
+        most_relevant(overview, racks)
     };
     let name_width = shown
         .iter()
@@ -248,7 +248,7 @@ pub(super) fn write(
 
 /// Splits off the racks to show. Racks with changes or failures have priority; both parts keep the
 /// order of names.
-fn most_telling<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
+fn most_relevant<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
     let tells = |rack: &Rack| {
         let tells =
             |host: &HostOverview| host.changes || host.failed || host.state == HostState::GivenBack;

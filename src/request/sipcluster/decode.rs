@@ -15,7 +15,7 @@ pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
         Ok(value) => value,
         Err(found) => return (None, found),
     };
-    if legacy::is_older(&value["spec"]) {
+    if legacy::is_legacy(&value["spec"]) {
         let spec = LegacySpec {
             document: value,
             may_be_template: document.looks_like_template(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::assignment::{Claim, OlderClaim};
+use crate::api::assignment::{Claim, LegacyClaim};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
@@ -23,7 +23,7 @@ pub(crate) fn resolve(
             .any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
         for (claim, origin) in &mut host.assignment.claims {
             let Claim::Older(older) = claim else { continue };
-            let understood = match meant(older, &host.key, clusters) {
+            let understood = match intended(older, &host.key, clusters) {
                 Ok(cluster) => match older.role {
                     Some(role) => {
                         host.assignment.legacy_key = (!is_plain).then_some(older.label);
@@ -48,8 +48,8 @@ pub(crate) fn resolve(
 
 /// Returns the cluster with the claimed name: in the claimed namespace, or else in the host's, or
 /// else the only one.
-fn meant<'a>(
-    claim: &OlderClaim,
+fn intended<'a>(
+    claim: &LegacyClaim,
     host: &HostKey,
     clusters: &'a BTreeMap<ClusterKey, Request>,
 ) -> Result<&'a ClusterKey, String> {
@@ -84,8 +84,8 @@ fn meant<'a>(
     }
 }
 
-fn unclear(host: &HostKey, claim: &OlderClaim, origin: &Origin, why: &str) -> Finding {
-    let OlderClaim {
+fn unclear(host: &HostKey, claim: &LegacyClaim, origin: &Origin, why: &str) -> Finding {
+    let LegacyClaim {
         label,
         namespace,
         name,

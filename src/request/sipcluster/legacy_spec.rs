@@ -27,7 +27,7 @@ impl RequestSpec for LegacySpec {
         if self.may_be_template && !conversion.errors.is_empty() {
             return Checked::Template(document.origin);
         }
-        let mut findings = vec![older_generation(
+        let mut findings = vec![legacy_generation(
             &document.key,
             &conversion,
             &document.origin,
@@ -63,7 +63,7 @@ impl RequestSpec for LegacySpec {
     }
 }
 
-fn older_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) -> Finding {
+fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) -> Finding {
     let generation = conversion.generation.words();
     let renamed = conversion
         .former_name

@@ -159,7 +159,7 @@ fn code_in_a_description_is_shown_as_code() {
     let nodes = &schema["$defs"]["SIPClusterSpec"]["properties"]["nodes"];
     assert_eq!(
         nodes["markdownDescription"],
-        "The node sets by role: `ControlPlane` and `Worker`."
+        "Node sets by role: `ControlPlane` and `Worker`."
     );
 }
 

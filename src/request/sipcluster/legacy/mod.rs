@@ -90,7 +90,7 @@ pub struct Conversion {
 }
 
 /// Returns whether a spec has a field of an older generation.
-pub(crate) fn is_older(spec: &Value) -> bool {
+pub(crate) fn is_legacy(spec: &Value) -> bool {
     generation(spec).is_some()
 }
 
@@ -120,7 +120,7 @@ fn generation(spec: &Value) -> Option<Generation> {
     if has(mapping, &["cluster-name", "infra"])
         || node_sets
             .iter()
-            .any(|(role, set)| node_sets::older_role(role).is_some() || has(set, &["vm-flavor"]))
+            .any(|(role, set)| node_sets::legacy_role(role).is_some() || has(set, &["vm-flavor"]))
         || spread("per-")
     {
         return Some(Generation::January2021);
@@ -129,7 +129,7 @@ fn generation(spec: &Value) -> Option<Generation> {
         || node_sets
             .iter()
             .any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
-        || services::has_older(mapping.get("services"));
+        || services::has_legacy(mapping.get("services"));
     is_march.then_some(Generation::March2021)
 }
 
@@ -142,7 +142,7 @@ fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
         .filter_map(|(key, value)| Some((key.as_str()?, value)))
 }
 
-/// Converts a document with a spec that [`is_older`].
+/// Converts a document with a spec that [`is_legacy`].
 pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
     let name = document
         .get("metadata")

@@ -15,7 +15,7 @@ pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
 pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
 
 /// Returns the role of an older name of a node set.
-pub(super) fn older_role(name: &str) -> Option<Role> {
+pub(super) fn legacy_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),
         "worker" => Some(Role::Worker),
@@ -34,7 +34,7 @@ impl Converter<'_> {
                 converted.insert(name.clone(), node_set.clone());
                 continue;
             };
-            let role = match older_role(text) {
+            let role = match legacy_role(text) {
                 Some(role) => role.as_str(),
                 None => text,
             };

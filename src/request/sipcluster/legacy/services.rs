@@ -28,19 +28,19 @@ fn kind(older: &str) -> Option<&'static str> {
 }
 
 /// Returns whether `services` has fields of early 2021.
-pub(super) fn has_older(services: Option<&Value>) -> bool {
+pub(super) fn has_legacy(services: Option<&Value>) -> bool {
     entries(services).any(|(name, list)| {
         let items = list
             .as_sequence()
             .into_iter()
             .flatten()
             .filter_map(Value::as_mapping);
-        name == "loadBalancer" || items.into_iter().any(has_older_field)
+        name == "loadBalancer" || items.into_iter().any(has_legacy_field)
     })
 }
 
-fn has_older_field(service: &Mapping) -> bool {
-    let is_older = |key: &str| {
+fn has_legacy_field(service: &Mapping) -> bool {
+    let is_legacy = |key: &str| {
         SSH_KEY.contains(&key)
             || matches!(
                 key,
@@ -49,7 +49,7 @@ fn has_older_field(service: &Mapping) -> bool {
     };
     service.iter().any(|(key, value)| {
         key.as_str()
-            .is_some_and(|key| is_older(key) || key == "nodeLabels" && value.is_sequence())
+            .is_some_and(|key| is_legacy(key) || key == "nodeLabels" && value.is_sequence())
     })
 }
 

@@ -1,39 +1,39 @@
 //! Objects that seem to apply this repo's files to the base cluster but do not.
 
-use super::applied::{Applied, Aside};
+use super::applied::{Applied, Exclusion};
 use super::repo::shown;
 use crate::finding::{Code, Finding};
 
 /// Warns about an object that applies directories with the names of this repo's, but from another
 /// source or to another cluster. A suspended object needs no warning.
-pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
+pub(super) fn excluded(applied: &Applied) -> Option<Finding> {
     let here = shown(&applied.directory);
-    let (what, help) = match applied.aside? {
-        Aside::OtherSource(setting) => (
+    let (what, help) = match applied.exclusion? {
+        Exclusion::OtherSource(setting) => (
             format!("applies {here} of a source other than the one in `{setting}`"),
             format!(
                 "if it is {here} of this repo, write its source into `{setting}`: otherwise the same hosts are applied twice"
             ),
         ),
-        Aside::OtherCluster(cluster) => (
+        Exclusion::OtherCluster(cluster) => (
             format!("applies {here} to another cluster, by {cluster}"),
             "sipgen's own objects apply the output to the base cluster; if this object means the same cluster, write the same name or address in both"
                 .to_owned(),
         ),
-        Aside::Included => (
+        Exclusion::Included => (
             format!("applies {here} of another repo, which its source includes there"),
             "to apply this repo's own directory, set the `toPath` of the include to a directory that this repo does not \
              have"
                 .to_owned(),
         ),
-        Aside::Undecided => (
+        Exclusion::Undecided => (
             format!("may apply {here}: its path has a parameter whose value no file of the repo has"),
             format!(
                 "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
                  Application of its own; otherwise mute this warning"
             ),
         ),
-        Aside::Suspended => return None,
+        Exclusion::Suspended => return None,
     };
     Some(
         Finding::new(
