@@ -451,7 +451,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1200))]
+    #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
     fn clusters_are_served_exactly_when_they_can_be_and_conflicts_are_minimal(case in cases()) {
@@ -539,7 +539,7 @@ fn assignments(site: &Site, plan: &Plan) -> BTreeMap<usize, BTreeSet<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn hosts_stay_and_missing_ones_are_found_around_them(mut case in cases(), drift in drifts()) {

@@ -38,7 +38,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn the_grouping_of_files_and_documents_changes_nothing(

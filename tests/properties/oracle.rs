@@ -191,7 +191,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_cluster_is_served_exactly_when_it_can_be(hosts in hosts(), clusters in clusters()) {
@@ -263,7 +263,7 @@ fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn more_hosts_and_more_clusters_move_nobody(

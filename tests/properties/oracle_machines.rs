@@ -332,7 +332,7 @@ fn placed(generated: &Generated) -> BTreeMap<String, BTreeSet<(String, usize)>> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(700))]
 
     #[test]
     fn machines_and_node_sets_are_served_exactly_when_they_can_be(hosts in hosts(), requests in requests()) {
@@ -375,7 +375,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn more_hosts_and_more_requests_move_no_machine(
@@ -402,7 +402,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn other_names_move_no_machine(hosts in hosts(), requests in requests()) {
