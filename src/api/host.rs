@@ -85,6 +85,9 @@ pub struct Metadata {
     /// Annotations.
     #[serde(default, deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,
+    /// Tasks that delay a deletion until a controller removes them.
+    #[serde(default)]
+    pub finalizers: Option<Vec<String>>,
     /// The time of the deletion request, on a live object.
     #[serde(default)]
     pub deletion_timestamp: Option<String>,

@@ -20,7 +20,8 @@ pub struct Service {
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,
     /// Labels of the base cluster's nodes that may run the service's pods, such as
-    /// `kubernetes.io/os: linux`. Default: the control-plane nodes.
+    /// `kubernetes.io/os: linux`. Default: the control-plane nodes for load balancers, any node for
+    /// other services.
     #[serde(
         default,
         deserialize_with = "unique::optional",

@@ -346,7 +346,7 @@ pub struct JumpHost {
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub node_ssh_private_keys: Option<String>,
     /// The source of the SSH server's host keys: one of `secretName`, `volumeClaim` and
-    /// `ephemeral`. Default: a volume of the default storage class.
+    /// `ephemeral`. Default: new keys for each pod, with the warning SIP0260.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<HostKeys>,
     /// The storage of home directories. Without a volume they are lost with each pod.

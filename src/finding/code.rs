@@ -176,6 +176,11 @@ codes! {
     "0253" SpelledOtherwise Warning Cluster Shown "hosts and services spell a network differently"
     "0254" NothingBehind Warning Cluster Shown "a load balancer has no node set"
     "0255" ClusterIpOfHost Warning Cluster Shown "a clusterIP is the address of a host"
+    "0256" UnversionedImage Warning Cluster Shown "a container image has no version"
+    "0257" OutdatedImage Warning Cluster Shown "a container image is too old for its configuration"
+    "0258" NoLogin Warning Cluster Shown "nobody can log in, because Dex has no connector"
+    "0259" OperatorsFinalizer Warning Cluster Shown "a SIPCluster has the finalizer of the SIP operator"
+    "0260" EphemeralHostKeys Warning Cluster Shown "a jump host has new host keys after each restart"
 
     "0301" DuplicateHost Error Run Shown "a host is declared or observed twice"
     "0302" ObservedButRendered Error Run Shown "a kustomization renders a host of the mode `observed`"

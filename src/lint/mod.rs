@@ -9,6 +9,8 @@
 //! * `machines`: a machine requires more than any host has.
 //! * `contention`: node sets together request more hosts than they share.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
+//! * `images`: a container image without a version, or too old for the rendered configuration.
+//! * `logins`: an auth service without any way to log in.
 //! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
@@ -24,9 +26,11 @@ mod addresses;
 mod contention;
 mod counts;
 mod definitions;
+mod images;
 mod installers;
 mod interfaces;
 mod load_balancers;
+mod logins;
 mod machines;
 mod network_data;
 mod node_ports;
@@ -64,6 +68,8 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
+    findings.extend(images::unversioned_or_outdated(&node_sets.clusters));
+    findings.extend(logins::impossible(&node_sets.clusters));
     findings.extend(installers::failing(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));

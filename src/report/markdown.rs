@@ -167,6 +167,7 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
         | Harm::ControlPlaneEndpointChanges { cluster, .. }
         | Harm::MachineAddressChanges { cluster, .. }
         | Harm::IssuerChanges { cluster, .. }
+        | Harm::ImmutableFieldChanges { cluster, .. }
         | Harm::NodePortChanges { cluster, .. } => Some(cluster),
         Harm::AgentObjectsDeleted { .. }
         | Harm::RootDeleted { .. }

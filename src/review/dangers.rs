@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::hosts::{Moved, Reason, in_order};
 use super::{
-    ClusterReview, EndpointChange, EndpointKind, InstallerAspect, Readdressed, Released, Shared,
-    State,
+    ClusterReview, EndpointChange, EndpointKind, ImmutableField, InstallerAspect, Readdressed,
+    Released, Shared, State,
 };
 use crate::api::names::{ClusterKey, HostKey, NodeName};
 use crate::settings::gitops::Form;
@@ -140,6 +140,14 @@ pub enum Harm {
         before: String,
         /// Ports after.
         after: Option<String>,
+    },
+    /// An object changes in a field that the API server lets nobody change.
+    ImmutableFieldChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The object and its field.
+        #[serde(flatten)]
+        change: ImmutableField,
     },
     /// A directory of declared hosts is deleted that an agent applies or a kustomization includes.
     RootDeleted {
@@ -337,6 +345,14 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
         });
     }
     harms.extend(of_moves(cluster, &hosts.to_others));
+    let immutable = review
+        .services
+        .iter()
+        .flat_map(|service| &service.immutable);
+    harms.extend(immutable.map(|change| Harm::ImmutableFieldChanges {
+        cluster: cluster.clone(),
+        change: change.clone(),
+    }));
     let machines = review
         .installer
         .iter()

@@ -160,6 +160,19 @@ impl Harm {
                 let port = format!("the NodePort of {} in {}", name(service), name(cluster));
                 format!("{port} {}", becomes(before, after))
             }
+            Harm::ImmutableFieldChanges { cluster, change } => {
+                let object = format!("{} {}", change.kind, name(&change.name));
+                let remedy = if change.can_orphan_pods() {
+                    "delete the object first with `kubectl delete --cascade=orphan`, which keeps its pods running"
+                } else {
+                    "revert the change, or delete the object first"
+                };
+                format!(
+                    "{} of {object} in {} changes, which the API server rejects: {remedy}",
+                    change.field,
+                    name(cluster)
+                )
+            }
             Harm::RootDeleted { directory } => {
                 format!(
                     "{} is deleted: remove all references to it first",

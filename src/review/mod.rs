@@ -3,6 +3,7 @@
 //! * `hosts`: hosts that clusters gain, release, replace and hand over.
 //! * `services`: services that are created, changed and deleted.
 //! * `pods`: pod templates of services, to detect restarts.
+//! * `immutable`: changes of services that the API server rejects.
 //! * `endpoints`: addresses of clusters.
 //! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
 //! * `shared`: changes outside of clusters; `agents`: changes of Flux and Argo CD objects.
@@ -16,6 +17,7 @@ pub mod dangers;
 pub mod endpoints;
 mod harm_message;
 pub mod hosts;
+mod immutable;
 pub mod installer;
 mod pods;
 pub mod services;
@@ -40,6 +42,7 @@ pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
 use hosts::Facts;
 pub use hosts::HostChanges;
+pub use immutable::ImmutableField;
 pub use installer::{InstallerAspect, InstallerChange, Readdressed};
 pub use services::{Aspect, ServiceChange};
 pub use shared::{Released, Root, Shared};

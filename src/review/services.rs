@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{ChangedFiles, State, Texts, below, pods};
+use super::{ChangedFiles, ImmutableField, State, Texts, below, immutable, pods};
 use crate::api::names::ClusterKey;
 use crate::layout;
 use crate::output::Tree;
@@ -26,6 +26,9 @@ pub struct ServiceChange {
     /// True if the pods are replaced, which ends their connections. Otherwise running pods reload
     /// the changes.
     pub restarts: bool,
+    /// Changes that the API server rejects, because the object exists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub immutable: Vec<ImmutableField>,
 }
 
 /// Aspect of a service that can change.
@@ -77,11 +80,17 @@ pub(super) fn changes(
             BTreeSet::new()
         };
         let restarts = stays && restarts(&directory.join(service), &files, later);
+        let immutable = if stays {
+            immutable::changes(&files)
+        } else {
+            Vec::new()
+        };
         ServiceChange {
             service: service.to_owned(),
             state,
             aspects,
             restarts,
+            immutable,
         }
     };
     by_service.into_iter().map(change).collect()

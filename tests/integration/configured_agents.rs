@@ -710,7 +710,7 @@ fn cluster_generators_are_decided_by_secrets_of_the_repo() {
 #[test]
 fn a_project_must_allow_every_kind_that_is_rendered_and_this_repo() {
     let request = REQUEST.to_owned()
-        + "  services:\n    loadBalancerWorker:\n    - {image: registry.example.com/haproxy:2.4, clusterIP: \
+        + "  services:\n    loadBalancerWorker:\n    - {image: registry.example.com/haproxy:2.6, clusterIP: \
            192.0.2.9, nodePortRange: {start: 30001, end: 30001}, nodeInterfaceId: oam-ipv4}\n";
     let host = host_for_edge("r1").replace("online: true", "online: true, networkData: {name: r1}");
     let network = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: r1, namespace: metal}\nstringData:\n  \

@@ -379,7 +379,7 @@ fn a_node_of_the_base_cluster_may_have_its_address() {
 fn with_rivals(active: usize) -> Repo {
     let repo = Repo::of_fixture("placement-narrow-pool");
     let balancer =
-        "{image: haproxy, nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
+        "{image: \"haproxy:3.0\", nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
     let services =
         format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
     repo.replace(

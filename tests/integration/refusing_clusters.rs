@@ -553,9 +553,9 @@ fn all_errors_of_a_run_are_reported() {
       help: choose one of 30000 to 32767
 
     error[SIP0232]: the auth service has no issuer of its certificate
-      --> sites/lab/clusters/edge.yaml:51:9
+      --> sites/lab/clusters/edge.yaml:53:9
        |
-    51 |       - image: ghcr.io/dexidp/dex:v2.45.0
+    53 |       - image: ghcr.io/dexidp/dex:v2.45.0
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret
 

@@ -19,7 +19,7 @@ fn with_a_second_cluster(services: &str) -> Repo {
 
 fn load_balancer(node_port: &str) -> String {
     format!(
-        "    loadBalancerControlPlane:\n      - {{image: haproxy, nodeInterfaceId: oam-ipv4, nodePort: {node_port}}}\n"
+        "    loadBalancerControlPlane:\n      - {{image: \"haproxy:3.0\", nodeInterfaceId: oam-ipv4, nodePort: {node_port}}}\n"
     )
 }
 
@@ -102,7 +102,7 @@ fn a_node_port_that_another_cluster_has() {
 
 #[test]
 fn ranges_of_node_ports_that_overlap() {
-    let range = "    loadBalancerWorker:\n      - {image: haproxy, nodeInterfaceId: oam-ipv4, nodePortRange: {start: 30081, end: 30090}}\n";
+    let range = "    loadBalancerWorker:\n      - {image: \"haproxy:3.0\", nodeInterfaceId: oam-ipv4, nodePortRange: {start: 30081, end: 30090}}\n";
     let repo = with_a_second_cluster(range);
 
     let message = repo.refused();
@@ -224,7 +224,7 @@ fn a_service_without_image() {
             &[
                 says,
                 "--> sites/lab/clusters/edge.yaml:5",
-                "write `image: registry/name:tag`",
+                "write `image: ghcr.io/dexidp/dex:v2.45.1`",
             ],
         );
     }
@@ -268,7 +268,7 @@ fn a_service_without_interface() {
 fn a_secret_whose_name_is_none() {
     for (field, name, line) in [
         ("nodeSSHPrivateKeys", "edge-node-ssh", 49),
-        ("caSecret", "edge-oidc-ca", 55),
+        ("caSecret", "edge-oidc-ca", 57),
     ] {
         let repo = edge_with(&format!("{field}: {name}"), &format!("{field}: ../{name}"));
 
@@ -290,7 +290,7 @@ fn host_keys_from_several_places() {
         "volumeClaim: {}, ephemeral: true",
     ] {
         let repo = edge_with(
-            "nodeSSHPrivateKeys: edge-node-ssh",
+            "hostKeys:\n          volumeClaim: {}",
             &format!("hostKeys: {{{both}}}"),
         );
 
@@ -298,7 +298,7 @@ fn host_keys_from_several_places() {
             &repo.refused(),
             &[
                 "error[SIP0221]: the jump host has several sources of host keys",
-                "--> sites/lab/clusters/edge.yaml:49:9",
+                "--> sites/lab/clusters/edge.yaml:50:9",
                 "choose one of secretName, volumeClaim and `ephemeral: true`",
             ],
         );
@@ -322,11 +322,11 @@ fn host_keys_in_what_cannot_be_named_so() {
         ),
     ] {
         let repo = edge_with(
-            "nodeSSHPrivateKeys: edge-node-ssh",
+            "hostKeys:\n          volumeClaim: {}",
             &format!("hostKeys: {{{place}}}"),
         );
 
-        assert_says(&repo.refused(), &[says, "edge.yaml:49:"]);
+        assert_says(&repo.refused(), &[says, "edge.yaml:50:"]);
     }
 }
 

@@ -109,7 +109,7 @@ fn the_output_of_every_fixture_keeps_all_rules() {
         nothing_is_recorded_that_is_no_longer_rendered,
         all_jump_hosts_have_the_same_scripts_and_those_of_the_image,
         a_service_selects_the_pods_of_its_own_deployment_only,
-        every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them,
+        a_service_that_may_run_on_control_plane_nodes_tolerates_their_taints,
         no_secret_is_written_only_references_to_secrets,
         no_password_of_the_inventory_reaches_the_output,
         a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else,
@@ -429,47 +429,46 @@ fn node_labels_say_on_which_nodes_a_service_runs() {
     assert_eq!(strings(&pod["nodeSelector"]), BTreeMap::from(expected));
 }
 
-fn every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them() {
+fn a_service_that_may_run_on_control_plane_nodes_tolerates_their_taints() {
     for (file, deployment) in
         all_objects().filter(|(_, object)| object["kind"].as_str() == Some("Deployment"))
     {
-        let tolerations = deployment["spec"]["template"]["spec"]["tolerations"]
-            .as_sequence()
-            .unwrap()
-            .iter();
+        let pod = &deployment["spec"]["template"]["spec"];
+        let tolerations = pod["tolerations"].as_sequence().into_iter().flatten();
 
         let tolerated: Vec<&str> = tolerations
             .map(|taint| taint["key"].as_str().unwrap())
             .collect();
-        assert_eq!(
-            tolerated,
-            [
+        // Without a selector the scheduler finds a node without taints.
+        let expected: &[&str] = if pod["nodeSelector"].is_null() {
+            &[]
+        } else {
+            &[
                 "node-role.kubernetes.io/control-plane",
-                "node-role.kubernetes.io/master"
-            ],
-            "{file}"
-        );
+                "node-role.kubernetes.io/master",
+            ]
+        };
+        assert_eq!(tolerated, expected, "{file}");
     }
 }
 
 #[test]
-fn without_node_labels_a_service_runs_on_control_plane_nodes() {
-    for service in [
-        "auth",
-        "jumphost",
-        "loadbalancer-controlplane",
-        "loadbalancer-worker",
-    ] {
+fn without_node_labels_only_load_balancers_run_on_control_plane_nodes() {
+    let node_selector = |service: &str| {
         let file = format!("clusters/tenant-a/edge/{service}/deployment.yaml");
         let deployment = only(generated("quickstart"), &file);
+        deployment["spec"]["template"]["spec"]["nodeSelector"].clone()
+    };
 
-        let pod = &deployment["spec"]["template"]["spec"];
-        let selector = strings(&pod["nodeSelector"]);
+    for service in ["loadbalancer-controlplane", "loadbalancer-worker"] {
         assert_eq!(
-            selector,
+            strings(&node_selector(service)),
             BTreeMap::from([("node-role.kubernetes.io/control-plane", "")]),
             "{service}"
         );
+    }
+    for service in ["auth", "jumphost"] {
+        assert!(node_selector(service).is_null(), "{service}");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::{Repo, assert_says, host, run};
 fn with_load_balancer(name: &str, port: u16) -> String {
     edge(1).replace("name: edge", &format!("name: {name}"))
         + &format!(
-            "  services:\n    loadBalancerControlPlane:\n    - {{image: \"registry.example.com/haproxy:2.4\", \
+            "  services:\n    loadBalancerControlPlane:\n    - {{image: \"registry.example.com/haproxy:2.6\", \
              clusterIP: 192.0.2.9, nodePort: {port}, nodeInterfaceId: oam-ipv4}}\n"
         )
 }

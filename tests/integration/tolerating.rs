@@ -303,7 +303,7 @@ fn what_the_operator_wrote_into_a_cluster() {
         repo.replace(
             EDGE,
             "  name: edge\n",
-            "  name: edge\n  finalizers: [sip.airship.airshipit.org/finalizer]\n",
+            "  name: edge\n  generation: 3\n  resourceVersion: \"81\"\n",
         );
         let conditions = "status:\n  conditions:\n  - type: Ready\n    status: \"True\"\n    reason: ReconciliationSucceeded\n    observedGeneration: 3\n";
         repo.write(EDGE, &format!("{}{conditions}", repo.read(EDGE)));

@@ -71,6 +71,7 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Opti
         component: service.descriptor().component,
         image: &service.image,
         node_labels: &service.node_labels,
+        on_control_plane: service.descriptor().on_control_plane,
         own,
     };
     let set = &templates_of(service.kind()).set;

@@ -31,8 +31,10 @@ pub(in crate::render) struct Context<'a, T> {
     pub(super) component: &'static str,
     /// Container image.
     pub(super) image: &'a str,
-    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
+    /// Labels of the nodes that the pods run on; empty for the default of the kind.
     pub(super) node_labels: &'a BTreeMap<String, String>,
+    /// True if the pods run on the base cluster's control-plane nodes by default.
+    pub(super) on_control_plane: bool,
     /// Values for the templates of its kind only.
     #[serde(flatten)]
     pub(super) own: T,

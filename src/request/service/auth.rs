@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
+use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
@@ -20,6 +20,13 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
         suffix: "-issuer-url",
     }),
     definitions: Some("dex"),
+    on_control_plane: false,
+    image: ImageAdvice {
+        example: "ghcr.io/dexidp/dex:v2.45.1",
+        name: Some("dex"),
+        // The first with `crdHandling`.
+        oldest: (2, 45),
+    },
 };
 
 /// Settings of Dex.

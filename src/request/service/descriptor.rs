@@ -20,6 +20,21 @@ pub struct ServiceDescriptor {
     pub endpoint: Option<Endpoint>,
     /// Directory below `crds/` with the CustomResourceDefinitions that it requires.
     pub definitions: Option<&'static str>,
+    /// True if its pods run on the base cluster's control-plane nodes by default.
+    pub on_control_plane: bool,
+    /// Advice on its container image.
+    pub image: ImageAdvice,
+}
+
+/// Advice on the container image of a service kind.
+#[derive(Debug)]
+pub struct ImageAdvice {
+    /// A current image, as an example.
+    pub example: &'static str,
+    /// Name of the image in registries, without its path; `None` if users build their own.
+    pub name: Option<&'static str>,
+    /// Oldest major and minor version that supports the rendered configuration.
+    pub oldest: (u32, u32),
 }
 
 /// Entry of a service in the endpoints ConfigMap: `PREFIX[NUMBER]SUFFIX`.

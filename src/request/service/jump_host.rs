@@ -1,6 +1,6 @@
 //! Jump hosts: SSH servers with access to the cluster's hosts.
 
-use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
+use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::names::{NodePort, ObjectName, Role, StorageSize};
 
 pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
@@ -14,6 +14,12 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
         suffix: "-endpoint",
     }),
     definitions: None,
+    on_control_plane: false,
+    image: ImageAdvice {
+        example: "registry.example.com/sipgen/jump-host:1",
+        name: None,
+        oldest: (0, 0),
+    },
 };
 
 /// Settings of a jump host.

@@ -1,8 +1,14 @@
 //! Load balancers: HAProxy for the tenant's API servers or workers.
 
-use super::descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
+use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::names::{NodePort, Role};
 use crate::finding::Step;
+
+const HAPROXY: ImageAdvice = ImageAdvice {
+    example: "docker.io/library/haproxy:3.0",
+    name: Some("haproxy"),
+    oldest: (2, 6),
+};
 
 pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
     component: "loadbalancer-controlplane",
@@ -15,6 +21,9 @@ pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
         suffix: "-endpoint",
     }),
     definitions: None,
+    // The address of a cluster's API is that of control-plane nodes.
+    on_control_plane: true,
+    image: HAPROXY,
 };
 
 pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
@@ -24,6 +33,9 @@ pub(super) const WORKER: ServiceDescriptor = ServiceDescriptor {
     balances: Some(Role::Worker),
     endpoint: None,
     definitions: None,
+    // The address of a cluster's API is that of control-plane nodes.
+    on_control_plane: true,
+    image: HAPROXY,
 };
 
 /// HAProxy for the tenant's API servers.

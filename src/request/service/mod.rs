@@ -16,7 +16,7 @@ use camino::Utf8PathBuf;
 use serde::Serialize;
 
 pub use auth::Auth;
-pub use descriptor::{Endpoint, EndpointKind, ServiceDescriptor};
+pub use descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
 pub use jump_host::JumpHost;
 pub use load_balancer::{ControlPlaneLoadBalancer, WorkerLoadBalancer};
 
@@ -71,7 +71,7 @@ pub struct Service {
     pub ordinal: usize,
     /// Container image.
     pub image: String,
-    /// Labels of the nodes that run its pods; empty for the base cluster's control-plane nodes.
+    /// Labels of the nodes that run its pods; empty for the default of its kind.
     pub node_labels: BTreeMap<String, String>,
     /// Network whose addresses it uses; `None` if its kind uses none.
     pub interface: Option<String>,

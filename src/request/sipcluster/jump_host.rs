@@ -80,10 +80,18 @@ impl Check<'_> {
             (Some(name), None, false) => self
                 .secret_name(&name, "secretName", route)
                 .map(HostKeys::Secret),
+            (None, Some(claim), false) => self.volume_claim(&claim, route).map(HostKeys::Volume),
             (None, None, true) => Some(HostKeys::Ephemeral),
-            (None, claim, false) => self
-                .volume_claim(&claim.unwrap_or_default(), route)
-                .map(HostKeys::Volume),
+            (None, None, false) => {
+                self.report(
+                    Code::EphemeralHostKeys,
+                    route.clone(),
+                    "the jump host has no hostKeys: each pod makes new ones, and SSH clients then refuse to connect",
+                    "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
+                     `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
+                );
+                Some(HostKeys::Ephemeral)
+            }
             _ => {
                 self.report(
                     Code::SeveralHostKeys,

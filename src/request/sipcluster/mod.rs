@@ -65,6 +65,7 @@ fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>,
         );
     }
     let priority = document.priority(&mut check.findings);
+    check.finalizers(document);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
@@ -80,6 +81,9 @@ fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>,
     };
     (valid.then_some(cluster), findings)
 }
+
+/// The finalizer that the SIP operator adds to a SIPCluster and removes when it is deleted.
+const OPERATORS_FINALIZER: &str = "sip.airship.airshipit.org/finalizer";
 
 /// Default number of pods. With two, a service survives the loss of a node.
 const DEFAULT_REPLICAS: u16 = 2;
@@ -271,39 +275,63 @@ impl Check<'_> {
         } = services;
         let mut checked = Vec::new();
         for (index, entry) in load_balancer_control_plane.iter().flatten().enumerate() {
-            let route = ServiceKind::ControlPlaneLoadBalancer.route(index);
-            let detail = self.load_balancer_control_plane(entry, &route);
-            checked.extend(self.service(&entry.service, detail, &route, index));
+            let kind = ServiceKind::ControlPlaneLoadBalancer;
+            let detail = self.load_balancer_control_plane(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail, index));
         }
         for (index, entry) in load_balancer_worker.iter().flatten().enumerate() {
-            let route = ServiceKind::WorkerLoadBalancer.route(index);
-            let detail = self.load_balancer_worker(entry, &route);
-            checked.extend(self.service(&entry.service, detail, &route, index));
+            let kind = ServiceKind::WorkerLoadBalancer;
+            let detail = self.load_balancer_worker(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail, index));
         }
         for (index, entry) in jump_host.iter().flatten().enumerate() {
-            let route = ServiceKind::JumpHost.route(index);
-            let detail = self.jump_host(entry, &route).map(Detail::JumpHost);
-            checked.extend(self.service(&entry.service, detail, &route, index));
+            let kind = ServiceKind::JumpHost;
+            let detail = self.jump_host(entry, &kind.route(index));
+            checked.extend(self.service(kind, &entry.service, detail.map(Detail::JumpHost), index));
         }
         for (index, entry) in auth.iter().flatten().enumerate() {
-            let route = ServiceKind::Auth.route(index);
-            let detail = self
-                .auth(entry, &route)
-                .map(|auth| Detail::Auth(Box::new(auth)));
-            checked.extend(self.service(&entry.service, detail, &route, index));
+            let kind = ServiceKind::Auth;
+            let auth = self.auth(entry, &kind.route(index));
+            let detail = auth.map(|auth| Detail::Auth(Box::new(auth)));
+            checked.extend(self.service(kind, &entry.service, detail, index));
         }
         checked
+    }
+
+    /// Warns of the finalizer that only the SIP operator handles.
+    fn finalizers(&mut self, document: &ClusterDocument) {
+        let finalizers = document.metadata.finalizers.iter().flatten();
+        let Some(index) = finalizers
+            .into_iter()
+            .position(|finalizer| finalizer == OPERATORS_FINALIZER)
+        else {
+            return;
+        };
+        let ClusterKey { namespace, name } = self.key;
+        self.report(
+            Code::OperatorsFinalizer,
+            vec!["metadata".into(), "finalizers".into(), index.into()],
+            format!(
+                "the finalizer `{OPERATORS_FINALIZER}` keeps this object from being deleted, unless the SIP operator runs"
+            ),
+            format!(
+                "remove it here, and once the operator is stopped from the live object: \
+                 `kubectl patch sipcluster {name} -n {namespace} --type json -p \
+                 '[{{\"op\": \"remove\", \"path\": \"/metadata/finalizers\"}}]'`"
+            ),
+        );
     }
 
     /// Validates the common settings of services. Returns no service without a detail, which
     /// already has an error.
     fn service(
         &mut self,
+        kind: ServiceKind,
         service: &service_fields::Service,
         detail: Option<Detail>,
-        route: &Route,
         index: usize,
     ) -> Option<Service> {
+        let route = &kind.route(index);
         let image = service.image.clone().unwrap_or_default();
         let missing = if image.is_empty() {
             Some("the service has no container image")
@@ -317,7 +345,7 @@ impl Check<'_> {
                 Code::NoImage,
                 below(route, ["image".into()]),
                 message,
-                "write `image: registry/name:tag`",
+                format!("write `image: {}`", kind.descriptor().image.example),
             );
         }
         for (key, value) in service.node_labels.iter().flatten() {

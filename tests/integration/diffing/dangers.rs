@@ -191,6 +191,20 @@ fn a_range_of_node_ports_that_shrinks_but_not_one_that_grows() {
 }
 
 #[test]
+fn a_selector_that_changes() {
+    let repo = Repo::generated("quickstart");
+    let file = "overlays/clusters/tenant-a/edge/loadbalancer-worker/deployment.yaml";
+    let text = repo.read(file);
+    let (above, selector) = text.split_once("    matchLabels:\n").unwrap();
+    let (_, shorter) = selector.split_once("haproxy\n").unwrap();
+    repo.write(file, &format!("{above}    matchLabels:\n{shorter}"));
+
+    let message = "spec.selector of Deployment loadbalancer-worker-edge in tenant-a/edge changes, which the API server \
+                   rejects: delete the object first with `kubectl delete --cascade=orphan`, which keeps its pods running";
+    assert_only(&dangers(&repo, &[]), "immutable-field-changes", message);
+}
+
+#[test]
 fn an_issuer_that_changes() {
     let message = "the issuer of tenant-a/edge changes from https://192.0.2.10:30556/dex to https://192.0.2.10:30557/dex";
     assert_only(

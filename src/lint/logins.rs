@@ -1,0 +1,33 @@
+//! Rule: an auth service offers no way to log in.
+
+use crate::finding::{Code, Finding};
+use crate::request::service::Detail;
+use crate::request::{Cluster, Service};
+
+/// Finds auth services without a connector. Dex then accepts only users for whom somebody creates
+/// a `Password` object by hand.
+pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
+    let has_no_connector = |service: &&Service| matches!(&service.detail, Detail::Auth(auth) if auth.connectors.is_empty());
+    let of_cluster = |cluster: &&Cluster| {
+        let key = cluster.key.clone();
+        let origin = cluster.origin.clone();
+        let services: Vec<Finding> = cluster
+            .services
+            .iter()
+            .filter(has_no_connector)
+            .map(|service| {
+                Finding::new(
+                    Code::NoLogin,
+                    format!(
+                        "nobody can log in to `{key}`: Dex has no connector to an identity provider"
+                    ),
+                )
+                .at(origin.at(service.route()))
+                .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/auth.md")
+                .of(&key)
+            })
+            .collect();
+        services
+    };
+    clusters.iter().flat_map(of_cluster).collect()
+}
