@@ -6,3 +6,4 @@ mod life_cycle;
 mod observed;
 mod site;
 mod table;
+mod takeover;
