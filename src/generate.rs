@@ -270,6 +270,10 @@ pub(crate) fn generate_by(
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
     findings.extend(found.into_iter().chain(read));
+    findings.extend(lint::operators_templates(
+        &site,
+        templates.own_file("loadbalancer/haproxy.cfg").is_some(),
+    ));
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // Clusters left out by name are not touched. Without any cluster, that is the only finding

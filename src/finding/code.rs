@@ -285,6 +285,8 @@ codes! {
     "0707" PatchMisses Error Run Shown "an unchanged patch would no longer match its host"
     "0709" CredentialRendered Error Either Shown "a rendered file contains a credential"
     "0710" NoTemplates Warning Run Shown "the template directory has no templates"
+    "0711" OperatorsTemplates Warning Run Shown "templates of the SIP operator for HAProxy are not used"
+    "0712" Untranslatable Error Run Shown "a template of the SIP operator for HAProxy cannot be translated"
 
     "0801" InvalidClusterLabel Error Run Shown "a Provisioning or Software has no unambiguous cluster"
     "0802" NoMasters Error Cluster Shown "a Provisioning has no control-plane machine"

@@ -17,7 +17,8 @@
 //! * `network_data`: unused network data, and hosts whose network data is missing.
 //! * `node_ports`: a Service of the repo conflicts with a NodePort of a cluster.
 //! * `definitions`: an agent applies requests together with hosts, but nothing defines their kind.
-//! * `templates`: the directory of templates is empty.
+//! * `templates`: the directory of templates is empty, or templates of the SIP operator are not
+//!   used.
 //!
 //! `node_sets` finds the hosts of each node set once for all rules, so that no rule scans all hosts
 //! per cluster. Problems that errors already report are skipped.
@@ -47,7 +48,7 @@ use crate::site::Site;
 
 use node_sets::NodeSets;
 
-pub(crate) use templates::no_templates;
+pub(crate) use templates::{no_templates, operators_templates};
 
 /// Clusters and node sets that the rules skip.
 #[derive(Debug, Default)]

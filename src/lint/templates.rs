@@ -1,9 +1,11 @@
-//! Rule: the directory of templates is empty, so it replaces none.
+//! Rules: the directory of templates is empty, so it replaces none; templates of the SIP operator
+//! are not used.
 
 use camino::Utf8Path;
 
 use crate::finding::{Code, Finding};
 use crate::settings::Settings;
+use crate::site::Site;
 
 /// Warns about a directory of templates without files. `directory` is the path in the settings.
 pub(crate) fn no_templates(settings: &Settings, directory: &Utf8Path, exists: bool) -> Finding {
@@ -20,4 +22,23 @@ pub(crate) fn no_templates(settings: &Settings, directory: &Utf8Path, exists: bo
     .help(
         "fix `templates`, or remove it; `sipgen template show` prints a template as a starting point",
     )
+}
+
+/// Warns about HAProxy templates of the SIP operator, unless the repo has its own template for
+/// sipgen.
+pub(crate) fn operators_templates(site: &Site, has_own: bool) -> Option<Finding> {
+    if has_own || site.operators_templates.is_empty() {
+        return None;
+    }
+    let finding = Finding::new(
+        Code::OperatorsTemplates,
+        "the SIP operator's HAProxy templates are not used: load balancers have sipgen's configuration",
+    );
+    let places = site.operators_templates.iter();
+    let finding = places.fold(finding, |finding, template| {
+        finding.at(template.place.clone())
+    });
+    Some(finding.help(
+        "if you changed them, `sipgen migrate` prints an equivalent template; otherwise delete them",
+    ))
 }

@@ -214,7 +214,7 @@ impl Templates {
     }
 
     /// Returns the file of the repo's own template, if any.
-    pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
+    pub(crate) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
     }
 

@@ -174,6 +174,7 @@ impl Object {
             Object::Kustomization(..)
             | Object::Agent(_)
             | Object::ClusterSecret(..)
+            | Object::OperatorsTemplates(_)
             | Object::Definition(_)
             | Object::GeneratedHosts(_) => None,
         }

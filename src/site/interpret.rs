@@ -3,6 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
+use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, BUCKET, FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY,
@@ -45,6 +46,8 @@ pub(super) enum Object {
     /// A Secret that registers a cluster in Argo CD, with its values in plain text.
     ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
+    /// HAProxy templates of the SIP operator.
+    OperatorsTemplates(Vec<OperatorsTemplate>),
     /// The definition of a request kind, by its name.
     Definition(&'static str),
     /// A generated file with hosts.
@@ -188,8 +191,11 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                     .map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
             }
         }
-        "ConfigMap" => network_data(document)
-            .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
+        "ConfigMap" => match operators_templates::of_config_map(document) {
+            templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
+            _ => network_data(document)
+                .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
+        },
         _ => misspelled_object(document, None),
     }
 }

@@ -6,6 +6,7 @@
 //!   `interpret` reads one document, and `names` applies names.
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
 //! * `delivered`: objects as builds change them.
+//! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
 //! * `concern`: whether a mistake can reach a base cluster.
@@ -31,6 +32,7 @@ mod misplaced;
 mod mistaken_templates;
 mod names;
 mod objects;
+mod operators_templates;
 mod plaintext_secrets;
 mod requests;
 mod substitution;
@@ -52,6 +54,7 @@ use inputs::Rendered;
 pub use left_out::HostLeftOut;
 use lost::Known;
 pub use names::ServiceWithPorts;
+pub use operators_templates::OperatorsTemplate;
 
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
@@ -73,6 +76,8 @@ pub struct Site {
     pub services: Vec<ServiceWithPorts>,
     /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
     pub knows_hardware: bool,
+    /// HAProxy templates of the SIP operator.
+    pub operators_templates: Vec<OperatorsTemplate>,
     /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
     /// The files that each kustomization reaches.
@@ -173,6 +178,7 @@ impl Site {
             left_out,
             services: objects.services,
             knows_hardware: hardware.is_some(),
+            operators_templates: objects.operators_templates,
             definitions: objects.definitions,
             builds,
             rendered: objects.rendered,

@@ -11,6 +11,7 @@ use super::interpret::{Object, interpret, interpret_rendered, is_kustomization};
 use super::left_out::HostLeftOut;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::names::{Names, ServiceWithPorts};
+use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use super::{delivered, misplaced};
@@ -55,6 +56,8 @@ pub(super) struct Objects {
     pub(super) agent_objects: Vec<AgentObject>,
     /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
+    /// HAProxy templates of the SIP operator.
+    pub(super) operators_templates: Vec<OperatorsTemplate>,
     /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
     /// Files that were read, sorted.
@@ -147,6 +150,8 @@ pub(super) fn read(
         |origin| inputs.takes(origin),
     ));
 
+    let of_files = operators_templates::of_files(repo, &builds);
+    all.operators_templates.extend(of_files);
     let mut names = Names::new(&builds, &inputs, findings);
     let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern);
     let software = name_software(all.software, &mut names);
@@ -207,6 +212,7 @@ pub(super) fn read(
         templates: all.templates,
         agent_objects: all.agent_objects,
         services,
+        operators_templates: all.operators_templates,
         definitions: all.definitions,
         files,
         closed,
@@ -344,6 +350,7 @@ struct ByKind {
     templates: Vec<Template>,
     agent_objects: Vec<AgentObject>,
     services: Vec<(Origin, Box<Service>)>,
+    operators_templates: Vec<OperatorsTemplate>,
     definitions: BTreeSet<&'static str>,
     generated_hosts: Vec<Utf8PathBuf>,
     unreadable: Vec<(Origin, Finding)>,
@@ -388,6 +395,7 @@ impl ByKind {
                 self.plain_secrets.extend(plain.map(|plain| *plain));
             }
             Object::Service(origin, service) => self.services.push((origin, service)),
+            Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
             Object::Definition(name) => {
                 self.definitions.insert(name);
             }

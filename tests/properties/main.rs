@@ -8,6 +8,7 @@
 mod crossing;
 mod evaluating;
 mod fuzzing;
+mod go_templates;
 mod histories;
 mod leaks;
 mod nesting;
