@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -186,6 +187,9 @@ fn object(value: Value) -> Result<(), Unreadable> {
             read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim")
         }
         ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
+        ("networking.k8s.io/v1", "NetworkPolicy") => {
+            read_as::<NetworkPolicy>(value, "a NetworkPolicy")
+        }
         ("policy/v1", "PodDisruptionBudget") => {
             read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget")
         }

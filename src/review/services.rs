@@ -155,10 +155,11 @@ fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
 type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
 
 /// File names of services, as in their templates.
-const MEANINGS: [(&str, Aspects); 9] = [
+const MEANINGS: [(&str, Aspects); 10] = [
     (layout::SERVICE, of_ports),
     ("haproxy.cfg", of_haproxy),
     ("deployment.yaml", of_deployment),
+    ("networkpolicy.yaml", of_ports),
     ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("externalsecrets.yaml", |_, _| {

@@ -3,11 +3,12 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `provisioning`, `snapshot`: further groups of settings
+//! - `provisioning`, `services`, `snapshot`: further groups of settings
 
 mod files;
 pub mod gitops;
 pub mod provisioning;
+pub mod services;
 pub mod snapshot;
 pub mod sources;
 
@@ -26,6 +27,7 @@ use crate::load::Files;
 use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
+use services::Services;
 use snapshot::{Secrets, SnapshotSettings};
 use sources::{Sops, Source};
 
@@ -107,6 +109,9 @@ pub struct Settings {
     /// Labels with the location of hosts, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
+    /// Settings for the services of all clusters.
+    #[serde(default)]
+    pub services: Services,
     /// Settings for Provisionings and the installation of their clusters.
     #[serde(default)]
     pub provisioning: Provisioning,
@@ -238,6 +243,7 @@ impl Default for Settings {
             hosts: Hosts::default(),
             findings: Told::default(),
             topology: Topology::default(),
+            services: Services::default(),
             provisioning: Provisioning::default(),
         }
     }

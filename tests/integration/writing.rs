@@ -44,6 +44,7 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml
     overlays/clusters/tenant-a/edge/auth/kubeadm/oidc.yaml
     overlays/clusters/tenant-a/edge/auth/kustomization.yaml
+    overlays/clusters/tenant-a/edge/auth/networkpolicy.yaml
     overlays/clusters/tenant-a/edge/auth/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/auth/rbac.yaml
     overlays/clusters/tenant-a/edge/auth/service.yaml
@@ -52,6 +53,7 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/jumphost/host
     overlays/clusters/tenant-a/edge/jumphost/hosts
     overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml
+    overlays/clusters/tenant-a/edge/jumphost/networkpolicy.yaml
     overlays/clusters/tenant-a/edge/jumphost/persistentvolumeclaim.yaml
     overlays/clusters/tenant-a/edge/jumphost/rbac.yaml
     overlays/clusters/tenant-a/edge/jumphost/refresh
@@ -63,11 +65,13 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/deployment.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/kustomization.yaml
+    overlays/clusters/tenant-a/edge/loadbalancer-controlplane/networkpolicy.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/service.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/deployment.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg
     overlays/clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml
+    overlays/clusters/tenant-a/edge/loadbalancer-worker/networkpolicy.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/service.yaml
     overlays/crds/dex/crds.yaml

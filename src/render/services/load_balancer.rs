@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::service_templates::{Context, ServiceTemplates};
-use crate::api::names::NodePort;
+use crate::api::names::{NodePort, ObjectName};
 use crate::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::render::value_schema::schema_of;
 use crate::request::Service;
@@ -33,6 +33,8 @@ pub(super) const WORKER: ServiceTemplates = ServiceTemplates {
 pub(super) struct Values {
     /// Number of pods.
     replicas: u16,
+    /// PriorityClass of the pods, if the settings name one for tenants' APIs.
+    priority_class_name: Option<ObjectName>,
     /// Port for probes and Prometheus, not for clients.
     metrics_port: u16,
     /// Ports for clients.
@@ -86,6 +88,7 @@ pub(super) fn before_control_plane(
     let servers = servers(renderer, service)?;
     Some(Values {
         replicas: balancer.replicas,
+        priority_class_name: renderer.site.settings.services.priority_class_name.clone(),
         metrics_port: METRICS_PORT,
         ports,
         check: Check::KubeApiserver,
@@ -108,6 +111,7 @@ pub(super) fn before_workers(
     let servers = servers(renderer, service)?;
     Some(Values {
         replicas: balancer.replicas,
+        priority_class_name: None,
         metrics_port: METRICS_PORT,
         ports,
         check: Check::Tcp,

@@ -72,6 +72,7 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Opti
         image: &service.image,
         node_labels: &service.node_labels,
         on_control_plane: service.descriptor().on_control_plane,
+        network_policies: renderer.site.settings.services.network_policies,
         own,
     };
     let set = &templates_of(service.kind()).set;

@@ -35,6 +35,8 @@ pub(in crate::render) struct Context<'a, T> {
     pub(super) node_labels: &'a BTreeMap<String, String>,
     /// True if the pods run on the base cluster's control-plane nodes by default.
     pub(super) on_control_plane: bool,
+    /// True if the settings ask for NetworkPolicies.
+    pub(super) network_policies: bool,
     /// Values for the templates of its kind only.
     #[serde(flatten)]
     pub(super) own: T,
