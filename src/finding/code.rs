@@ -242,6 +242,7 @@ codes! {
     "0513" AppliedInFull Error Cluster Shown "an agent applies the whole object of an observed host"
     "0514" StillObserved Error Run Shown "a declared host is still assigned as an observed one"
     "0515" Failing Warning Cluster Shown "a cluster retains a host that has failed or is being deleted"
+    "0516" NotInstalled Warning Cluster Shown "a machine retains a host without an operating system"
 
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"

@@ -8,7 +8,7 @@ use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::inventory::networks::Network;
-use crate::plan::eligibility::unusable;
+use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::request::Cluster;
 use crate::site::Site;
 
@@ -38,7 +38,8 @@ pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
         };
         for address in data.addresses() {
             if let Some(found @ None) = hosts.get_mut(&address)
-                && (unusable(host).is_none() || site.state.held.contains_key(&host.key))
+                && (unusable(host, RequiredSystem::NoSystem).is_none()
+                    || site.state.held.contains_key(&host.key))
             {
                 *found = Some(host);
             }

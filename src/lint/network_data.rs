@@ -7,7 +7,7 @@ use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::inventory::network_remedy::remedy;
 use crate::inventory::networks::{Network, Unnamed};
-use crate::plan::eligibility::unusable;
+use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::text::counted;
 use crate::text::suggest::alike;
@@ -65,7 +65,7 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             matches!(
                 &host.network.data,
                 Network::Missing(_) | Network::Keyless(..)
-            ) && unusable(host).is_none()
+            ) && unusable(host, RequiredSystem::NoSystem).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)
         };
         let lost = node_sets.hosts(set).filter(is_lost);

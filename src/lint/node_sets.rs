@@ -10,7 +10,7 @@ use crate::api::names::Role;
 use crate::finding::{Place, Step};
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
-use crate::plan::equivalence::HostKinds;
+use crate::plan::equivalence::{Counted, HostKinds};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -86,8 +86,12 @@ impl<'a> NodeSets<'a> {
         });
         let networks: Vec<Needs<'_>> = networks.collect();
         let hosts = &site.inventory.hosts;
-        let kinds_of_hosts =
-            HostKinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], |_| true);
+        let kinds_of_hosts = HostKinds::new(
+            hosts,
+            &networks.iter().collect::<Vec<_>>(),
+            &[],
+            Counted::All,
+        );
         let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
         for (index, host) in hosts.iter().enumerate() {
             if let Some(kind) = kinds_of_hosts.kind_of(index) {

@@ -9,7 +9,7 @@ use super::HostOverview;
 use crate::api::names::{ClusterKey, NodeName, Role};
 use crate::inventory::machine::AskedMachine;
 use crate::plan::eligibility::Needs;
-use crate::plan::equivalence::HostKinds;
+use crate::plan::equivalence::{Counted, HostKinds};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::Asked;
 use crate::site::Site;
@@ -34,7 +34,8 @@ pub struct Spare {
     pub matching: usize,
     /// Number of assigned hosts among them.
     pub assigned: usize,
-    /// Number of free hosts among them.
+    /// Number of free hosts among them: without an operating system for node sets, with one for
+    /// machines.
     pub free: usize,
 }
 
@@ -82,7 +83,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
 
     let inventory = &site.inventory.hosts;
     let needs: Vec<&Needs<'_>> = found.iter().map(|(needs, _)| needs).collect();
-    let kinds = HostKinds::new(inventory, &needs, &[], |_| true);
+    let kinds = HostKinds::new(inventory, &needs, &[], Counted::All);
     let mut of_kind: Vec<Vec<&HostOverview>> = vec![Vec::new(); kinds.count()];
     for (index, overview) in hosts.iter().enumerate() {
         if let Some(kind) = kinds.kind_of(index) {
@@ -94,7 +95,12 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
         for overview in matching.flat_map(|kind| &of_kind[kind]) {
             spare.matching += 1;
             spare.assigned += usize::from(overview.state == HostState::Assigned);
-            spare.free += usize::from(overview.state == HostState::Free);
+            let free = if needs.system().is_required() {
+                HostState::Installed
+            } else {
+                HostState::Free
+            };
+            spare.free += usize::from(overview.state == free);
         }
     });
     found.into_iter().map(|(.., spare)| spare).collect()

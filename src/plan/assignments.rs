@@ -232,6 +232,15 @@ impl<'a> Assignments<'a> {
                 ) if !rebalance => {
                     "it stays; `--rebalance` replaces such hosts where possible".to_owned()
                 }
+                (Violation::NotInstalled, Some(_)) => {
+                    "it stays: wait until Metal3 has provisioned it, and take a new snapshot"
+                        .to_owned()
+                }
+                (Violation::NotInstalled, None) => {
+                    "it stays: set its `spec.image` and take a new snapshot; or run `sipgen generate --rebalance` to replace it \
+                     by a host that has an operating system"
+                        .to_owned()
+                }
                 (Violation::Deleting, _)
                 | (
                     Violation::Failed
@@ -246,6 +255,11 @@ impl<'a> Assignments<'a> {
                 Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
                 Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
                 Violation::Insufficient => (Code::Flawed, host.origin.name(), Some("")),
+                Violation::NotInstalled => (
+                    Code::NotInstalled,
+                    host.live_place(["status", "provisioning", "state"]),
+                    None,
+                ),
                 Violation::Failed => (
                     Code::Failing,
                     host.live_place(["status", "errorMessage"]),

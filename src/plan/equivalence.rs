@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kube::core::Expression;
 
-use super::eligibility::{self, Needs};
+use super::eligibility::{self, Needs, RequiredSystem};
 use crate::inventory::Host;
 use crate::inventory::machine::Machine;
 
@@ -20,8 +20,8 @@ pub(crate) struct HostKinds<'h> {
     keys: usize,
     /// One host of each kind.
     samples: Vec<usize>,
-    /// Hosts that a machine names by MAC address.
-    named: HashSet<usize>,
+    /// Set if kinds are only for node sets that can use the condition of their hosts.
+    by_condition: bool,
     /// Kinds by key and value of the labels that selectors name.
     by_label: HashMap<(String, String), Vec<usize>>,
 }
@@ -38,6 +38,8 @@ struct Alike<'a> {
     machine: Option<Capacity>,
     /// The host itself if a machine names it, so that it is a kind of its own.
     named: Option<usize>,
+    /// Set if its operating system is one for machines to run on.
+    installed: bool,
 }
 
 /// The properties for which machines have requirements.
@@ -50,6 +52,15 @@ struct Capacity {
     is_addressed: bool,
 }
 
+/// Selection of hosts that have a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Every host, whatever its condition.
+    All,
+    /// Hosts whose condition suits at least one node set. They match only such node sets.
+    Usable,
+}
+
 /// The values that selectors name for one label key.
 #[derive(Default)]
 struct Asked {
@@ -60,13 +71,13 @@ struct Asked {
 impl<'h> HostKinds<'h> {
     /// Groups hosts by kind, and collects the topology domains of those hosts.
     ///
-    /// Only hosts that `counts`, or that a machine names, have a kind. Both happen in one pass,
-    /// because the labels are spread over memory and dominate the time.
+    /// Only hosts that count have a kind. Both happen in one pass, because the labels are spread over
+    /// memory and dominate the time.
     pub(crate) fn new(
         hosts: &'h [Host],
         needs: &[&Needs<'_>],
         topology: &[&str],
-        counts: impl Fn(&Host) -> bool,
+        counted: Counted,
     ) -> Self {
         let asked = asked(needs);
         let interfaces: BTreeSet<&str> = needs
@@ -79,16 +90,30 @@ impl<'h> HostKinds<'h> {
             domains: vec![None; hosts.len() * topology.len()],
             keys: topology.len(),
             samples: Vec::new(),
-            named: needs.iter().filter_map(|needs| needs.named()).collect(),
+            by_condition: counted == Counted::Usable,
             by_label: HashMap::new(),
         };
+        let all_named: HashSet<usize> = needs.iter().filter_map(|needs| needs.named()).collect();
+        let requires = |system| needs.iter().any(|needs| needs.system() == system);
+        let (requires_none, requires_installed) = (
+            requires(RequiredSystem::NoSystem),
+            requires(RequiredSystem::Installed),
+        );
         let asks_for_machines = needs
             .iter()
             .any(|needs| needs.machine.is_some() && needs.named().is_none());
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
-            let named = kinds.named.contains(&index);
-            if !(counts(host) || named && eligibility::unusable_when_named(host).is_none()) {
+            let named = all_named.contains(&index);
+            let is_usable = |system| eligibility::unusable(host, system).is_none();
+            // Unless a machine names it, a host is usable with a system or without one, never both.
+            let installed =
+                kinds.by_condition && requires_installed && is_usable(RequiredSystem::Installed);
+            let counts = !kinds.by_condition
+                || installed
+                || requires_none && is_usable(RequiredSystem::NoSystem)
+                || named && is_usable(RequiredSystem::OfNamed);
+            if !counts {
                 kinds.of_host.push(None);
                 continue;
             }
@@ -133,6 +158,7 @@ impl<'h> HostKinds<'h> {
                 addressed: addressed.collect(),
                 machine,
                 named: named.then_some(index),
+                installed,
             };
             let next = kinds.samples.len();
             let kind = *known.entry(alike).or_insert(next);
@@ -174,13 +200,11 @@ impl<'h> HostKinds<'h> {
     /// Returns the kinds that meet requirements, in ascending order.
     pub(crate) fn matching(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
         if let Some(named) = needs.named() {
-            return self
-                .of_host
-                .get(named)
-                .copied()
-                .flatten()
-                .into_iter()
-                .collect();
+            let is_usable = |_: &usize| {
+                !self.by_condition || eligibility::unusable(&hosts[named], needs.system()).is_none()
+            };
+            let kind = self.of_host.get(named).copied().flatten();
+            return kind.filter(is_usable).into_iter().collect();
         }
         // Only the requirement with the fewest kinds narrows the search; `meets` checks all of
         // them.
@@ -207,8 +231,7 @@ impl<'h> HostKinds<'h> {
         let meets = |index: usize| {
             let host = &hosts[index];
             eligibility::unmet(index, host, needs).is_none()
-                // A named host may be usable only for the machine that names it.
-                && !(self.named.contains(&index) && eligibility::unusable(host).is_some())
+                && (!self.by_condition || eligibility::unusable(host, needs.system()).is_none())
         };
         candidates.retain(|kind| meets(self.samples[*kind]));
         candidates

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::demand::Demand;
-use super::eligibility::{self, Availability, Needs};
-use super::equivalence::HostKinds;
+use super::eligibility::{Availability, Needs};
+use super::equivalence::{Counted, HostKinds};
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
 use super::topology;
 use crate::api::names::ClusterKey;
@@ -86,9 +86,7 @@ impl<'a> Instance<'a> {
             .chain(spread_by)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = HostKinds::new(hosts, &needs, &topology, |host| {
-            eligibility::unusable(host).is_none()
-        });
+        let kinds = HostKinds::new(hosts, &needs, &topology, Counted::Usable);
         let (classes, of_kind) = classify(availability, &kinds);
 
         let members: Vec<Vec<usize>> = needs

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::Plan;
-use super::eligibility::{self, Availability, Refusal};
+use super::eligibility::{self, Availability, Refusal, RequiredSystem};
 use super::placement::{Assigned, How};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::Host;
@@ -29,15 +29,19 @@ pub enum HostState {
     NotReady,
     /// An annotation reserves it.
     Reserved,
-    /// Any cluster whose requirements it meets may take it.
+    /// It has an operating system, so that a Provisioning may take it, but no other cluster.
+    Installed,
+    /// Any cluster whose requirements it meets may take it. If the site has Provisionings: any
+    /// other cluster.
     Free,
 }
 
 impl HostState {
     /// All states in the order of reports.
-    pub const ALL: [HostState; 8] = [
+    pub const ALL: [HostState; 9] = [
         HostState::Assigned,
         HostState::Free,
+        HostState::Installed,
         HostState::Failed,
         HostState::GivenBack,
         HostState::InUse,
@@ -56,6 +60,7 @@ impl HostState {
             HostState::Failed => "failed",
             HostState::NotReady => "not ready",
             HostState::Reserved => "reserved",
+            HostState::Installed => "free with an operating system",
             HostState::Free => "free",
         }
     }
@@ -149,7 +154,14 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Availability::Free => None,
         Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
     };
-    let Some(refusal) = claimed.or_else(|| eligibility::unusable(host)) else {
+    let unusable = |system| eligibility::unusable(host, system);
+    let is_for_machines = || {
+        claimed.is_none() && site.has_machines() && unusable(RequiredSystem::Installed).is_none()
+    };
+    if is_for_machines() {
+        return (HostState::Installed, None);
+    }
+    let Some(refusal) = claimed.or_else(|| unusable(RequiredSystem::NoSystem)) else {
         return (HostState::Free, None);
     };
     let state = match refusal {
@@ -164,11 +176,12 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         | Refusal::AppliedInFull(_)
         | Refusal::InUse(_)
         | Refusal::Undecided(_) => HostState::InUse,
-        // No node set requests the host here, so the rules for requirements and topology do not
-        // apply.
+        // No node set requests the host here, so the rules for requirements, topology and installed
+        // systems do not apply.
         Refusal::NotNamed(_)
         | Refusal::NotSelected(_)
         | Refusal::Insufficient(_)
+        | Refusal::NotInstalled(_)
         | Refusal::Unaddressed(_)
         | Refusal::DomainTaken { .. } => HostState::InUse,
     };

@@ -204,9 +204,12 @@ fn demands<'a>(
         match assignments.violations.get(&host) {
             Some(Violation::Deleting) => true,
             Some(Violation::Failed) => !in_use,
-            Some(Violation::NotSelected | Violation::Insufficient | Violation::SharesDomain) => {
-                rebalance && !in_use
-            }
+            Some(
+                Violation::NotSelected
+                | Violation::Insufficient
+                | Violation::SharesDomain
+                | Violation::NotInstalled,
+            ) => rebalance && !in_use,
             None => false,
         }
     };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::machines::by_role_and_name;
 use super::placement::CurrentAssignment;
-use super::violations::own_violation;
+use super::violations::{Violation, own_violation};
 use crate::api::names::Part;
 use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
@@ -62,7 +62,8 @@ pub(super) fn inherit<'a>(
             let host = gone[gone_one].1.host;
             own_violation(host, &site.inventory.hosts[host], Some(heirs[heir].1))
         }
-        .is_none()
+        // A machine keeps a host that has no operating system yet under its new name too.
+        .is_none_or(|violation| violation == Violation::NotInstalled)
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
     let mut pairs = Pairs {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::eligibility::{self, Needs, Refusal};
+use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
 use super::topology;
 use crate::api::names::Part;
@@ -14,8 +14,8 @@ use crate::inventory::usage::Usage;
 use crate::request::NodeSet;
 use crate::site::Site;
 
-/// Provisioning states of Metal3 in which a host may run what was installed on it.
-const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
+/// Provisioning state of Metal3 in which it installs an operating system.
+const INSTALLING: &str = "provisioning";
 
 /// The reason why a retained host would not be chosen again. The worst comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub(super) enum Violation {
     NotSelected,
     /// It has less than its machine requires.
     Insufficient,
+    /// It has no operating system for its machine to run on.
+    NotInstalled,
     /// It has an error that needs intervention.
     Failed,
     /// It has a deletion timestamp.
@@ -41,6 +43,7 @@ impl Violation {
             }
             Violation::NotSelected => "no longer matches the labelSelector",
             Violation::Insufficient => "no longer meets its requirements",
+            Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
             Violation::Failed => "has failed",
             Violation::Deleting => "is being deleted",
         }
@@ -59,7 +62,11 @@ pub(super) fn own_violation(
     if host.live.failed {
         return Some(Violation::Failed);
     }
-    match eligibility::unmet(index, host, &Needs::without_services(node_set?))? {
+    let needs = Needs::without_services(node_set?);
+    let Some(unmet) = eligibility::unmet(index, host, &needs) else {
+        return not_installed(host, needs.system());
+    };
+    match unmet {
         Refusal::NotSelected(_) | Refusal::Undecided(_) => Some(Violation::NotSelected),
         Refusal::Insufficient(_) => Some(Violation::Insufficient),
         // `Assignments::retain` releases such a host.
@@ -77,9 +84,18 @@ pub(super) fn own_violation(
         | Refusal::Deleting
         | Refusal::InError(_)
         | Refusal::NotFree(_)
+        | Refusal::NotInstalled(_)
         | Refusal::Reserved(_)
         | Refusal::DomainTaken { .. } => None,
     }
+}
+
+/// Returns the violation of a host that is known to have no operating system.
+fn not_installed(host: &Host, system: RequiredSystem) -> Option<Violation> {
+    // A host without a known state may be running.
+    host.live.provisioning.as_ref()?;
+    let refusal = eligibility::unusable(host, system)?;
+    matches!(refusal, Refusal::NotInstalled(_)).then_some(Violation::NotInstalled)
 }
 
 /// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.
@@ -143,5 +159,5 @@ fn is_provisioned(host: &Host) -> bool {
     host.live
         .provisioning
         .as_ref()
-        .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
+        .is_some_and(|state| state == INSTALLING || INSTALLED_STATES.contains(&state.as_str()))
 }

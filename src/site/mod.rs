@@ -200,6 +200,15 @@ impl Site {
         }
     }
 
+    /// Returns whether a valid request assigns machines, on which an operating system is installed.
+    pub(crate) fn has_machines(&self) -> bool {
+        let mut clusters = self
+            .clusters
+            .values()
+            .filter_map(|request| request.cluster.as_ref());
+        clusters.any(|cluster| cluster.installation.is_some())
+    }
+
     /// Returns the roots of declared hosts whose builds also contain a document.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
         let indices: BTreeSet<usize> = self

@@ -18,6 +18,26 @@ fn set_state(repo: &Repo, host: &str, status: &str) {
     );
 }
 
+/// Changes the provisioning state of a host.
+fn set_provisioning(repo: &Repo, host: &str, from: &str, to: &str) {
+    repo.replace_behind(
+        "hosts.yaml",
+        &format!("      name: {host}\n"),
+        &format!("state: {from}\n"),
+        &format!("state: {to}\n"),
+    );
+}
+
+/// The fixture with machines without its SIPCluster, and with an operating system on more hosts.
+fn of_machines_alone() -> Repo {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    for host in ["n1", "n4"] {
+        set_provisioning(&repo, host, "available", "provisioned");
+    }
+    repo
+}
+
 #[test]
 fn a_broad_cluster_leaves_the_narrow_worker_pool_to_the_one_that_needs_it() {
     let repo = placed("narrow-pool");
@@ -438,8 +458,7 @@ fn machines_and_node_sets_share_one_inventory() {
 
 #[test]
 fn a_machine_takes_the_smallest_host_that_suffices() {
-    let repo = Repo::of_fixture("placement-machines");
-    repo.remove("tenant-a-web.yaml");
+    let repo = of_machines_alone();
     repo.replace(
         "lab-vran.yaml",
         "        cpu: 32\n        memory: 100Gi\n",
@@ -554,20 +573,14 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
 
 #[test]
 fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_small() {
-    let repo = Repo::of_fixture("placement-machines");
-    repo.remove("tenant-a-web.yaml");
+    let repo = of_machines_alone();
     repo.generate(&[]).expect(0);
     let hosts = repo.hosts_of("lab", "vran");
     assert!(hosts.contains(&"Worker metal3/n1".to_owned()), "{hosts:?}");
     let ready = "      operationalStatus: OK\n      errorMessage: \"\"\n";
     let failed = "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
     repo.replace_behind("hosts.yaml", "      name: n1\n", ready, failed);
-    repo.replace_behind(
-        "hosts.yaml",
-        "      name: n1\n",
-        "state: available",
-        "state: externally provisioned",
-    );
+    set_provisioning(&repo, "n1", "provisioned", "externally provisioned");
     repo.replace("lab-vran.yaml", "        cpu: 16\n", "        cpu: 24\n");
 
     let run = repo.generate(&["--rebalance"]).expect(0);
@@ -581,12 +594,7 @@ fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_s
     );
     assert_eq!(repo.hosts_of("lab", "vran"), hosts);
 
-    repo.replace_behind(
-        "hosts.yaml",
-        "      name: n1\n",
-        "state: externally provisioned",
-        "state: available",
-    );
+    set_provisioning(&repo, "n1", "externally provisioned", "available");
     repo.generate(&[]).expect(0);
     assert!(
         !repo
@@ -606,6 +614,7 @@ fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors
     ] {
         let repo = Repo::of_fixture("placement-machines");
         repo.remove("tenant-a-web.yaml");
+        set_provisioning(&repo, "n2", "provisioned", "available");
         repo.replace("lab-vran.yaml", "cpu: 16", cpu);
         repo.write("all.yaml", &one.replace("NAME", "all"));
 
@@ -679,8 +688,7 @@ fn a_machine_that_is_renamed_keeps_its_host() {
 
 #[test]
 fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_it_has_failed() {
-    let repo = Repo::of_fixture("placement-machines");
-    repo.remove("tenant-a-web.yaml");
+    let repo = of_machines_alone();
     with_workers(&repo, "    - du-1: {cpu: 16, sriov: true}\n");
     repo.generate(&[]).expect(0);
     assert!(
@@ -712,8 +720,7 @@ fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_
 
 #[test]
 fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
-    let repo = Repo::of_fixture("placement-machines");
-    repo.remove("tenant-a-web.yaml");
+    let repo = of_machines_alone();
     with_workers(&repo, "    - du-2: {cpu: 32}\n");
     repo.generate(&[]).expect(0);
     assert!(
@@ -721,12 +728,7 @@ fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
             .contains(&"Worker metal3/n2".to_owned())
     );
     for host in ["n4", "n6"] {
-        repo.replace_behind(
-            "hosts.yaml",
-            &format!("      name: {host}\n"),
-            "state: available",
-            "state: provisioned",
-        );
+        set_provisioning(&repo, host, "provisioned", "available");
     }
 
     with_workers(&repo, "    - a-1: {cpu: 1}\n    - b-1: {cpu: 32}\n");
@@ -753,12 +755,7 @@ fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lac
         rack,
         &format!("{rack}{labels}"),
     );
-    repo.replace_behind(
-        "hosts.yaml",
-        "      name: n6\n",
-        "state: available",
-        "state: provisioned",
-    );
+    set_provisioning(&repo, "n6", "provisioned", "available");
 
     let run = repo.generate(&[]).expect(0);
 
@@ -769,4 +766,111 @@ fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lac
         run.stderr
     );
     assert_says(&run.stderr, &["0 released"]);
+}
+
+#[test]
+fn a_machine_takes_no_host_without_an_operating_system_and_a_sipcluster_none_with_one() {
+    let repo = of_machines_alone();
+    for host in ["n1", "n2", "n4", "n6"] {
+        set_provisioning(&repo, host, "provisioned", "available");
+    }
+    let said = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &said,
+        &[
+            "error[SIP0501]",
+            "without an operating system (state `available`)",
+        ],
+    );
+
+    set_provisioning(&repo, "n5", "provisioned", "available");
+    let said = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &said,
+        &[
+            "error[SIP0540]: head-2 (ControlPlane) of lab/vran is host metal3/n5 by its MAC address, which has no installed \
+             operating system: it is in the state `available`",
+        ],
+    );
+}
+
+#[test]
+fn a_host_that_a_machine_of_cluster_api_consumes_is_not_for_a_provisioning() {
+    let repo = of_machines_alone();
+    for host in ["n1", "n6"] {
+        repo.replace_behind(
+            "hosts.yaml",
+            &format!("      name: {host}\n"),
+            "      online: true\n",
+            "      online: true\n      consumerRef: {kind: Metal3Machine, namespace: other, name: worker-1}\n",
+        );
+    }
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    assert_says(&said, &["error[SIP0501]", "in use (consumerRef)"]);
+}
+
+#[test]
+fn a_machine_keeps_a_host_without_an_operating_system_with_a_warning_until_it_is_rebalanced() {
+    let repo = of_machines_alone();
+    repo.generate(&[]).expect(0);
+    let before = repo.hosts_of("lab", "vran");
+    assert!(before.contains(&"Worker metal3/n2".to_owned()));
+    set_provisioning(&repo, "n2", "provisioned", "available");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "warning[SIP0516]: host metal3/n2 (du-2 (Worker) of lab/vran) has no operating system yet",
+            "0 added, 0 released",
+        ],
+    );
+    assert_eq!(repo.hosts_of("lab", "vran"), before);
+
+    set_provisioning(&repo, "n2", "available", "provisioning");
+    let run = repo.generate(&["--rebalance"]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "wait until Metal3 has provisioned it",
+            "0 added, 0 released",
+        ],
+    );
+
+    set_provisioning(&repo, "n2", "provisioning", "available");
+    repo.generate(&["--rebalance"]).expect(0);
+    assert!(
+        !repo
+            .hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n2".to_owned())
+    );
+}
+
+#[test]
+fn a_host_of_unknown_state_is_for_the_machine_that_names_it_and_for_no_other() {
+    let repo = of_machines_alone();
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 32\n        memory: 100Gi\n",
+        "        cpu: 1\n        labelSelector: {matchLabels: {topology.example.com/rack: b}}\n",
+    );
+    repo.generate(&[]).expect(0);
+    assert!(
+        repo.hosts_of("lab", "vran")
+            .contains(&"ControlPlane metal3/n3".to_owned())
+    );
+    set_provisioning(&repo, "n4", "provisioned", "inspecting");
+    repo.replace(
+        "lab-vran.yaml",
+        "    - head-1:\n        mac-address: 00:00:5E:00:53:13\n",
+        "",
+    );
+    repo.remove_all("overlays");
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    assert_says(&said, &["not known to have an operating system"]);
 }

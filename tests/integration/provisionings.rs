@@ -560,6 +560,11 @@ fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
     let repo = with_spec(asks);
     repo.replace(
         HOSTS,
+        "status:\n",
+        "status:\n  provisioning: {state: provisioned}\n",
+    );
+    repo.replace(
+        HOSTS,
         "ip: 198.51.100.11",
         "ip: 198.51.100.11, model: 0x19A2 0x0710",
     );
@@ -805,7 +810,7 @@ fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
             "depot-01",
             &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"),
         );
-        let status = "status: {provisioning: {state: available}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
+        let status = "status: {provisioning: {state: provisioned}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
         repo.write(
             HOSTS,
             &(host.replace("namespace: metal", "namespace: lab") + status),

@@ -43,7 +43,7 @@ fn of_inspected_hosts(count: usize) -> Repo {
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
              metadata: {{name: host-{number}, namespace: metal, uid: u-{number}, resourceVersion: \"1\"}}\n\
              spec: {{online: true, bootMACAddress: \"{mac}\", bmc: {{address: \"ipmi://203.0.{high}.{low}\"}}}}\n\
-             status: {{provisioning: {{state: available}}, hardware: {{cpu: {{count: 8}}, ramMebibytes: 16384, \
+             status: {{provisioning: {{state: provisioned}}, hardware: {{cpu: {{count: 8}}, ramMebibytes: 16384, \
              nics: [{{name: eno1, mac: \"{mac}\", ip: 10.0.{high}.{low}}}]}}}}\n"
         )
     };

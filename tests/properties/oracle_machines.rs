@@ -22,7 +22,15 @@ struct Host {
     sriov: bool,
     qat: bool,
     has_address: bool,
-    is_provisioned: bool,
+    state: State,
+}
+
+/// What Metal3 says about the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Available,
+    Provisioned,
+    Unknown,
 }
 
 /// What one unit of a request wants: any host of a flavor, or a machine.
@@ -77,8 +85,8 @@ impl Host {
     fn suffices(&self, index: usize, wanted: &Wanted) -> bool {
         let is_of = |flavor: &Option<u8>| flavor.is_none_or(|flavor| flavor == self.flavor);
         match wanted {
-            Wanted::Any { flavor } => !self.is_provisioned && is_of(flavor),
-            Wanted::Named(named) => *named == index,
+            Wanted::Any { flavor } => self.state != State::Provisioned && is_of(flavor),
+            Wanted::Named(named) => *named == index && self.state != State::Available,
             Wanted::Machine {
                 cpu,
                 memory_gib,
@@ -86,7 +94,7 @@ impl Host {
                 qat,
                 flavor,
             } => {
-                !self.is_provisioned
+                self.state == State::Provisioned
                     && self.has_address
                     && self.cpu >= *cpu
                     && self.memory_gib >= *memory_gib
@@ -114,17 +122,21 @@ fn hosts() -> impl Strategy<Value = Vec<Host>> {
         sizes,
         devices,
         prop::bool::weighted(0.9),
-        prop::bool::weighted(0.2),
+        prop_oneof![
+            5 => Just(State::Provisioned),
+            4 => Just(State::Available),
+            1 => Just(State::Unknown),
+        ],
     )
         .prop_map(
-            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, is_provisioned)| Host {
+            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, state)| Host {
                 flavor,
                 cpu,
                 memory_gib,
                 sriov,
                 qat,
                 has_address,
-                is_provisioned,
+                state,
             },
         );
     prop::collection::vec(host, 1..=7)
@@ -231,13 +243,13 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             sriov,
             qat,
             has_address,
-            is_provisioned,
+            state,
         } = host;
         let (state, mib) = (
-            if *is_provisioned {
-                "provisioned"
-            } else {
-                "available"
+            match state {
+                State::Provisioned => "provisioning: {state: provisioned}",
+                State::Available => "provisioning: {state: available}",
+                State::Unknown => "operationalStatus: OK",
             },
             memory_gib * 1024,
         );
@@ -250,7 +262,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  namespace: metal\n  \
              labels: {{{FLAVOR}: v{flavor}, bpa.akraino.org/sriov: \"{sriov}\", bpa.akraino.org/qat: \"{qat}\"}}\n\
-             spec: {{}}\nstatus:\n  provisioning: {{state: {state}}}\n  hardware:\n    cpu: {{count: {cpu}}}\n    \
+             spec: {{}}\nstatus:\n  {state}\n  hardware:\n    cpu: {{count: {cpu}}}\n    \
              ramMebibytes: {mib}\n    nics: [{{mac: \"{}\", ip: \"{address}\"}}]\n",
             mac(index)
         );

@@ -9,7 +9,8 @@
 //!    comes before the host's condition, because the owner is usually why the host is in use.
 //! 3. **Condition** of the host: who applies it, usage, deletion, variables, errors, state,
 //!    annotations. Except the first, these are the checks of Cluster API's Metal3 provider: a
-//!    cluster cannot use a host that it would not choose.
+//!    cluster cannot use a host that it would not choose. Machines of Provisionings require the
+//!    opposite state, an installed operating system ([`RequiredSystem`]).
 //! 4. **Addresses** on the interfaces that services use. Only a host that is otherwise free is
 //!    worth the work of adding network data.
 //! 5. **Topology**: another host of the node set is in the same domain. It comes last because
@@ -22,13 +23,13 @@
 //! | reasons in a shortage, `explain` | [`refusal`] | all |
 //! | choice and spare hosts, by `equivalence` | [`unmet`] | requirements, addresses |
 //! | violations of retained hosts | [`unmet`] | requirements, without addresses |
-//! | choice, host states, lint | [`unusable`], [`unusable_when_named`] | condition |
+//! | choice, host states, lint | [`unusable`] | condition |
 //!
 //! The choice itself enforces ownership by [`Availability`], and topology by its flow.
 //!
 //! A machine of a Provisioning may name its host by MAC address. Then the MAC address alone counts:
-//! the labelSelector, the capacity and addresses do not matter, and neither do installed systems,
-//! states and annotations. The request reader warns about unmet requirements of a named host.
+//! the labelSelector, the capacity, addresses and annotations do not matter. A host of unknown state
+//! is accepted, but one that is known to have no operating system is refused. The request reader warns about unmet requirements of a named host.
 
 mod availability;
 mod needs;
@@ -36,7 +37,7 @@ mod refusal;
 mod rules;
 
 pub(super) use availability::Availability;
-pub(crate) use needs::Needs;
+pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::{Obstacle, Refusal};
-pub(super) use rules::{Asker, insufficient, refusal, unusable_when_named};
+pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, refusal};
 pub(crate) use rules::{unmet, unusable};

@@ -19,6 +19,27 @@ pub(crate) struct Needs<'a> {
     pub(crate) machine: Option<&'a AskedMachine>,
 }
 
+/// The operating system that a node set requires on a host before it takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum RequiredSystem {
+    /// No system: Cluster API installs one.
+    NoSystem,
+    /// An installed system.
+    Installed,
+    /// An installed system on a host that a MAC address names. A host of unknown state is accepted.
+    OfNamed,
+}
+
+impl RequiredSystem {
+    pub(crate) fn is_required(self) -> bool {
+        self != RequiredSystem::NoSystem
+    }
+
+    pub(crate) fn is_of_named(self) -> bool {
+        self == RequiredSystem::OfNamed
+    }
+}
+
 /// Equal for equal requirements.
 type Key<'a> = (
     String,
@@ -45,6 +66,15 @@ impl<'a> Needs<'a> {
             self.topology_keys.clone(),
             self.machine,
         )
+    }
+
+    /// Returns the operating system that the node set requires on a host.
+    pub(crate) fn system(&self) -> RequiredSystem {
+        match self.machine {
+            None => RequiredSystem::NoSystem,
+            Some(machine) if machine.named.is_none() => RequiredSystem::Installed,
+            Some(_) => RequiredSystem::OfNamed,
+        }
     }
 
     /// Returns the index of the host that is requested by its MAC address.

@@ -28,6 +28,8 @@ pub(crate) enum Refusal {
     Undecided(Undecided),
     InError(String),
     NotFree(String),
+    /// No operating system is installed, by the provisioning state; `None` if no state is known.
+    NotInstalled(Option<String>),
     Reserved(&'static str),
     Unaddressed(Unaddressed),
     DomainTaken {
@@ -71,6 +73,7 @@ impl Refusal {
             | Refusal::Undecided(_)
             | Refusal::InError(_)
             | Refusal::NotFree(_)
+            | Refusal::NotInstalled(_)
             | Refusal::Reserved(_) => Obstacle::Condition,
             Refusal::Unaddressed(_) => Obstacle::NetworkData,
             Refusal::DomainTaken { key, .. } => Obstacle::Domain(key),
@@ -146,6 +149,19 @@ impl Refusal {
             Refusal::NotFree(state) => say(
                 format_args!("is in the state `{state}`, neither `available` nor `ready`"),
                 format_args!("in the state `{state}`"),
+            ),
+            Refusal::NotInstalled(Some(state)) => say(
+                format_args!(
+                    "has no installed operating system: it is in the state `{state}`, neither `provisioned` nor \
+                     `externally provisioned`"
+                ),
+                format_args!("without an operating system (state `{state}`)"),
+            ),
+            Refusal::NotInstalled(None) => say(
+                format_args!(
+                    "is not known to have an operating system: no snapshot shows its state"
+                ),
+                format_args!("not known to have an operating system (no state)"),
             ),
             Refusal::Reserved(annotation) => say(
                 format_args!("has the annotation {annotation}"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube::core::SelectorExt;
 
 use super::availability::Availability;
-use super::needs::Needs;
+use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
@@ -15,6 +15,9 @@ use crate::plan::topology;
 
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
+
+/// Provisioning states of Metal3 in which a host runs its operating system.
+pub(in crate::plan) const INSTALLED_STATES: [&str; 2] = ["provisioned", "externally provisioned"];
 
 /// A node set that requests a host, with the facts that may prevent it.
 pub(in crate::plan) struct Asker<'q> {
@@ -32,14 +35,14 @@ pub(in crate::plan) struct Asker<'q> {
 enum Rule {
     /// Compares the host, given with its index, with the requirements of a node set.
     Requirement(fn(usize, &Host, &Needs<'_>) -> Option<Refusal>),
-    /// Examines only the host. The flag is set if the asker names the host by its MAC address.
-    Condition(fn(&Host, bool) -> Option<Refusal>),
+    /// Examines only the host, for the operating system that the asker requires on it.
+    Condition(fn(&Host, RequiredSystem) -> Option<Refusal>),
     /// Examines other owners, and other hosts of the node set.
     Plan(fn(&Host, &Asker<'_>) -> Option<Refusal>),
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     Rule::Requirement(named),
     Rule::Requirement(selected),
     Rule::Requirement(sufficient),
@@ -51,6 +54,7 @@ const RULES: [Rule; 14] = [
     Rule::Condition(decided),
     Rule::Condition(without_error),
     Rule::Condition(in_free_state),
+    Rule::Condition(installed),
     Rule::Condition(unreserved),
     Rule::Requirement(addressed),
     Rule::Plan(in_other_domain),
@@ -58,10 +62,10 @@ const RULES: [Rule; 14] = [
 
 /// Returns the reason why a node set cannot have a host, which is given with its index.
 pub(in crate::plan) fn refusal(index: usize, host: &Host, asker: &Asker<'_>) -> Option<Refusal> {
-    let is_named = asker.needs.named().is_some();
+    let system = asker.needs.system();
     RULES.iter().find_map(|rule| match rule {
         Rule::Requirement(rule) => rule(index, host, asker.needs),
-        Rule::Condition(rule) => rule(host, is_named),
+        Rule::Condition(rule) => rule(host, system),
         Rule::Plan(rule) => rule(host, asker),
     })
 }
@@ -74,19 +78,10 @@ pub(crate) fn unmet(index: usize, host: &Host, needs: &Needs<'_>) -> Option<Refu
     })
 }
 
-/// Returns the reason why no node set can use a host that it does not name.
-pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
-    condition(host, false)
-}
-
-/// Returns the reason why a machine cannot have the host that it names by MAC address.
-pub(in crate::plan) fn unusable_when_named(host: &Host) -> Option<Refusal> {
-    condition(host, true)
-}
-
-fn condition(host: &Host, is_named: bool) -> Option<Refusal> {
+/// Returns the reason why no node set that requires this system can use a host.
+pub(crate) fn unusable(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     RULES.iter().find_map(|rule| match rule {
-        Rule::Condition(rule) => rule(host, is_named),
+        Rule::Condition(rule) => rule(host, system),
         Rule::Requirement(_) | Rule::Plan(_) => None,
     })
 }
@@ -109,7 +104,7 @@ fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
             .map(|requirement| requirement.to_string())
             .unwrap_or_default()
     };
-    decided(host, false).or_else(|| Some(Refusal::NotSelected(unmatched())))
+    decided(host, needs.system()).or_else(|| Some(Refusal::NotSelected(unmatched())))
 }
 
 /// Requires the capacity of a machine.
@@ -141,51 +136,59 @@ fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
 
 /// Requires that no agent applies the host in full. Such an agent would apply sipgen's partial
 /// object under the same name, and erase the spec.
-fn not_applied_in_full(host: &Host, _: bool) -> Option<Refusal> {
+fn not_applied_in_full(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
 }
 
-/// Requires an unused host. A named host may have an operating system, as the hosts of the Binary
-/// Provisioning Agent had, but no consumer.
-fn unused(host: &Host, is_named: bool) -> Option<Refusal> {
+/// Requires an unused host. The operating system of a host is no use of it if the asker requires
+/// one. A host with a consumer belongs to Cluster API.
+fn unused(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     let usage = host.live.usage.as_ref()?;
-    let may_be_named = match usage {
+    let is_system = match usage {
         Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy => true,
         Usage::Consumer(_) | Usage::NodeReuse(_) => false,
     };
-    (!(is_named && may_be_named)).then(|| Refusal::InUse(usage.clone()))
+    (!(is_system && system.is_required())).then(|| Refusal::InUse(usage.clone()))
 }
 
-fn not_deleting(host: &Host, _: bool) -> Option<Refusal> {
+fn not_deleting(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.live.deleting.then_some(Refusal::Deleting)
 }
 
 /// Requires that no variable affects the host's eligibility, because only Flux knows its value.
-fn decided(host: &Host, is_named: bool) -> Option<Refusal> {
-    let undecided = host.undecided.as_ref().filter(|_| !is_named)?;
+fn decided(host: &Host, system: RequiredSystem) -> Option<Refusal> {
+    let undecided = host.undecided.as_ref().filter(|_| !system.is_of_named())?;
     Some(Refusal::Undecided(undecided.clone()))
 }
 
-fn without_error(host: &Host, _: bool) -> Option<Refusal> {
+fn without_error(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.live.error.clone().map(Refusal::InError)
 }
 
 /// Requires a free provisioning state. A host without a state is not yet registered, which is fine.
-fn in_free_state(host: &Host, is_named: bool) -> Option<Refusal> {
-    let is_free = |state: &String| is_named || FREE_STATES.contains(&state.as_str());
-    let state = host
-        .live
-        .provisioning
-        .as_ref()
-        .filter(|state| !is_free(state))?;
-    Some(Refusal::NotFree(state.clone()))
+fn in_free_state(host: &Host, system: RequiredSystem) -> Option<Refusal> {
+    let state = host.live.provisioning.as_ref()?;
+    let is_free = system.is_required() || FREE_STATES.contains(&state.as_str());
+    (!is_free).then(|| Refusal::NotFree(state.clone()))
+}
+
+/// Requires an installed operating system. The installer of a Provisioning logs in to the host; BPA's
+/// design documents have the baremetal operator install the system first.
+fn installed(host: &Host, system: RequiredSystem) -> Option<Refusal> {
+    let is_installed = match &host.live.provisioning {
+        _ if !system.is_required() => true,
+        Some(state) => INSTALLED_STATES.contains(&state.as_str()),
+        // The MAC address of a host that is declared in git without status is the user's word.
+        None => system.is_of_named() || host.live.usage == Some(Usage::ExternallyProvisioned),
+    };
+    (!is_installed).then(|| Refusal::NotInstalled(host.live.provisioning.clone()))
 }
 
 /// Requires that no annotation reserves the host. An annotation does not keep a host from being
 /// named.
-fn unreserved(host: &Host, is_named: bool) -> Option<Refusal> {
+fn unreserved(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     host.reserved_by
-        .filter(|_| !is_named)
+        .filter(|_| !system.is_of_named())
         .map(Refusal::Reserved)
 }
 

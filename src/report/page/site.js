@@ -24,6 +24,7 @@
 export const STATES = [
   { id: "assigned", words: "assigned", glyph: "" },
   { id: "free", words: "free", glyph: "○" },
+  { id: "installed", words: "free with an operating system", glyph: "●" },
   { id: "failed", words: "failed", glyph: "!" },
   { id: "givenBack", words: "released", glyph: "↩" },
   { id: "inUse", words: "in use by others", glyph: "●" },

@@ -175,6 +175,7 @@ fn colour(letter: char) -> Style {
 fn unassigned(state: HostState) -> (char, Style) {
     match state {
         HostState::Free => ('.', AnsiColor::Green.on_default()),
+        HostState::Installed => ('o', AnsiColor::Green.on_default()),
         HostState::Failed => ('!', ERROR),
         HostState::GivenBack => ('<', WARNING),
         HostState::InUse | HostState::Assigned => ('#', Style::new()),
