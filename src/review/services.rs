@@ -27,7 +27,6 @@ pub struct ServiceChange {
     /// the changes.
     pub restarts: bool,
     /// Changes that the API server rejects, because the object exists.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub immutable: Vec<ImmutableField>,
 }
 

@@ -300,8 +300,17 @@ impl Parser<'_> {
     }
 }
 
+/// Maximum number of arguments of a function, and of bytes of their expressions. Variables are
+/// replaced by their values, so that each can double the length.
+const MOST_ARGUMENTS: usize = 50;
+const LONGEST: usize = 2000;
+
 /// Translates a call of a predefined function.
 fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
+    let length: usize = arguments.iter().map(|argument| argument.text.len()).sum();
+    if length > LONGEST || arguments.len() > MOST_ARGUMENTS {
+        return Err("a value with a too long expression".to_owned());
+    }
     let operator = |operator: &str| {
         let operands: Vec<String> = arguments.iter().map(Expression::operand).collect();
         Expression::compound(operands.join(operator))

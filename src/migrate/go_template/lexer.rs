@@ -74,16 +74,22 @@ pub(super) fn declared(body: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// Maximum number of actions. [`give_lines`] takes up to the square of it.
+const MOST_ACTIONS: usize = 2000;
+
 /// Divides a template into pieces. White space that Go removes is removed, and so are the line
 /// breaks and the indentation of actions that have a line.
 pub(super) fn pieces(source: &str) -> Result<Vec<Piece<'_>>, Untranslatable> {
     let mut pieces = Vec::new();
-    let mut rest = source;
+    let (mut rest, mut line) = (source, 1);
     while let Some(start) = rest.find("{{") {
-        let line = source[..source.len() - rest.len() + start]
-            .matches('\n')
-            .count()
-            + 1;
+        line += rest[..start].matches('\n').count();
+        if pieces.len() == MOST_ACTIONS {
+            return Err(Untranslatable {
+                line,
+                reason: format!("it has more than {MOST_ACTIONS} actions"),
+            });
+        }
         let inside = &rest[start + 2..];
         let end = end_of_action(inside).ok_or_else(|| Untranslatable {
             line,
@@ -93,6 +99,7 @@ pub(super) fn pieces(source: &str) -> Result<Vec<Piece<'_>>, Untranslatable> {
             text: &rest[..start],
             action: Some(Action::new(&inside[..end], line)),
         });
+        line += inside[..end].matches('\n').count();
         rest = &inside[end + 2..];
     }
     pieces.push(Piece {

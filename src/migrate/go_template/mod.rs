@@ -97,14 +97,16 @@ impl Translation {
         {
             self.text = format!("{tag} +%}}");
         }
-        let mut rest = text;
-        while let Some(at) = rest.find("{%").into_iter().chain(rest.find("{#")).min() {
-            let (before, tag) = rest.split_at(at);
-            self.text.push_str(before);
-            self.text.push_str(&format!("{{{{ \"{}\" }}}}", &tag[..2]));
-            rest = &tag[2..];
+        let mut start = 0;
+        for (at, _) in text.match_indices('{') {
+            let tag = text.get(at..at + 2).unwrap_or_default();
+            if at >= start && (tag == "{%" || tag == "{#") {
+                self.text.push_str(&text[start..at]);
+                self.text.push_str(&format!("{{{{ \"{tag}\" }}}}"));
+                start = at + tag.len();
+            }
         }
-        self.text.push_str(rest);
+        self.text.push_str(&text[start..]);
     }
 
     fn action(&mut self, action: &Action<'_>) -> Result<(), String> {
@@ -344,5 +346,11 @@ mod tests {
         let deep = "(".repeat(100_000);
         assert!(translate(&format!("{{{{ {deep} }}}}")).is_err());
         assert!(translate(&"{{ if true }}".repeat(100_000)).is_err());
+        let doubling: String = (1..100)
+            .map(|n| format!("{{{{ $v{n} := print $v{} $v{} }}}}", n - 1, n - 1))
+            .collect();
+        let refused = translate(&format!("{{{{ $v0 := len .Servers }}}}{doubling}")).unwrap_err();
+        assert_eq!(refused.reason, "a value with a too long expression");
+        assert!(translate(&"{%".repeat(100_000)).is_ok());
     }
 }

@@ -10,6 +10,7 @@ use crate::api::names::{NodePort, ObjectName};
 use crate::render::renderer::TemplateSet;
 use crate::render::value_schema::schema_of;
 use crate::request::service::auth::{Auth, Certificate, Client, Connector};
+use crate::settings::services::KubernetesVersion;
 
 pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
     set: TemplateSet {
@@ -52,6 +53,8 @@ pub(super) struct Values<'a> {
     client_id: &'static str,
     /// Secrets whose entries are Dex's environment.
     environment: &'a [ObjectName],
+    /// Version of the API servers' `AuthenticationConfiguration`: `v1` or `v1beta1`.
+    authentication_version: &'static str,
     /// Lifetimes of tokens and requests, if the SIPCluster sets them.
     expiry: Option<&'a Expiry>,
 }
@@ -67,7 +70,11 @@ struct IssuerRef<'a> {
 }
 
 /// Returns the values of a service with objects named `name`.
-pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
+pub(super) fn values<'a>(
+    auth: &'a Auth,
+    name: &'a str,
+    kubernetes: Option<KubernetesVersion>,
+) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {
         Certificate::OfAuthority(secret) => (
@@ -108,6 +115,11 @@ pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
         clients: &auth.clients,
         client_id: Auth::CLIENT_ID,
         environment: &auth.environment,
+        authentication_version: match kubernetes {
+            Some(version) if version.has_authentication_v1() => "v1",
+            // Newer API servers accept it, too.
+            _ => "v1beta1",
+        },
         expiry: auth.expiry.as_ref(),
     }
 }

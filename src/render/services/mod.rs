@@ -56,7 +56,12 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
         }
         Detail::Auth(auth) => {
             let name = service.object_name(&renderer.cluster.key);
-            files(renderer, service, Some(auth::values(auth, &name)));
+            let kubernetes = renderer.site.settings.services.kubernetes_version;
+            files(
+                renderer,
+                service,
+                Some(auth::values(auth, &name, kubernetes)),
+            );
         }
     }
 }

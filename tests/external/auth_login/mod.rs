@@ -266,12 +266,18 @@ fn a_token_is_valid_for_as_long_as_the_cluster_asks() {
 
 #[test]
 fn an_issuer_under_an_ipv6_address_serves_as_well() {
-    let connector = "caSecret: edge-oidc-ca\n        connectors: [{type: mockCallback, id: mock}]";
-    let repo = generated_with(
-        "ipv6",
-        "site/edge.yaml",
-        &[("caSecret: edge-oidc-ca", connector)],
+    let repo = Repo::of_fixture("ipv6");
+    // An API server of that version takes its configuration as v1.
+    repo.write("sipgen.yaml", "services: {kubernetesVersion: \"1.36\"}\n");
+    let text = repo.read("site/edge.yaml");
+    let (before, _) = text.split_once("        connectors:\n").unwrap();
+    let connector = "        connectors: [{type: mockCallback, id: mock}]\n";
+    repo.write("site/edge.yaml", &format!("{before}{connector}"));
+    repo.generate(&[]).expect(0);
+    let configuration = repo.read(
+        "overlays/clusters/v6/edge/auth/kubeadm-structured/authentication-configuration.yaml",
     );
+    assert!(configuration.contains("apiVersion: apiserver.config.k8s.io/v1\n"));
     let dex = Dex::start(&repo, "v6/edge", &[]);
     let token = dex.login(&["kubernetes", "mock"], &[]);
 
