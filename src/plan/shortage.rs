@@ -355,6 +355,9 @@ impl Shortage {
                 "an observed host moves between clusters in two runs: first generate without this machine, or with \
                  `--keep-going`, so that {by} releases it; apply that and take a snapshot; then name it here"
             ),
+            None if matches!(refusal, Some(Refusal::NotInstalled(_))) => {
+                "choose another host, or let Metal3 install this one first: set `image` in its BareMetalHost".to_owned()
+            }
             None => "choose another host, or release this one and clear its error".to_owned(),
         };
         let finding = Finding::new(
