@@ -15,7 +15,7 @@ const PROBES: &str = "
 # For probes and Prometheus.
 frontend metrics
   mode http
-  bind :::{{ metrics_port }} v4v6
+  bind {{ \":::\" ~ metrics_port ~ \" v4v6\" if ipv6 else \"*:\" ~ metrics_port }}
   timeout client 10s
   monitor-uri /healthz
   http-request use-service prometheus-exporter if { path /metrics }

@@ -13,6 +13,9 @@ use crate::api::names::ObjectName;
 pub struct Services {
     /// Whether services have NetworkPolicies, which admit traffic to their ports only.
     pub network_policies: bool,
+    /// Whether the base cluster's nodes have IPv6. If their kernel has it disabled, HAProxy cannot
+    /// listen on IPv6 addresses.
+    pub ipv6: bool,
     /// The PriorityClass of load balancers for tenants' APIs. Without it, other pods can evict them
     /// when nodes run out of memory.
     pub priority_class_name: Option<ObjectName>,
@@ -26,6 +29,7 @@ impl Default for Services {
     fn default() -> Self {
         Self {
             network_policies: true,
+            ipv6: true,
             priority_class_name: None,
             kubernetes_version: None,
         }

@@ -473,6 +473,50 @@ fn without_node_labels_only_load_balancers_run_on_control_plane_nodes() {
 }
 
 #[test]
+fn without_ipv6_load_balancers_listen_on_ipv4_only() {
+    let repo = Repo::of_fixture("quickstart");
+    let config = |repo: &Repo| {
+        overlays(repo)["clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg"].clone()
+    };
+    let with_both = config(&repo);
+    assert_eq!(with_both.matches("  bind :::").count(), 4);
+
+    repo.write("sipgen.yaml", "services: {ipv6: false}\n");
+
+    let expected = with_both
+        .replace("bind :::", "bind *:")
+        .replace(" v4v6\n", "\n");
+    assert_eq!(config(&repo), expected);
+}
+
+#[test]
+fn the_api_load_balancer_has_the_priority_of_the_settings_and_no_service_a_policy_without() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.write(
+        "sipgen.yaml",
+        "services: {priorityClassName: system-cluster-critical, networkPolicies: false}\n",
+    );
+
+    let files = overlays(&repo);
+
+    let with_priority: Vec<&String> = files
+        .iter()
+        .filter(|(_, text)| text.contains("priorityClassName: \"system-cluster-critical\""))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(
+        with_priority,
+        ["clusters/tenant-a/edge/loadbalancer-controlplane/deployment.yaml"]
+    );
+    assert!(
+        !files
+            .keys()
+            .any(|path| path.ends_with("networkpolicy.yaml"))
+    );
+    assert!(!files.values().any(|text| text.contains("networkpolicy")));
+}
+
+#[test]
 fn a_node_label_that_looks_like_a_number_stays_a_text() {
     let repo = Repo::of_fixture("multi-cluster");
     repo.replace(

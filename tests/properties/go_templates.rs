@@ -79,7 +79,7 @@ fn rendered_by_us(template: &str, servers: usize) -> String {
         .map(|port| json!({"name": port["Name"], "port": port["ContainerPort"]}))
         .collect();
     let values = json!({
-        "check": "kube-apiserver", "metrics_port": 8404, "servers": servers, "ports": ports,
+        "check": "kube-apiserver", "metrics_port": 8404, "ipv6": true, "servers": servers, "ports": ports,
     });
     let values = minijinja::Value::from(minijinja::value::Serde(values));
     environment

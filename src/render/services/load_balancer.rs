@@ -35,6 +35,8 @@ pub(super) struct Values {
     replicas: u16,
     /// PriorityClass of the pods, if the settings name one for tenants' APIs.
     priority_class_name: Option<ObjectName>,
+    /// True if HAProxy listens on IPv6 addresses, too.
+    ipv6: bool,
     /// Port for probes and Prometheus, not for clients.
     metrics_port: u16,
     /// Ports for clients.
@@ -89,6 +91,7 @@ pub(super) fn before_control_plane(
     Some(Values {
         replicas: balancer.replicas,
         priority_class_name: renderer.site.settings.services.priority_class_name.clone(),
+        ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
         check: Check::KubeApiserver,
@@ -112,6 +115,7 @@ pub(super) fn before_workers(
     Some(Values {
         replicas: balancer.replicas,
         priority_class_name: None,
+        ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
         check: Check::Tcp,
