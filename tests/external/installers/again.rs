@@ -29,7 +29,13 @@ fn every_change_of_what_the_job_does_makes_another_job() {
             repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")
         }),
         ("a host", &|repo| {
-            repo.replace(DEPOT, "00:00:5e:00:53:03", "00:00:5e:00:53:04")
+            repo.replace_behind(
+                HOSTS,
+                "      name: depot-04\n",
+                "state: available",
+                "state: provisioned",
+            );
+            repo.replace(DEPOT, "00:00:5e:00:53:03", "00:00:5e:00:53:04");
         }),
         ("the order of plugins", &|repo| {
             repo.replace(
