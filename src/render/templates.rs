@@ -36,6 +36,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "cluster/kustomization.yaml",
     "crds/dex/crds.yaml",
     "crds/dex/kustomization.yaml",
+    "installer/access.yaml",
     "installer/addresses.yaml",
     "installer/job.yaml",
     "installer/kustomization.yaml",

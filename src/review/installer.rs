@@ -255,7 +255,17 @@ impl Job {
             .map(str::to_owned);
         let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
         let volumes = take(pod, "volumes");
-        let container = pod.get_mut("containers")?.get_mut(0)?;
+        // With a kubeconfig to save, the installer is the init container of the same image.
+        let has_init = pod.get("initContainers").is_some();
+        if has_init && let Some(saving) = pod.get_mut("containers").and_then(|all| all.get_mut(0)) {
+            take(saving, "image");
+        }
+        let containers = if has_init {
+            "initContainers"
+        } else {
+            "containers"
+        };
+        let container = pod.get_mut(containers)?.get_mut(0)?;
         let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
         let arguments = take(container, "command");
         let arguments = arguments

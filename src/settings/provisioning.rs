@@ -24,6 +24,9 @@ pub struct Provisioning {
     #[serde(deserialize_with = "text")]
     #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
     pub image: String,
+    /// Set if the installer Job saves the kubeconfig of the new cluster in the Secret
+    /// `<cluster>-kubeconfig`, where jump hosts, Flux and Cluster API look for it.
+    pub kubeconfig_secret: bool,
 }
 
 impl Default for Provisioning {
@@ -33,6 +36,7 @@ impl Default for Provisioning {
             devices: Devices::default(),
             inventory: InventoryFormat::default(),
             image,
+            kubeconfig_secret: true,
         }
     }
 }

@@ -8,6 +8,10 @@ use crate::api::gitops::{FLUX_API_VERSION, FLUX_KIND};
 use crate::settings::Settings;
 use crate::settings::gitops::{Decryption, Duration, SourceRef};
 
+/// Time that Flux waits for an installer. Flux would otherwise report a timeout for each
+/// installation, because its default is the interval.
+const INSTALLER_TIMEOUT: &str = "3h";
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
@@ -17,14 +21,14 @@ struct Spec<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_interval: Option<&'a Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<&'a Duration>,
+    timeout: Option<&'a str>,
     source_ref: &'a SourceRef,
     path: String,
     /// Flux deletes objects that leave the build, and all of them with the Kustomization. For hosts
     /// that would power off machines, and for definitions delete every object of their kinds.
     prune: bool,
-    /// Disabled for hosts, because one host in error would block everything that depends on them,
-    /// and for installers, which run longer than Flux waits.
+    /// Disabled for hosts, because one host in error would block everything that depends on them.
+    /// Flux considers a Job ready when it has finished, and reports a failed one.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,
@@ -43,7 +47,11 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
             .collect(),
         interval: &flux.interval,
         retry_interval: flux.retry_interval.as_ref(),
-        timeout: flux.timeout.as_ref(),
+        timeout: if delivery.holds == Holds::Installer && flux.wait {
+            Some(INSTALLER_TIMEOUT)
+        } else {
+            flux.timeout.as_ref().map(Duration::as_str)
+        },
         source_ref: &flux.source_ref,
         path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
         prune: matches!(
@@ -52,12 +60,8 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         ),
         wait: match delivery.holds {
             Holds::Definitions => true,
-            Holds::Services => flux.wait,
-            Holds::AfterServices
-            | Holds::Declared
-            | Holds::Observed
-            | Holds::Installer
-            | Holds::Released => false,
+            Holds::Services | Holds::Installer => flux.wait,
+            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Released => false,
         },
         decryption: flux.decryption.as_ref(),
         service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),

@@ -33,6 +33,9 @@ pub use variables::variables;
 /// File names of the templates.
 const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"];
 
+/// File name of the template that lets the Job save the kubeconfig.
+const ACCESS: &str = "access.yaml";
+
 /// Values of every template of an installer.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
@@ -52,6 +55,9 @@ pub(super) struct Values<'a> {
     inventory: &'static str,
     /// Files in `group_vars`.
     variables: Vec<&'static str>,
+    /// Name of the Secret in which the Job saves the cluster's kubeconfig; none with
+    /// `provisioning.kubeconfigSecret: false`.
+    kubeconfig: Option<String>,
     /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
@@ -247,6 +253,9 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
         inventory: inventory_file,
         variables: variables.keys().copied().collect(),
+        kubeconfig: settings
+            .kubeconfig_secret
+            .then(|| format!("{}-kubeconfig", cluster.key.name)),
         addresses: inventory.addresses_by_role(),
     };
     // The hash must not depend on the name that contains it.
@@ -279,7 +288,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
         return renderer.findings.push(finding);
     }
-    for template in TEMPLATES {
+    let access = values.kubeconfig.as_ref().map(|_| ACCESS);
+    for template in TEMPLATES.into_iter().chain(access) {
         renderer.file(
             &format!("{}/{template}", layout::INSTALLER),
             directory.join(template),

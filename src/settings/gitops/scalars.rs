@@ -72,6 +72,12 @@ pub struct Word(pub(super) String);
 ))]
 pub struct RepoUrl(Word);
 
+impl Duration {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for Duration {
     type Error = String;
 

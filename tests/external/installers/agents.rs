@@ -5,7 +5,7 @@ use crate::support::programs::{object, string};
 use crate::support::{Repo, copy, documents, fixtures};
 
 #[test]
-fn flux_does_not_wait_for_an_installer_but_for_other_services() {
+fn flux_waits_for_an_installer_as_long_as_one_takes() {
     let repo = Repo::of_fixture("quickstart");
     copy(&fixtures().join("provisioning"), &repo.path().join("bpa"));
     repo.write("sipgen.yaml", "gitops: flux\nflux: {wait: true}\n");
@@ -16,10 +16,14 @@ fn flux_does_not_wait_for_an_installer_but_for_other_services() {
         let services = documents(&agents[file])
             .into_iter()
             .find(|object| string(&object["metadata"]["name"]).contains(".services."));
-        services.unwrap()["spec"]["wait"].as_bool().unwrap()
+        let spec = services.unwrap()["spec"].clone();
+        (
+            spec["wait"].as_bool().unwrap(),
+            spec.get("timeout").map(string),
+        )
     };
-    assert!(waits("tenant-a.edge.yaml"));
-    assert!(!waits("lab.depot.yaml"));
+    assert_eq!(waits("tenant-a.edge.yaml"), (true, None));
+    assert_eq!(waits("lab.depot.yaml"), (true, Some("3h".to_owned())));
 }
 
 /// An agent gives a Job its name and never changes it: what would change it there must not be in the build.

@@ -3,6 +3,7 @@
 mod again;
 mod agents;
 mod command;
+mod kubeconfig;
 mod pod;
 
 use std::collections::BTreeMap;
@@ -26,8 +27,9 @@ fn built(repo: &Repo) -> String {
     kustomize_build(repo.path().join("overlays/clusters/lab/depot"))
 }
 
+/// The container of the installer, which runs before the one that saves the kubeconfig.
 fn container(job: &Value) -> &Value {
-    &job["spec"]["template"]["spec"]["containers"][0]
+    &job["spec"]["template"]["spec"]["initContainers"][0]
 }
 
 /// What a pod of the Job sees of its inventory: the texts of the files that are mounted, by their paths.
@@ -82,7 +84,10 @@ fn the_build_of_a_cluster_has_all_of_it_in_the_clusters_namespace() {
         [
             "ConfigMap lab/depot",
             "ConfigMap lab/kud-depot-inventory",
-            "Job lab/kud-depot"
+            "Job lab/kud-depot",
+            "Role lab/kud",
+            "RoleBinding lab/kud",
+            "ServiceAccount lab/kud",
         ]
     );
     assert_eq!(objects[0], "ConfigMap lab/depot-configmap");
