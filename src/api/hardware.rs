@@ -49,6 +49,13 @@ pub struct Cpu {
     /// The model name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The features of the processors, as in `/proc/cpuinfo`: `avx512f`.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub flags: Vec<String>,
 }
 
 /// A network interface.

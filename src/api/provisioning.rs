@@ -172,6 +172,15 @@ fn named_machine() -> serde_json::Value {
 const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}\
                            |[0-9A-Fa-f]{4}(\\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})?$";
 
+/// A CPU feature: a single word.
+const FLAG_PATTERN: &str = "^[A-Za-z0-9_.-]+$";
+
+/// Returns whether a text is a CPU feature, as [`FLAG_PATTERN`].
+pub fn is_cpu_flag(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    !text.is_empty() && text.chars().all(is_part)
+}
+
 /// A Kubernetes quantity that is not negative, or an empty text.
 const QUANTITY_PATTERN: &str =
     "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
@@ -212,6 +221,21 @@ pub struct Machine {
     /// `true` if the machine must have QuickAssist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qat: Option<bool>,
+    /// A text that the CPU's model name must contain, in any case; `*` stands for any text, such as in
+    /// `Xeon*Gold 62`. This field is an extension of sipgen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"Xeon*Gold 62")]
+    pub cpu_model: Option<String>,
+    /// The features that the CPUs must have, as in `/proc/cpuinfo`, such as `avx512f`. This field is an
+    /// extension of sipgen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = ["avx512f", "vmx"], extend("x-editor" = {"items": {"pattern": FLAG_PATTERN}}))]
+    pub cpu_flags: Option<Vec<String>>,
+    /// The architecture of the CPUs, such as `x86_64` or `aarch64`. This field is an extension of
+    /// sipgen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"x86_64")]
+    pub cpu_arch: Option<String>,
     /// The labels that the machine's BareMetalHost must have. This field is an extension of sipgen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,

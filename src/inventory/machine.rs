@@ -4,12 +4,13 @@
 //! of the host's network data: a host that is declared in git may have no status. Inspected
 //! addresses win, because the machine was reached under them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
 use super::hardware::HostHardware;
 use super::networks::Network;
+use crate::api::hardware;
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
@@ -65,6 +66,26 @@ pub struct AskedMachine {
     pub sriov: bool,
     /// Set if it must have QuickAssist.
     pub qat: bool,
+    /// Properties that its CPUs must have.
+    pub cpus: AskedCpus,
+}
+
+/// Requirements on the kind of CPUs. A machine in both lists must meet those of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskedCpus {
+    /// Texts that the model name contains, where `*` stands for any text.
+    pub models: BTreeSet<String>,
+    /// Features, in lower case.
+    pub flags: BTreeSet<String>,
+    /// Architectures.
+    pub architectures: BTreeSet<String>,
+}
+
+impl AskedCpus {
+    /// Returns whether any CPUs meet the requirements.
+    pub fn is_empty(&self) -> bool {
+        self.models.is_empty() && self.flags.is_empty() && self.architectures.is_empty()
+    }
 }
 
 /// Properties of a host for Provisionings. Nothing is known if the repo has no Provisioning.
@@ -82,6 +103,79 @@ pub struct Machine {
     pub sriov: bool,
     /// Set if it has QuickAssist.
     pub qat: bool,
+    /// Kind of its CPUs.
+    pub cpus: Cpus,
+}
+
+/// The kind of a host's CPUs, as far as inspection found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cpus {
+    /// Model name.
+    pub model: Option<String>,
+    /// Architecture.
+    pub architecture: Option<String>,
+    /// Features in lower case, each between two blanks; empty if unknown. A site may have thousands of
+    /// hosts with a hundred features each, so they are one text.
+    flags: Box<str>,
+}
+
+impl Cpus {
+    fn new(found: &hardware::Cpu) -> Self {
+        let flags = found.flags.iter().map(|flag| flag.trim());
+        let mut text = String::new();
+        for flag in flags.filter(|flag| !flag.is_empty()) {
+            text.push(' ');
+            text.push_str(&flag.to_ascii_lowercase());
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        Self {
+            model: found.model.clone().filter(|model| !model.trim().is_empty()),
+            architecture: found.arch.clone().filter(|arch| !arch.trim().is_empty()),
+            flags: text.into(),
+        }
+    }
+
+    /// Returns the unmet requirements on the kind of CPUs.
+    pub fn lack<'a>(&'a self, asked: &'a AskedCpus) -> impl Iterator<Item = Insufficient> + 'a {
+        let architectures = asked.architectures.iter().filter(|asked| {
+            !self
+                .architecture
+                .as_ref()
+                .is_some_and(|has| has.eq_ignore_ascii_case(asked))
+        });
+        let architectures = architectures
+            .map(|asked| Insufficient::CpuArch(self.architecture.clone(), asked.clone()));
+        let models = asked
+            .models
+            .iter()
+            .filter(|asked| !self.model.as_ref().is_some_and(|has| contains(has, asked)))
+            .map(|asked| Insufficient::CpuModel(self.model.clone(), asked.clone()));
+        let is_unknown = self.flags.is_empty() && !asked.flags.is_empty();
+        let flags = asked
+            .flags
+            .iter()
+            .filter(move |asked| !is_unknown && !self.flags.contains(&format!(" {asked} ")))
+            .map(|asked| Insufficient::CpuFlag(asked.clone()));
+        architectures
+            .chain(models)
+            .chain(is_unknown.then_some(Insufficient::CpuFlagsUnknown))
+            .chain(flags)
+    }
+}
+
+/// Returns whether a text contains a pattern in any case; `*` stands for any text.
+fn contains(text: &str, pattern: &str) -> bool {
+    let (text, pattern) = (text.to_lowercase(), pattern.to_lowercase());
+    let mut rest = text.as_str();
+    pattern.split('*').all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
 }
 
 /// A network card, listed once even if it has several addresses.
@@ -94,7 +188,7 @@ pub struct Nic {
 }
 
 /// A requirement of a Provisioning that a host does not meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Insufficient {
     /// No inspection results, or the snapshot lacks them.
     Unknown,
@@ -106,6 +200,14 @@ pub enum Insufficient {
     Sriov,
     /// No QuickAssist.
     Qat,
+    /// Another architecture: found, required.
+    CpuArch(Option<String>, String),
+    /// Another CPU model: found, required.
+    CpuModel(Option<String>, String),
+    /// No CPU features are known.
+    CpuFlagsUnknown,
+    /// A missing CPU feature.
+    CpuFlag(String),
     /// No address.
     Address,
 }
@@ -120,6 +222,19 @@ impl fmt::Display for Insufficient {
             }
             Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
             Insufficient::Qat => f.write_str("has no QuickAssist"),
+            Insufficient::CpuArch(Some(has), asked) => {
+                write!(
+                    f,
+                    "has the CPU architecture `{has}`, and `{asked}` is asked for"
+                )
+            }
+            Insufficient::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
+            Insufficient::CpuModel(Some(has), asked) => {
+                write!(f, "has the CPU model `{has}`, and `{asked}` is asked for")
+            }
+            Insufficient::CpuModel(None, _) => f.write_str("has no known CPU model"),
+            Insufficient::CpuFlagsUnknown => f.write_str("has no known CPU features"),
+            Insufficient::CpuFlag(flag) => write!(f, "has no {flag}"),
             Insufficient::Address => {
                 f.write_str("has no address by which the installer could reach it")
             }
@@ -174,12 +289,13 @@ impl Machine {
             memory_mib: found.and_then(|found| found.ram_mebibytes),
             sriov: said(SRIOV)
                 .unwrap_or_else(|| models.iter().any(|model| devices.have_sriov(*model))),
+            cpus: found.map(|found| Cpus::new(&found.cpu)).unwrap_or_default(),
             qat: said(QAT).unwrap_or_else(|| models.iter().any(|model| devices.have_qat(*model))),
         }
     }
 
     /// Returns the unmet requirements, except MAC address and address.
-    pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
+    pub fn lacks<'a>(&'a self, asked: &'a AskedMachine) -> impl Iterator<Item = Insufficient> + 'a {
         let less =
             |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
                 // Without a requirement, unknown hardware does not matter.
@@ -193,7 +309,13 @@ impl Machine {
         let memory = memory.filter(|_| cpu != Some(Insufficient::Unknown));
         let sriov = (asked.sriov && !self.sriov).then_some(Insufficient::Sriov);
         let qat = (asked.qat && !self.qat).then_some(Insufficient::Qat);
-        [cpu, memory, sriov, qat].into_iter().flatten()
+        let is_unknown =
+            cpu == Some(Insufficient::Unknown) || memory == Some(Insufficient::Unknown);
+        let kind = (!is_unknown).then(|| self.cpus.lack(&asked.cpus));
+        [cpu, memory, sriov, qat]
+            .into_iter()
+            .flatten()
+            .chain(kind.into_iter().flatten())
     }
 
     /// Returns each of its MAC addresses once.
@@ -264,6 +386,50 @@ mod tests {
     use crate::api::network_data::NetworkData;
     use crate::finding::Origin;
     use crate::inventory::hardware::{Found, Source};
+
+    #[test]
+    fn cpus_are_compared_by_model_features_and_architecture() {
+        let cpus = Cpus::new(&hardware::Cpu {
+            model: Some("Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz".to_owned()),
+            arch: Some("x86_64".to_owned()),
+            flags: vec![
+                "fpu".to_owned(),
+                "AVX512F".to_owned(),
+                "avx512cd".to_owned(),
+            ],
+            ..hardware::Cpu::default()
+        });
+        let lack = |model: &str, flag: &str, arch: &str| -> Vec<String> {
+            let one = |text: &str| {
+                Some(text.to_owned())
+                    .filter(|text| !text.is_empty())
+                    .into_iter()
+                    .collect()
+            };
+            let asked = AskedCpus {
+                models: one(model),
+                flags: one(flag),
+                architectures: one(arch),
+            };
+            cpus.lack(&asked).map(|lack| lack.to_string()).collect()
+        };
+
+        assert!(lack("xeon*gold 62", "avx512f", "X86_64").is_empty());
+        assert!(lack("", "", "").is_empty());
+        assert_eq!(lack("", "avx512", ""), ["has no avx512"]);
+        assert_eq!(lack("gold*xeon", "", "").len(), 1, "parts have an order");
+        assert_eq!(
+            lack("", "", "aarch64"),
+            ["has the CPU architecture `x86_64`, and `aarch64` is asked for"]
+        );
+        let asked = AskedCpus {
+            flags: ["vmx".to_owned()].into(),
+            ..AskedCpus::default()
+        };
+        let unknown = Cpus::default();
+        let lack: Vec<String> = unknown.lack(&asked).map(|lack| lack.to_string()).collect();
+        assert_eq!(lack, ["has no known CPU features"]);
+    }
 
     /// Returns a machine with inspected hardware, network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {

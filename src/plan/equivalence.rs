@@ -9,7 +9,7 @@ use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
 use crate::inventory::Host;
-use crate::inventory::machine::Machine;
+use crate::inventory::machine::{AskedCpus, Machine};
 
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {
@@ -49,6 +49,8 @@ struct Capacity {
     memory_mib: Option<u64>,
     sriov: bool,
     qat: bool,
+    /// For each different requirement on the kind of CPUs: set if the host meets it.
+    cpus: Vec<bool>,
     is_addressed: bool,
 }
 
@@ -102,6 +104,11 @@ impl<'h> HostKinds<'h> {
         let asks_for_machines = needs
             .iter()
             .any(|needs| needs.machine.is_some() && needs.named().is_none());
+        let cpus: BTreeSet<&AskedCpus> = needs
+            .iter()
+            .filter_map(|needs| Some(&needs.machine?.cpus))
+            .filter(|cpus| !cpus.is_empty())
+            .collect();
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
             let named = all_named.contains(&index);
@@ -150,6 +157,10 @@ impl<'h> HostKinds<'h> {
                     memory_mib,
                     sriov,
                     qat,
+                    cpus: cpus
+                        .iter()
+                        .map(|asked| host.machine.cpus.lack(asked).next().is_none())
+                        .collect(),
                     is_addressed: host.machine.address(None).is_some(),
                 }
             });

@@ -31,6 +31,15 @@ pub struct Asked {
     pub sriov: bool,
     /// True if it requires QuickAssist.
     pub qat: bool,
+    /// The texts that the CPU model must contain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_model: Vec<String>,
+    /// The CPU features that it requires.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_flags: Vec<String>,
+    /// The CPU architectures that it requires.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_arch: Vec<String>,
     /// The labelSelector; empty for any labels.
     pub selector: String,
 }
@@ -45,6 +54,9 @@ impl Asked {
             memory_mib: machine.memory_mib,
             sriov: machine.sriov,
             qat: machine.qat,
+            cpu_model: machine.cpus.models.iter().cloned().collect(),
+            cpu_flags: machine.cpus.flags.iter().cloned().collect(),
+            cpu_arch: machine.cpus.architectures.iter().cloned().collect(),
             selector: node_set.selector.to_string(),
         })
     }
@@ -61,6 +73,8 @@ impl fmt::Display for Asked {
         parts.extend((self.cpu > 0).then(|| cpus(self.cpu)));
         parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
         parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
+        let cpus = [&self.cpu_arch, &self.cpu_model, &self.cpu_flags];
+        parts.extend(cpus.into_iter().flatten().cloned());
         parts.extend(Some(self.selector.clone()).filter(|selector| !selector.is_empty()));
         f.write_str(&if parts.is_empty() {
             "any host".to_owned()

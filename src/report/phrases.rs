@@ -248,6 +248,7 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
 /// Describes a change of the installer and its Job.
 fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
     let InstallerChange {
+        scales,
         state,
         runs,
         job_before,
@@ -279,11 +280,12 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
             } else {
                 aspects.join(", ")
             };
-            let jobs = format!(
-                "; Job {} -> {}, which runs on all machines",
-                job(job_before),
-                job(job_after)
-            );
+            let what = if *scales {
+                "which adds workers"
+            } else {
+                "which runs on all machines"
+            };
+            let jobs = format!("; Job {} -> {}, {what}", job(job_before), job(job_after));
             let begin = workloads("now run", begin_workloads);
             let end = workloads("no longer run", end_workloads);
             format!(

@@ -346,6 +346,10 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
             .filter_map(|(name, value)| Some((name.to_owned(), value?)))
             .collect()
     };
+    // Sorted, so that the same processors always give the same bytes.
+    let mut flags = cpu.flags;
+    flags.sort_unstable();
+    flags.dedup();
     let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
     put(
         &mut kept,
@@ -353,6 +357,8 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
         some(vec![
             ("arch", cpu.arch.map(Value::from)),
             ("count", cpu.count.map(Value::from)),
+            ("flags", (!flags.is_empty()).then(|| Value::from(flags))),
+            ("model", cpu.model.map(Value::from)),
         ]),
     );
     let nics: Vec<Value> = nics
@@ -422,7 +428,8 @@ mod tests {
             "status": {
                 "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
                 "lastUpdated": "2026-01-01T00:00:00Z", "provisioning": {"state": "provisioned", "ID": CANARY},
-                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": CANARY}, "hostname": CANARY,
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": "Xeon", "flags": ["vmx", "avx512f", "vmx"],
+                        "clockMegahertz": CANARY}, "hostname": CANARY,
                     "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
                     "storage": [{"serialNumber": CANARY}]}
             }
@@ -456,7 +463,8 @@ mod tests {
             },
             "status": {
                 "provisioning": {"state": "provisioned"},
-                "hardware": {"cpu": {"arch": "x86_64", "count": 8}, "ramMebibytes": 1024,
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "flags": ["avx512f", "vmx"], "model": "Xeon"},
+                    "ramMebibytes": 1024,
                     "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}]}
             }
         });

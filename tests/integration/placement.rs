@@ -874,3 +874,64 @@ fn a_host_of_unknown_state_is_for_the_machine_that_names_it_and_for_no_other() {
 
     assert_says(&said, &["not known to have an operating system"]);
 }
+
+#[test]
+fn a_machine_takes_a_host_with_the_cpus_that_it_requires() {
+    let repo = of_machines_alone();
+    let xeon = "        cpu:\n          model: Intel(R) Xeon(R) Gold 6252N CPU @ 2.30GHz\n          flags: [fpu, avx512f]\n";
+    let epyc = "        cpu:\n          model: AMD EPYC 7313P\n          flags: [fpu, avx2]\n";
+    for (host, cpus) in [("n2", epyc), ("n4", xeon), ("n6", epyc)] {
+        repo.replace_behind(
+            "hosts.yaml",
+            &format!("      name: {host}\n"),
+            "        cpu:\n",
+            cpus,
+        );
+    }
+    with_workers(
+        &repo,
+        "    - du-1: {cpu: 1, cpuModel: xeon*gold, cpuFlags: [avx512f]}\n",
+    );
+    repo.generate(&[]).expect(0);
+    assert!(
+        repo.hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n4".to_owned())
+    );
+
+    with_workers(
+        &repo,
+        "    - du-1: {cpu: 1, cpuFlags: [avx512f]}\n    - du-2: {cpu: 1, cpuFlags: [avx512f]}\n",
+    );
+    let said = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &said,
+        &[
+            "error[SIP0501]",
+            "without avx512f",
+            "without known CPU features",
+        ],
+    );
+
+    with_workers(
+        &repo,
+        "    - du-1: {mac-address: 00:00:5e:00:53:16, cpuModel: Xeon, cpuArch: aarch64}\n",
+    );
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(
+        &said,
+        &[
+            "has the CPU model `AMD EPYC 7313P`, and `Xeon` is asked for",
+            "architecture `x86_64`, and `aarch64`",
+        ],
+    );
+
+    with_workers(&repo, "    - du-1: {cpuFlags: [\"avx 512\"]}\n");
+    let said = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &said,
+        &[
+            "`du-1` requires a CPU feature that is not a single word",
+            "such as `avx512f`",
+        ],
+    );
+}

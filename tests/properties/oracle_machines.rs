@@ -23,6 +23,7 @@ struct Host {
     qat: bool,
     has_address: bool,
     state: State,
+    has_avx: bool,
 }
 
 /// What Metal3 says about the host.
@@ -45,6 +46,7 @@ enum Wanted {
         memory_gib: u64,
         sriov: bool,
         qat: bool,
+        avx: bool,
         flavor: Option<u8>,
     },
 }
@@ -92,6 +94,7 @@ impl Host {
                 memory_gib,
                 sriov,
                 qat,
+                avx,
                 flavor,
             } => {
                 self.state == State::Provisioned
@@ -100,6 +103,7 @@ impl Host {
                     && self.memory_gib >= *memory_gib
                     && (self.sriov || !sriov)
                     && (self.qat || !qat)
+                    && (self.has_avx || !avx)
                     && is_of(flavor)
             }
         }
@@ -127,9 +131,10 @@ fn hosts() -> impl Strategy<Value = Vec<Host>> {
             4 => Just(State::Available),
             1 => Just(State::Unknown),
         ],
+        prop::bool::weighted(0.6),
     )
         .prop_map(
-            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, state)| Host {
+            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, state, has_avx)| Host {
                 flavor,
                 cpu,
                 memory_gib,
@@ -137,6 +142,7 @@ fn hosts() -> impl Strategy<Value = Vec<Host>> {
                 qat,
                 has_address,
                 state,
+                has_avx,
             },
         );
     prop::collection::vec(host, 1..=7)
@@ -148,14 +154,19 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
         prop::sample::select(vec![1_u64, 4, 8, 16]),
         prop::sample::select(vec![1_u64, 16, 64]),
     );
-    let devices = (prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let devices = (
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.3),
+    );
     let machine =
-        (asked, devices, flavor()).prop_map(|((cpu, memory_gib), (sriov, qat), flavor)| {
+        (asked, devices, flavor()).prop_map(|((cpu, memory_gib), (sriov, qat, avx), flavor)| {
             Wanted::Machine {
                 cpu,
                 memory_gib,
                 sriov,
                 qat,
+                avx,
                 flavor,
             }
         });
@@ -244,7 +255,13 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             qat,
             has_address,
             state,
+            has_avx,
         } = host;
+        let flags = if *has_avx {
+            "fpu, avx512f"
+        } else {
+            "fpu, avx512cd"
+        };
         let (state, mib) = (
             match state {
                 State::Provisioned => "provisioning: {state: provisioned}",
@@ -262,7 +279,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  namespace: metal\n  \
              labels: {{{FLAVOR}: v{flavor}, bpa.akraino.org/sriov: \"{sriov}\", bpa.akraino.org/qat: \"{qat}\"}}\n\
-             spec: {{}}\nstatus:\n  {state}\n  hardware:\n    cpu: {{count: {cpu}}}\n    \
+             spec: {{}}\nstatus:\n  {state}\n  hardware:\n    cpu: {{count: {cpu}, flags: [{flags}]}}\n    \
              ramMebibytes: {mib}\n    nics: [{{mac: \"{}\", ip: \"{address}\"}}]\n",
             mac(index)
         );
@@ -302,9 +319,11 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
                             memory_gib,
                             sriov,
                             qat,
+                            avx,
                             flavor,
                         } => format!(
-                            "cpu: {cpu}, memory: {memory_gib}Gi, sriov: {sriov}, qat: {qat}, labelSelector: {}",
+                            "cpu: {cpu}, memory: {memory_gib}Gi, sriov: {sriov}, qat: {qat}, cpuFlags: [{}], labelSelector: {}",
+                            if *avx { "avx512f" } else { "" },
                             selector(flavor)
                         ),
                     };

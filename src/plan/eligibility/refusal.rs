@@ -109,7 +109,7 @@ impl Refusal {
             ),
             Refusal::Insufficient(reason) => say(
                 format_args!("{reason}"),
-                format_args!("{}", lacking(*reason)),
+                format_args!("{}", lacking(reason)),
             ),
             Refusal::Assigned(cluster) => say(
                 format_args!("is assigned to {cluster}"),
@@ -190,13 +190,17 @@ impl fmt::Display for Refusal {
 }
 
 /// Describes what several hosts lack. The display of `lack` describes one host.
-fn lacking(lack: Insufficient) -> String {
+fn lacking(lack: &Insufficient) -> String {
     match lack {
         Insufficient::Unknown => "without hardware details".to_owned(),
         Insufficient::Cpu(_, asked) => format!("with fewer than {asked} CPUs"),
         Insufficient::Memory(_, asked) => format!("with less than {asked} MiB of memory"),
         Insufficient::Sriov => "without SR-IOV".to_owned(),
         Insufficient::Qat => "without QuickAssist".to_owned(),
+        Insufficient::CpuArch(_, asked) => format!("without CPUs of the architecture `{asked}`"),
+        Insufficient::CpuModel(_, asked) => format!("without a CPU model `{asked}`"),
+        Insufficient::CpuFlagsUnknown => "without known CPU features".to_owned(),
+        Insufficient::CpuFlag(flag) => format!("without {flag}"),
         Insufficient::Address => "without an address".to_owned(),
     }
 }

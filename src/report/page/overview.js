@@ -6,7 +6,7 @@ import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
 
-/** @typedef {{cpu: number, memoryMib: number, sriov: boolean, qat: boolean}} Asked */
+/** @typedef {{cpu: number, memoryMib: number, sriov: boolean, qat: boolean, cpuModel?: string[], cpuFlags?: string[], cpuArch?: string[]}} Asked */
 
 /** Up to this many names stand in a list. */
 const NAMED = 4;
@@ -167,9 +167,9 @@ function listed(names) {
 /** @param {{selector: string, asked?: Asked}} spare */
 function askedWords({ selector, asked }) {
   if (!asked) return selector;
-  const { cpu, memoryMib, sriov, qat } = asked;
+  const { cpu, memoryMib, sriov, qat, cpuArch = [], cpuModel = [], cpuFlags = [] } = asked;
   const memory = memoryMib % 1024 === 0 ? `${memoryMib / 1024} GiB` : `${memoryMib} MiB`;
-  const parts = [cpu && counted(cpu, "CPU"), memoryMib && memory, sriov && "SR-IOV", qat && "QuickAssist", selector];
+  const parts = [cpu && counted(cpu, "CPU"), memoryMib && memory, sriov && "SR-IOV", qat && "QuickAssist", ...cpuArch, ...cpuModel, ...cpuFlags, selector];
   return parts.filter(Boolean).join(", ");
 }
 

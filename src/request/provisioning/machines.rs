@@ -1,6 +1,6 @@
 //! The machines of a Provisioning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
 
@@ -11,7 +11,7 @@ use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, Finding, Place, Step};
 use crate::inventory::host::Host;
 use crate::inventory::hosts_by_mac::HostsByMac;
-use crate::inventory::machine::AskedMachine;
+use crate::inventory::machine::{AskedCpus, AskedMachine};
 use crate::inventory::networks::Network;
 use crate::request::cluster::NodeSet;
 use crate::request::selector;
@@ -135,7 +135,7 @@ impl Check<'_> {
                     Code::NothingAsked,
                     self.origin.key(route.clone()),
                     format!("machine `{name}` has neither a MAC address nor requirements"),
-                    "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `labelSelector`",
+                    "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`",
                 );
             }
             if let Some((mac, mac_route)) = mac {
@@ -297,7 +297,12 @@ impl Check<'_> {
             asked.sriov.unwrap_or_default(),
             asked.qat.unwrap_or_default(),
         );
-        is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat;
+        let cpus = self.asked_cpus(&name, asked, &below);
+        is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat || !cpus.is_empty();
+        is_asked |= asked
+            .cpu_flags
+            .as_ref()
+            .is_some_and(|flags| !flags.is_empty());
         let selector = match asked.label_selector.as_ref().map(selector::check) {
             None => Selector::default(),
             Some(Ok(selector)) => selector,
@@ -321,6 +326,7 @@ impl Check<'_> {
             memory_mib,
             sriov,
             qat,
+            cpus,
         };
         Wanted {
             role,
@@ -330,6 +336,38 @@ impl Check<'_> {
             selector,
             is_asked,
         }
+    }
+
+    /// Parses the requirements on the kind of CPUs.
+    fn asked_cpus(
+        &mut self,
+        name: &NodeName,
+        asked: &provisioning::Machine,
+        below: &dyn Fn(&str) -> Route,
+    ) -> AskedCpus {
+        let text = |text: &Option<String>| {
+            let text = text.as_deref().map(str::trim).unwrap_or_default();
+            (!text.trim_matches('*').is_empty()).then(|| text.to_owned())
+        };
+        let mut cpus = AskedCpus {
+            models: text(&asked.cpu_model).into_iter().collect(),
+            flags: BTreeSet::new(),
+            architectures: text(&asked.cpu_arch).into_iter().collect(),
+        };
+        for (index, flag) in asked.cpu_flags.iter().flatten().enumerate() {
+            if provisioning::is_cpu_flag(flag) {
+                cpus.flags.insert(flag.to_ascii_lowercase());
+                continue;
+            }
+            let route = below("cpuFlags").into_iter().chain([index.into()]);
+            self.report(
+                Code::InvalidRequirement,
+                self.origin.at(route.collect::<Route>()),
+                format!("`{name}` requires a CPU feature that is not a single word"),
+                "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`",
+            );
+        }
+        cpus
     }
 
     /// Merges a machine's entries from both lists. It must meet the requirements of both.
@@ -352,6 +390,9 @@ impl Check<'_> {
         machine.memory_mib = machine.memory_mib.max(more.memory_mib);
         machine.sriov |= more.sriov;
         machine.qat |= more.qat;
+        machine.cpus.models.extend(more.cpus.models);
+        machine.cpus.flags.extend(more.cpus.flags);
+        machine.cpus.architectures.extend(more.cpus.architectures);
         known.selector.extend(also.selector);
         known.is_asked |= also.is_asked;
     }

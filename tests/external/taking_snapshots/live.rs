@@ -45,7 +45,8 @@ kind: HardwareData
 metadata: {{namespace: {namespace}, name: {name}, annotations: {{note: {CANARY}}}}}
 spec:
   hardware:
-    cpu: {{arch: x86_64, count: 8, model: {CANARY}, flags: [{CANARY}]}}
+    cpu: {{arch: x86_64, count: 8, model: Xeon Gold, flags: [vmx, avx512f]}}
+    firmware: {{bios: {{version: {CANARY}}}}}
     hostname: {CANARY}
     ramMebibytes: 4096
     systemVendor: {{manufacturer: {CANARY}, serialNumber: {CANARY}}}
@@ -133,6 +134,8 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
     assert!(
         files["canary.yaml"].contains("10.0.0.3")
             && files["canary.yaml"].contains("kind: \"HardwareData\"")
+            && files["canary.yaml"].contains("avx512f")
+            && files["canary.yaml"].contains("Xeon Gold")
     );
     for text in texts {
         assert!(
