@@ -26,6 +26,8 @@ pub const AGENTS: &str = "agents";
 /// The directory that installs Kubernetes on the machines of a Provisioning, in its cluster's
 /// directory. The directory of its templates has the same name.
 pub const INSTALLER: &str = "installer";
+/// File name of an installer's Job.
+pub const INSTALLER_JOB: &str = "job.yaml";
 /// The file name of generated kustomizations.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 /// The file of the Service, in a service's directory.

@@ -9,6 +9,7 @@
 //! * [`provisioning`]: Provisioning and Software, requests of Akraino's Binary Provisioning Agent.
 //! * [`host`]: the fields of BareMetalHost that placement and services need.
 //! * [`hardware`]: the result of Metal3's inspection.
+//! * [`installed`]: the record of what an installer Job installs.
 //! * [`mac`]: MAC addresses.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: the fields that decide which files a build reaches, and in which namespace.
@@ -26,6 +27,7 @@ pub mod auth;
 pub mod gitops;
 pub mod hardware;
 pub mod host;
+pub mod installed;
 pub mod issuer;
 pub mod kustomization;
 pub(crate) mod kustomization_fields;

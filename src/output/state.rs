@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 pub use super::generated_host::Release;
 use super::generated_host::{GeneratedHost, Says, Unreadable};
+use crate::api::installed::Installed;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
@@ -29,6 +30,8 @@ pub struct State {
     pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
     /// Directory of the service that uses each NodePort, relative to the output directory.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
+    /// What the installer Job of each cluster installs, if its image can add workers alone.
+    pub installed: BTreeMap<ClusterKey, Installed>,
     /// Content hash of every file, by path relative to the output directory.
     fingerprints: HashMap<Utf8PathBuf, u64>,
 }
@@ -56,6 +59,8 @@ struct File {
     node_ports: Vec<NodePort>,
     /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
+    /// Record of an installer Job.
+    installed: Option<Installed>,
 }
 
 /// A fact from one file or generated document.
@@ -92,6 +97,9 @@ impl State {
                     Vec::new()
                 },
                 made_from: layout::made_from(content),
+                installed: (below.file_name() == Some(layout::INSTALLER_JOB))
+                    .then(|| Installed::find(content))
+                    .flatten(),
             };
             FirstLook {
                 says: Some(Entry::File(file)),
@@ -109,6 +117,7 @@ impl State {
                     emptied,
                     node_ports,
                     made_from,
+                    installed,
                 }) => {
                     if emptied {
                         // A machine crash may leave empty files. Treating them as no assignments
@@ -123,6 +132,9 @@ impl State {
                     if let Some(cluster) = layout::cluster_of(&path) {
                         let inputs = state.made_from.entry(cluster.clone()).or_default();
                         inputs.extend(made_from);
+                        if let Some(installed) = installed {
+                            state.installed.insert(cluster.clone(), installed);
+                        }
                         state.files.entry(cluster).or_default().push(path.clone());
                     }
                     let service = path.parent().unwrap_or(&path);

@@ -55,6 +55,8 @@ pub enum Harm {
     },
     /// Kubernetes is installed on the machines of a Provisioning, for the first time or again.
     InstallerRuns {
+        /// True if it only adds workers.
+        scales: bool,
         /// The cluster.
         cluster: ClusterKey,
         /// Number of its machines; null if unknown.
@@ -386,6 +388,7 @@ fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
         .get(&review.cluster)
         .and_then(|request| request.cluster.as_ref());
     Some(Harm::InstallerRuns {
+        scales: installer.scales,
         cluster: review.cluster.clone(),
         machines: asked.map(|cluster| cluster.node_sets.len()),
         before: installer.job_before.clone(),

@@ -71,6 +71,24 @@ impl Harm {
                 )
             }
             Harm::InstallerRuns {
+                scales: true,
+                cluster,
+                before,
+                after,
+                ..
+            } => {
+                let goes = before
+                    .as_ref()
+                    .map(|before| format!("; Job {} is deleted, even while it runs", name(before)));
+                format!(
+                    "the installer adds workers to {} once this is applied: Job {}{}",
+                    name(cluster),
+                    name(after),
+                    goes.unwrap_or_default()
+                )
+            }
+            Harm::InstallerRuns {
+                scales: false,
                 cluster,
                 machines,
                 before,

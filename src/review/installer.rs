@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
 use super::{ChangedFiles, State, Texts, below};
+use crate::api::installed::ANNOTATION;
 use crate::api::names::ClusterKey;
 use crate::inventory::natural;
 use crate::layout;
@@ -32,6 +33,8 @@ pub struct InstallerChange {
     pub state: State,
     /// True if it runs on all machines of the cluster once the change is applied.
     pub runs: bool,
+    /// True if it then only adds workers, with `provisioning.scale: true`.
+    pub scales: bool,
     /// Job before; null if its file does not change. A pruning agent deletes it when another one
     /// replaces it, even while it runs.
     pub job_before: Option<String>,
@@ -128,6 +131,7 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
         .and_then(|after| Job::read(after, before.as_deref()));
     let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
     let (name_before, name_after) = (name(&job_before), name(&job_after));
+    let scales = job_after.as_ref().is_some_and(|job| job.scales);
     let addresses = Addresses::of(&files);
     let aspects = match state {
         State::Changed => aspects(&files, &addresses, job_before, job_after),
@@ -136,6 +140,7 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     Some(InstallerChange {
         state,
         runs: name_after.is_some() && name_after != name_before,
+        scales,
         job_before: name_before,
         job_after: name_after,
         aspects,
@@ -224,6 +229,8 @@ struct Job {
     image: Value,
     network: Vec<String>,
     plugins: Vec<String>,
+    /// Set if it only adds workers.
+    scales: bool,
     /// Other arguments of its command.
     command: Vec<String>,
     /// Volume mounts of its container.
@@ -250,9 +257,15 @@ impl Job {
         let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
         let mut others = documents.to_vec();
         let mut rest = others.remove(at);
-        let name = take(rest.get_mut("metadata")?, "name")
-            .as_str()
-            .map(str::to_owned);
+        let metadata = rest.get_mut("metadata")?;
+        let name = take(metadata, "name").as_str().map(str::to_owned);
+        // The record follows from the other files, and changes nothing of what the Job does.
+        if let Some(annotations) = metadata.get_mut("annotations") {
+            take(annotations, ANNOTATION);
+            if annotations.as_mapping().is_some_and(|left| left.is_empty()) {
+                take(metadata, "annotations");
+            }
+        }
         let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
         let volumes = take(pod, "volumes");
         // With a kubeconfig to save, the installer is the init container of the same image.
@@ -274,9 +287,14 @@ impl Job {
             .unwrap_or_default()
             .iter();
         let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scales = false;
         let mut of = &mut command;
         for argument in arguments.filter_map(Value::as_str) {
             match argument {
+                "--scale" => {
+                    scales = true;
+                    continue;
+                }
                 "--network" => of = &mut network,
                 "--plugins" => of = &mut plugins,
                 other if other.starts_with("--") => of = &mut command,
@@ -290,6 +308,7 @@ impl Job {
             image,
             network,
             plugins,
+            scales,
             command,
             mounts: (volumes, mounts),
             rest: others,

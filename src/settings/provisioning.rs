@@ -27,6 +27,9 @@ pub struct Provisioning {
     /// Set if the installer Job saves the kubeconfig of the new cluster in the Secret
     /// `<cluster>-kubeconfig`, where jump hosts, Flux and Cluster API look for it.
     pub kubeconfig_secret: bool,
+    /// Set if the installer's image supports `--scale`, and then runs kubespray's `scale.yml`. The Job
+    /// of a change that only adds workers passes it. By default, every Job is a full installation.
+    pub scale: bool,
 }
 
 impl Default for Provisioning {
@@ -37,6 +40,7 @@ impl Default for Provisioning {
             inventory: InventoryFormat::default(),
             image,
             kubeconfig_secret: true,
+            scale: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::support::scenes::provisionings::{
     DEPOT, HOSTS, machines, machines_by, validate, with_spec,
 };
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, run};
 
 const PRESS: &str = "clusters/press.yaml";
 
@@ -970,4 +970,85 @@ fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
             );
         }
     }
+}
+
+/// Name, mode and command of the Job of `lab/press`.
+fn press_job(repo: &Repo) -> (String, String, bool) {
+    repo.generate(&[]).expect(0);
+    let job = repo.read("overlays/clusters/lab/press/installer/job.yaml");
+    let after = |key: &str| {
+        let line = job.lines().find(|line| line.trim().starts_with(key));
+        line.unwrap_or_default()
+            .trim()
+            .trim_start_matches(key)
+            .trim()
+            .trim_matches('"')
+            .to_owned()
+    };
+    let mode = after("bpa.akraino.org/installed:")
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned();
+    (
+        after("name: \"kud-press"),
+        mode,
+        job.contains("- \"--scale\""),
+    )
+}
+
+#[test]
+fn a_job_that_only_adds_workers_scales_and_a_repeated_run_keeps_it() {
+    const PRESS: &str = "clusters/press.yaml";
+    let repo = Repo::of_fixture("provisioning");
+    let (plain, mode, _) = press_job(&repo);
+    assert_eq!(mode, "", "without the setting there is no record");
+
+    // The setting alone runs no installer again.
+    repo.write("sipgen.yaml", "provisioning: {scale: true}\n");
+    let first = press_job(&repo);
+    assert_eq!(first, (plain, "full".to_owned(), false));
+    assert_eq!(press_job(&repo), first);
+
+    repo.replace_behind(
+        "inventory/hosts.yaml",
+        "      name: depot-04\n",
+        "state: available",
+        "state: provisioned",
+    );
+    repo.replace(
+        PRESS,
+        "    - body-3:\n",
+        "    - body-4: {cpu: 8}\n    - body-3:\n",
+    );
+    let said = run(&mut repo.sipgen(&["diff"])).stdout;
+    assert_says(
+        &said,
+        &[
+            "which adds workers",
+            "the installer adds workers to lab/press",
+        ],
+    );
+    let scaled = press_job(&repo);
+    assert_ne!(scaled.0, first.0);
+    assert_eq!((scaled.1.as_str(), scaled.2), ("scale", true));
+    assert_eq!(press_job(&repo), scaled, "a second run changes nothing");
+    repo.generate(&["--check"]).expect(0);
+
+    // Anything else is a full installation.
+    repo.replace(PRESS, "    - body-4: {cpu: 8}\n", "");
+    let removed = press_job(&repo);
+    assert_eq!((removed.1.as_str(), removed.2), ("full", false));
+    assert_eq!(removed.0, first.0, "the first Job is back");
+    repo.replace(
+        PRESS,
+        "    - body-3:\n",
+        "    - body-4: {cpu: 8}\n    - body-3:\n",
+    );
+    repo.replace(PRESS, "    - qat\n", "    - qat\n    - cmk\n");
+    assert_eq!(
+        press_job(&repo).1,
+        "full",
+        "another plugin needs more than `scale.yml`"
+    );
 }

@@ -7,7 +7,7 @@
 mod inventory;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use minijinja::Value;
@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::renderer::Renderer;
 use super::{Templates, cluster_kustomization};
+use crate::api::installed::{Installed, Mode};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
@@ -58,6 +59,8 @@ pub(super) struct Values<'a> {
     /// Name of the Secret in which the Job saves the cluster's kubeconfig; none with
     /// `provisioning.kubeconfigSecret: false`.
     kubeconfig: Option<String>,
+    /// Record of the installed machines, with `provisioning.scale: true`.
+    installed: Option<String>,
     /// Addresses of the machines, by `MASTER_` or `WORKER_` and the machine's name.
     addresses: BTreeMap<String, IpAddr>,
 }
@@ -249,40 +252,46 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         name: installation.object_name(&cluster.key),
         job: String::new(),
         image: &settings.image,
-        command: command(cluster, installation),
+        command: command(cluster, installation, Mode::Full),
         directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
         inventory: inventory_file,
         variables: variables.keys().copied().collect(),
         kubeconfig: settings
             .kubeconfig_secret
             .then(|| format!("{}-kubeconfig", cluster.key.name)),
+        installed: None,
         addresses: inventory.addresses_by_role(),
     };
-    // The hash must not depend on the name that contains it.
-    let nameless = Value::from(Serde(&values));
-    let mut parts: Vec<String> = Vec::new();
-    for template in ["job.yaml", "kustomization.yaml"] {
-        match renderer.templates.render(
-            &format!("{}/{template}", layout::INSTALLER),
-            nameless.clone(),
-        ) {
-            Ok(text) => parts.push(meaning(&text)),
-            Err(finding) => return renderer.findings.push(*finding),
-        }
-    }
-    // The kustomization above may also change the Job.
-    match renderer.templates.render(
-        cluster_kustomization::TEMPLATE,
-        cluster_kustomization::context(cluster, vec![layout::INSTALLER.to_owned()]),
-    ) {
-        Ok(text) => parts.push(meaning(&text)),
-        Err(finding) => return renderer.findings.push(*finding),
-    }
     // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines(cluster, renderer.placement, renderer.site);
-    parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
+    let hosts: Vec<String> = hosts
+        .map(|Placed { node, host, .. }| format!("{node} {}", host.key))
+        .collect();
+    let mut manifests = match manifests(renderer, &values) {
+        Ok(manifests) => manifests,
+        Err(finding) => return renderer.findings.push(*finding),
+    };
+    if settings.scale {
+        let core: Vec<String> = manifests
+            .iter()
+            .chain(variables.values())
+            .cloned()
+            .collect();
+        let installed = installed(renderer, installation, hash(&core));
+        if installed.mode == Mode::Scale {
+            values.command = command(cluster, installation, Mode::Scale);
+            manifests = match self::manifests(renderer, &values) {
+                Ok(manifests) => manifests,
+                Err(finding) => return renderer.findings.push(*finding),
+            };
+        }
+        values.installed = Some(installed.to_string());
+    }
+    let mut parts = manifests;
+    parts.extend(hosts);
     parts.push(inventory_text.clone());
     parts.extend(variables.values().cloned());
+    let nameless = Value::from(Serde(&values));
     values.job = format!("{}-{}", values.name, hash(&parts));
     let context = Value::from(Serde(&values));
     if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
@@ -303,6 +312,55 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     renderer
         .tree
         .extend(variables.into_iter().map(in_directory));
+}
+
+/// Renders the manifests that decide what the Job does, without its name and record: the name is a
+/// hash of them, and agents update an annotation without running the Job again.
+fn manifests(renderer: &Renderer<'_>, values: &Values<'_>) -> Result<Vec<String>, Box<Finding>> {
+    let values = Value::from(Serde(values));
+    let installer = ["job.yaml", "kustomization.yaml"].map(|template| {
+        renderer
+            .templates
+            .render(&format!("{}/{template}", layout::INSTALLER), values.clone())
+    });
+    // The kustomization above may also change the Job.
+    let above = renderer.templates.render(
+        cluster_kustomization::TEMPLATE,
+        cluster_kustomization::context(renderer.cluster, vec![layout::INSTALLER.to_owned()]),
+    );
+    installer
+        .into_iter()
+        .chain([above])
+        .map(|text| Ok(meaning(&text?)))
+        .collect()
+}
+
+/// Returns the record of the Job, which tells from the previous one whether workers were only added.
+fn installed(renderer: &Renderer<'_>, installation: &Installation, core: String) -> Installed {
+    let cluster = renderer.cluster;
+    let hashed = |placed: Placed<'_>| {
+        let node = placed.node;
+        let is_master = installation.masters.contains(node);
+        let roles = format!("{is_master} {}", installation.has_both_roles(node));
+        let address = placed.address.map(|address| address.to_string());
+        let parts = [node.to_string(), roles, placed.host.key.to_string()];
+        let parts: Vec<String> = parts.into_iter().chain(address).collect();
+        (hash(&parts), is_master)
+    };
+    let machines: BTreeMap<String, bool> = machines(cluster, renderer.placement, renderer.site)
+        .map(hashed)
+        .collect();
+    let are_workers = |added: &BTreeSet<&String>| {
+        added
+            .iter()
+            .all(|machine| machines.get(*machine) == Some(&false))
+    };
+    Installed::next(
+        renderer.site.state.installed.get(&cluster.key),
+        core,
+        machines.keys().cloned().collect(),
+        are_workers,
+    )
 }
 
 /// Reports a template of the repo that gives its Job a name without the hash.
@@ -330,12 +388,14 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
 }
 
 /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
-fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
+fn command(cluster: &Cluster, installation: &Installation, mode: Mode) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
         "--cluster".to_owned(),
         cluster.key.name.to_string(),
     ];
+    // The installer takes everything after `--plugins` for plugins.
+    command.extend((mode == Mode::Scale).then(|| "--scale".to_owned()));
     if let Some(network) = &installation.pod_subnet {
         command.extend(["--network".to_owned(), network.replace('$', "$$")]);
     }

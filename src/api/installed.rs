@@ -1,0 +1,165 @@
+//! The record of what an installer Job installs, in an annotation of the Job.
+//!
+//! It is how a run knows that machines were only added since the last one, and how a repeated run
+//! renders the same Job again.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// The annotation with the record.
+pub const ANNOTATION: &str = "bpa.akraino.org/installed";
+
+/// What an installer Job installs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The playbook that the Job runs.
+    pub mode: Mode,
+    /// Hash of everything but the machines.
+    pub core: String,
+    /// Hash of every machine: name, role, host and address.
+    pub machines: BTreeSet<String>,
+}
+
+/// The playbook of an installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The full installation.
+    Full,
+    /// Only adds workers (kubespray's `scale.yml`).
+    Scale,
+}
+
+impl Installed {
+    /// Returns the record of the next Job. `are_workers` tells whether machines, given by their
+    /// hashes, run workloads only.
+    ///
+    /// An unchanged installation keeps the mode, so that its Job keeps its name.
+    pub fn next(
+        previous: Option<&Installed>,
+        core: String,
+        machines: BTreeSet<String>,
+        are_workers: impl Fn(&BTreeSet<&String>) -> bool,
+    ) -> Self {
+        let mode = match previous {
+            Some(previous) if previous.core == core && previous.machines == machines => {
+                previous.mode
+            }
+            Some(previous)
+                if previous.core == core
+                    && previous.machines.is_subset(&machines)
+                    && are_workers(&machines.difference(&previous.machines).collect()) =>
+            {
+                Mode::Scale
+            }
+            _ => Mode::Full,
+        };
+        Self {
+            mode,
+            core,
+            machines,
+        }
+    }
+
+    /// Finds the record in the text of a Job.
+    pub fn find(content: &[u8]) -> Option<Self> {
+        let mut lines = content
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| std::str::from_utf8(line).ok());
+        let value = lines.find_map(|line| {
+            let value = line.trim().strip_prefix(ANNOTATION)?.strip_prefix(':')?;
+            Some(value.trim().trim_matches(['"', '\'']))
+        });
+        value?.parse().ok()
+    }
+}
+
+/// Formats the value of the annotation: `scale CORE MACHINE,MACHINE`.
+impl fmt::Display for Installed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = match self.mode {
+            Mode::Full => "full",
+            Mode::Scale => "scale",
+        };
+        let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
+        write!(f, "{mode} {} {}", self.core, machines.join(","))
+    }
+}
+
+impl FromStr for Installed {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let parts: Vec<&str> = text.split(' ').collect();
+        let [mode, core, machines] = parts.as_slice() else {
+            return Err(());
+        };
+        let mode = match *mode {
+            "full" => Mode::Full,
+            "scale" => Mode::Scale,
+            _ => return Err(()),
+        };
+        Ok(Self {
+            mode,
+            core: (*core).to_owned(),
+            machines: machines.split(',').map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machines(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_added_workers_scale_and_a_repeated_run_changes_nothing() {
+        let next = |previous: Option<&Installed>, core: &str, names: &[&str]| {
+            let are_workers =
+                |added: &BTreeSet<&String>| added.iter().all(|name| name.starts_with('w'));
+            Installed::next(previous, core.to_owned(), machines(names), are_workers)
+        };
+        let first = next(None, "c", &["m1", "w1"]);
+        assert_eq!(first.mode, Mode::Full);
+        assert_eq!(next(Some(&first), "c", &["m1", "w1"]), first);
+
+        let scaled = next(Some(&first), "c", &["m1", "w1", "w2"]);
+        assert_eq!(scaled.mode, Mode::Scale);
+        assert_eq!(next(Some(&scaled), "c", &["m1", "w1", "w2"]), scaled);
+        assert_eq!(
+            next(Some(&scaled), "c", &["m1", "w1", "w2", "w3"]).mode,
+            Mode::Scale
+        );
+
+        for (core, names) in [
+            ("other", ["m1", "w1", "w2", "w3"].as_slice()),
+            ("c", &["m1", "w2", "w3"]),
+            ("c", &["m1", "m2", "w1", "w2"]),
+        ] {
+            assert_eq!(
+                next(Some(&scaled), core, names).mode,
+                Mode::Full,
+                "{core} {names:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_back_from_a_job() {
+        let record = Installed {
+            mode: Mode::Scale,
+            core: "0a".to_owned(),
+            machines: machines(&["1b", "2c"]),
+        };
+        let job = format!("metadata:\n  annotations:\n    {ANNOTATION}: \"{record}\"\n");
+        assert_eq!(Installed::find(job.as_bytes()), Some(record));
+        assert_eq!(Installed::find(b"kind: Job\n"), None);
+        assert_eq!(
+            Installed::find(format!("{ANNOTATION}: odd\n").as_bytes()),
+            None
+        );
+    }
+}
