@@ -337,7 +337,7 @@ pub(crate) fn generate_by(
     let mut changes = None;
     if may_write(&findings, options) {
         progress(Stage::Comparing);
-        let kept = files_of(&site, &plan.frozen);
+        let kept = site.state.files_of(&plan.frozen);
         let (compared, found) = compare(repo, &site.settings.output, &tree, &kept, &site.state)?;
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
@@ -402,15 +402,6 @@ fn may_write(findings: &[Finding], options: &Options) -> bool {
         .iter()
         .filter(|finding| finding.is_error())
         .all(|error| options.keep_going && !error.clusters.is_empty())
-}
-
-/// Returns the files of some clusters, relative to the output directory.
-fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a Utf8PathBuf> {
-    clusters
-        .iter()
-        .filter_map(|cluster| site.state.files.get(cluster))
-        .flatten()
-        .collect()
 }
 
 fn load_templates(

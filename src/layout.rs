@@ -3,6 +3,7 @@
 //! Rendering uses these paths to write, and the next run uses them to read.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -21,11 +22,16 @@ const DECLARED: &str = "declared";
 const OBSERVED: &str = "observed";
 /// The directory of CustomResourceDefinitions that services need, below the output directory.
 pub const CRDS: &str = "crds";
+/// The directory of files that do not depend on a cluster, below the output directory. No agent
+/// applies it: kustomizations of clusters refer to its directories. In a directory of templates, it
+/// is the name of the directory with their templates.
+pub const SHARED: &str = "shared";
 /// The directory of objects that tell an agent what to apply, below the output directory.
 pub const AGENTS: &str = "agents";
 /// The directory that installs Kubernetes on the machines of a Provisioning, in its cluster's
 /// directory. The directory of its templates has the same name.
 pub const INSTALLER: &str = "installer";
+
 /// File name of an installer's Job.
 pub const INSTALLER_JOB: &str = "job.yaml";
 /// The file name of generated kustomizations.
@@ -195,6 +201,38 @@ pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
         .join(cluster.name.as_str())
 }
 
+/// Returns the directory of shared files from a directory of templates. `hash` is that of the files.
+pub fn shared_directory(templates: &Utf8Path, hash: &str) -> Utf8PathBuf {
+    let templates = templates.as_str().replace('/', "-");
+    Utf8Path::new(SHARED).join(templates).join(hash)
+}
+
+/// Returns the shared directories that a kustomization refers to. Lines are scanned without a
+/// parser, because sites have thousands of kustomizations.
+pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> {
+    text.lines()
+        .filter_map(|line| shared_directory_of(file, line.trim().strip_prefix("- ")?))
+        .collect()
+}
+
+/// Returns the shared directory that an entry of a file refers to.
+pub fn shared_directory_of(file: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
+    let to_output = "../".repeat(file.parent()?.iter().count());
+    let path = entry.trim().trim_matches(['"', '\'']);
+    let parts: Vec<&str> = Utf8Path::new(path.strip_prefix(&to_output)?)
+        .iter()
+        .collect();
+    match parts.as_slice() {
+        [SHARED, templates, hash] => Some(shared_directory(Utf8Path::new(templates), hash)),
+        _ => None,
+    }
+}
+
+/// Returns the path of a shared directory as a service's directory refers to it.
+pub fn reference_to_shared(directory: &Utf8Path, shared: &Utf8Path) -> String {
+    "../".repeat(directory.iter().count()) + shared.as_str()
+}
+
 /// Returns the directory of the labels of declared hosts, for the kustomization in `root` that
 /// renders them.
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
@@ -304,5 +342,30 @@ mod tests {
             assert_eq!(cluster_of(Utf8Path::new(shared)), None, "{shared}");
         }
         assert_eq!(cluster_of(&released_directory().join(OBSERVED_HOSTS)), None);
+    }
+
+    #[test]
+    fn a_reference_to_shared_files_is_found() {
+        let cluster: ClusterKey = "tenant-a/edge".parse().unwrap();
+        let service = cluster_directory(&cluster).join("auth");
+        let shared = shared_directory("auth/kubeadm".into(), "0a1b");
+        let reference = reference_to_shared(&service, &shared);
+        let text = |entry: &str| format!("resources:\n  - service.yaml\n  - \"{entry}\"\n");
+        let found = |file: &str, entry: &str| shared_directories(&service.join(file), &text(entry));
+
+        assert_eq!(found(KUSTOMIZATION, &reference), [shared.clone()].into());
+        let component = format!("../{reference}");
+        assert_eq!(
+            found("kubeadm/kustomization.yaml", &component),
+            [shared].into()
+        );
+        for other in [
+            &component,
+            "../../shared/auth-kubeadm/0a1b",
+            "shared/auth-kubeadm/0a1b",
+            "../service.yaml",
+        ] {
+            assert!(found(KUSTOMIZATION, other).is_empty(), "{other}");
+        }
     }
 }

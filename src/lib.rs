@@ -18,7 +18,7 @@
 //! let repo = Files::on_disk("fixtures/quickstart");
 //! let generated = generate(&repo, &Options::default(), &|_stage| {})?;
 //! let changes = generated.changes.as_ref().ok_or("the input has errors")?;
-//! assert!(changes.files.keys().any(|file| file == "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
+//! assert!(changes.files.keys().any(|file| file == "overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml"));
 //! assert!(report::summary(&generated, false).to_string().contains("4 hosts assigned"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -288,6 +288,7 @@ codes! {
     "0710" NoTemplates Warning Run Shown "the template directory has no templates"
     "0711" OperatorsTemplates Warning Run Shown "templates of the SIP operator for HAProxy are not used"
     "0712" Untranslatable Error Run Shown "a template of the SIP operator for HAProxy cannot be translated"
+    "0713" TemplateMoved Error Run Shown "a template has the path of a built-in one of earlier versions"
 
     "0801" InvalidClusterLabel Error Run Shown "a Provisioning or Software has no unambiguous cluster"
     "0802" NoMasters Error Cluster Shown "a Provisioning has no control-plane machine"

@@ -99,10 +99,12 @@ impl Document<'_> {
         }
     }
 
-    /// Returns whether the text contains `{{`. It is then probably a template of another tool,
-    /// which may fail to parse or parse to nonsense.
+    /// Returns whether the text contains `{{` or `{%`. It is then probably a template, which may
+    /// fail to parse or parse to nonsense.
     pub fn looks_like_template(&self) -> bool {
-        memchr::memmem::find(self.text().as_bytes(), b"{{").is_some()
+        let text = self.text().as_bytes();
+        let has = |mark: &[u8]| memchr::memmem::find(text, mark).is_some();
+        has(b"{{") || has(b"{%")
     }
 
     /// Returns whether the text contains one of the kinds as a value of `kind`, in YAML or JSON.

@@ -26,6 +26,10 @@ pub struct State {
     pub unlabelled: BTreeSet<HostKey>,
     /// Files of each cluster, for hosts and services, relative to the output directory.
     pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// Shared directories that the files of each cluster refer to.
+    shared: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
+    /// Files that clusters refer to.
+    shared_files: BTreeSet<Utf8PathBuf>,
     /// Inputs named in the headers of each cluster's files.
     pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
     /// Directory of the service that uses each NodePort, relative to the output directory.
@@ -61,6 +65,8 @@ struct File {
     made_from: Option<Utf8PathBuf>,
     /// Record of an installer Job.
     installed: Option<Installed>,
+    /// Shared directories that it refers to.
+    shared: BTreeSet<Utf8PathBuf>,
 }
 
 /// A fact from one file or generated document.
@@ -100,6 +106,13 @@ impl State {
                 installed: (below.file_name() == Some(layout::INSTALLER_JOB))
                     .then(|| Installed::find(content))
                     .flatten(),
+                shared: if below.starts_with(layout::CLUSTERS)
+                    && below.file_name() == Some(layout::KUSTOMIZATION)
+                {
+                    layout::shared_directories(below, &String::from_utf8_lossy(content))
+                } else {
+                    BTreeSet::new()
+                },
             };
             FirstLook {
                 says: Some(Entry::File(file)),
@@ -118,6 +131,7 @@ impl State {
                     node_ports,
                     made_from,
                     installed,
+                    shared,
                 }) => {
                     if emptied {
                         // A machine crash may leave empty files. Treating them as no assignments
@@ -135,7 +149,16 @@ impl State {
                         if let Some(installed) = installed {
                             state.installed.insert(cluster.clone(), installed);
                         }
+                        if !shared.is_empty() {
+                            state
+                                .shared
+                                .entry(cluster.clone())
+                                .or_default()
+                                .extend(shared);
+                        }
                         state.files.entry(cluster).or_default().push(path.clone());
+                    } else if path.starts_with(layout::SHARED) {
+                        state.shared_files.insert(path.clone());
                     }
                     let service = path.parent().unwrap_or(&path);
                     state.node_ports.extend(
@@ -166,6 +189,24 @@ impl State {
             .map(|held| &held.cluster)
             .chain(self.files.keys())
             .collect()
+    }
+
+    /// Returns the files of clusters, and the shared files that they refer to.
+    pub fn files_of<'a>(
+        &'a self,
+        clusters: impl IntoIterator<Item = &'a ClusterKey>,
+    ) -> BTreeSet<&'a Utf8PathBuf> {
+        let mut files = BTreeSet::new();
+        let mut shared = BTreeSet::new();
+        for cluster in clusters {
+            files.extend(self.files.get(cluster).into_iter().flatten());
+            shared.extend(self.shared.get(cluster).into_iter().flatten());
+        }
+        for directory in shared {
+            let from = self.shared_files.range(directory.clone()..);
+            files.extend(from.take_while(|file| file.starts_with(directory)));
+        }
+        files
     }
 
     /// Returns whether the overlay that patches the hosts of a root exists.

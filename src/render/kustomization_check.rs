@@ -23,6 +23,8 @@ struct Kustomization {
     #[serde(default)]
     resources: Vec<String>,
     #[serde(default)]
+    components: Vec<String>,
+    #[serde(default)]
     config_map_generator: Vec<ConfigMapGenerator>,
 }
 
@@ -30,6 +32,8 @@ struct Kustomization {
 struct ConfigMapGenerator {
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    behavior: String,
     #[serde(default)]
     files: Vec<String>,
 }
@@ -91,10 +95,17 @@ fn misfits(
     let listed = kustomization
         .resources
         .iter()
+        .chain(&kustomization.components)
         .map(String::as_str)
         .chain(files);
     let missing = listed.filter(|entry| {
-        !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none()
+        let target = match layout::shared_directory_of(path, entry) {
+            Some(shared) => shared,
+            // What else is outside is the repo's own.
+            None if entry.starts_with("..") => return false,
+            None => directory.join(entry),
+        };
+        below(tree, &target).next().is_none()
     });
     let mut found: Vec<Finding> = missing
         .map(|entry| {
@@ -116,7 +127,10 @@ fn misfits(
             .files
             .iter()
             .filter_map(|file| tree.get(&directory.join(source(file))));
-        let bytes: usize = texts.map(String::len).sum();
+        let mut bytes: usize = texts.map(String::len).sum();
+        if generator.behavior == "merge" {
+            bytes += shared_bytes(tree, path, kustomization, &generator.name);
+        }
         if bytes > MOST_BYTES {
             found.push(too_large(&generator.name, bytes, service));
         }
@@ -125,6 +139,25 @@ fn misfits(
         Some(key) => found.into_iter().map(|finding| finding.of(&key)).collect(),
         None => found,
     }
+}
+
+/// Returns the size of what shared files put into a ConfigMap.
+fn shared_bytes(tree: &Tree, path: &Utf8Path, kustomization: &Kustomization, name: &str) -> usize {
+    let shared = kustomization
+        .resources
+        .iter()
+        .filter_map(|entry| layout::shared_directory_of(path, entry));
+    let sizes = shared.filter_map(|directory| {
+        let text = tree.get(&directory.join(layout::KUSTOMIZATION))?;
+        let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
+        let generators = kustomization.config_map_generator.iter();
+        let files = generators
+            .filter(|generator| generator.name == name)
+            .flat_map(|generator| &generator.files);
+        let texts = files.filter_map(|file| tree.get(&directory.join(source(file))));
+        Some(texts.map(String::len).sum::<usize>())
+    });
+    sizes.sum()
 }
 
 /// Returns the file in an entry `KEY=FILE` or `FILE`.

@@ -90,7 +90,7 @@ pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
     if site.settings.gitops != Some(Agent::Argocd) || projects.is_empty() {
         return Vec::new();
     }
-    let applied = [layout::CLUSTERS, layout::CRDS];
+    let applied = [layout::CLUSTERS, layout::CRDS, layout::SHARED];
     let is_manifest = |path: &Utf8Path| {
         path.extension() == Some("yaml") && applied.iter().any(|of| path.starts_with(of))
     };

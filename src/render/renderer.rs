@@ -1,20 +1,21 @@
 //! Renders templates into the files of one cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
 use minijinja::value::Serde;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
-use super::{Templates, Tree, verify};
+use super::{Templates, Tree, templates, verify};
 use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
 use crate::inventory::network_remedy::remedy;
 use crate::inventory::networks::Unaddressed;
-use crate::layout::header;
+use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
@@ -28,6 +29,15 @@ pub(super) struct TemplateSet {
 }
 
 impl TemplateSet {
+    /// Returns the directories of its templates, without those of shared files.
+    pub(super) fn directories(&self) -> BTreeSet<&'static Utf8Path> {
+        templates::names()
+            .filter(|name| Utf8Path::new(name).starts_with(self.directory))
+            .filter_map(|name| Utf8Path::new(name).parent())
+            .filter(|directory| directory.file_name() != Some(layout::SHARED))
+            .collect()
+    }
+
     fn content(&self, file: &Utf8Path) -> Content {
         if self.configuration.contains(&file.as_str()) {
             Content::Configuration
@@ -35,6 +45,18 @@ impl TemplateSet {
             Content::Manifests
         }
     }
+}
+
+/// Files that clusters share.
+pub(super) struct SharedFiles {
+    /// Their directory, relative to the output directory.
+    pub(super) directory: Utf8PathBuf,
+    tree: Tree,
+}
+
+impl SharedFiles {
+    /// Length of the hash in the name of their directory.
+    const HASH_BYTES: usize = 5;
 }
 
 /// The reader of a rendered YAML file.
@@ -96,12 +118,83 @@ impl<'a> Renderer<'a> {
     ) {
         // All files share one conversion of the values.
         let context = Value::from(Serde(context));
-        for template in self.templates.names_below(set.directory) {
-            let Ok(below) = Utf8Path::new(template).strip_prefix(set.directory) else {
-                continue;
-            };
-            let content = set.content(below);
-            self.add(template, content, directory.join(below), &context);
+        for template in self.templates.names_below(set.directory.into()) {
+            self.add_of(set, template, directory, &context);
+        }
+    }
+
+    /// Renders the templates in a directory, without those in directories below it, into a service's
+    /// directory.
+    pub(super) fn files_in(
+        &mut self,
+        set: &TemplateSet,
+        templates: &Utf8Path,
+        directory: &Utf8Path,
+        context: &impl Serialize,
+    ) {
+        let context = Value::from(Serde(context));
+        for template in self.templates.names_in(templates) {
+            self.add_of(set, template, directory, &context);
+        }
+    }
+
+    fn add_of(&mut self, set: &TemplateSet, template: &str, directory: &Utf8Path, context: &Value) {
+        if let Ok(below) = Utf8Path::new(template).strip_prefix(set.directory) {
+            self.add(template, set.content(below), directory.join(below), context);
+        }
+    }
+
+    /// Renders the templates of the files that clusters share, beside those in a directory of
+    /// templates.
+    pub(super) fn shared_files(
+        &mut self,
+        templates: &Utf8Path,
+        context: &impl Serialize,
+    ) -> SharedFiles {
+        let context = Value::from(Serde(context));
+        let mut files = Vec::new();
+        let mut hash = Sha256::new();
+        for template in self.templates.names_in(&templates.join(layout::SHARED)) {
+            let made_from = format!("the template {template}");
+            match text_of(self.templates, template, &made_from, context.clone()) {
+                Ok(Some(text)) => {
+                    // Lengths keep two lists of files with equal bytes apart.
+                    hash.update(format!("{template} {}\n{text}", text.len()));
+                    files.push((template, text));
+                }
+                Ok(None) => {}
+                Err(finding) => self.findings.push(*finding),
+            }
+        }
+        let digest = hash.finalize();
+        let hash: String = digest
+            .iter()
+            .take(SharedFiles::HASH_BYTES)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let directory = layout::shared_directory(templates, &hash);
+        let mut tree = Tree::new();
+        for (template, text) in files {
+            let name = Utf8Path::new(template).file_name().unwrap_or_default();
+            let file = directory.join(name);
+            let content = Content::Manifests;
+            match verified(self.site, self.templates, template, content, &file, &text) {
+                Ok(()) => {
+                    tree.insert(file, text);
+                }
+                Err(finding) => self.findings.push(*finding),
+            }
+        }
+        SharedFiles { directory, tree }
+    }
+
+    /// Adds shared files if the rendered kustomization of a directory refers to them. One from the
+    /// repo's own templates may not.
+    pub(super) fn add_shared(&mut self, shared: SharedFiles, directory: &Utf8Path) {
+        let file = directory.join(layout::KUSTOMIZATION);
+        let kustomization = self.tree.get(&file).map_or("", String::as_str);
+        if layout::shared_directories(&file, kustomization).contains(&shared.directory) {
+            self.tree.extend(shared.tree);
         }
     }
 
@@ -213,7 +306,7 @@ pub(super) fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String
     }
 }
 
-/// Renders a template and adds the ownership header; `None` if the template renders to nothing.
+/// Renders a template into a file; `None` if the template renders to nothing.
 ///
 /// The result is parsed to prove that it is valid, unless the disk already has the same text.
 pub(super) fn rendered(
@@ -225,26 +318,54 @@ pub(super) fn rendered(
     made_from: &dyn std::fmt::Display,
     context: Value,
 ) -> Result<Option<String>, Box<Finding>> {
+    let text = text_of(templates, template, &made_from.to_string(), context)?;
+    if let Some(text) = &text {
+        verified(site, templates, template, content, file, text)?;
+    }
+    Ok(text)
+}
+
+/// Renders a template and adds the ownership header; `None` if the template renders to nothing.
+fn text_of(
+    templates: &Templates,
+    template: &str,
+    made_from: &str,
+    context: Value,
+) -> Result<Option<String>, Box<Finding>> {
     let text = templates.render(template, context)?;
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let mut text = with_header(&text, &made_from.to_string());
+    let mut text = with_header(&text, made_from);
     // HAProxy rejects a file without a final line break.
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    if file.extension() == Some("yaml") && !site.state.has(file, &text) {
-        let read = match content {
-            Content::Manifests => verify::manifests(&text),
-            Content::Configuration => verify::yaml(&text),
-        };
-        read.map_err(|unreadable| match templates.own_file(template) {
+    Ok(Some(text))
+}
+
+/// Parses a rendered YAML file to prove that it is valid, unless the disk already has the same text.
+fn verified(
+    site: &Site,
+    templates: &Templates,
+    template: &str,
+    content: Content,
+    file: &Utf8Path,
+    text: &str,
+) -> Result<(), Box<Finding>> {
+    if file.extension() != Some("yaml") || site.state.has(file, text) {
+        return Ok(());
+    }
+    let read = match content {
+        Content::Manifests => verify::manifests(text),
+        Content::Configuration => verify::yaml(text),
+    };
+    read.map_err(|unreadable| {
+        Box::new(match templates.own_file(template) {
             Some(own) => unreadable.of_template(own),
             None => unreadable.finding(&site.settings.output.join(file)),
-        })?;
-    }
-    Ok(Some(text))
+        })
+    })
 }
 
 /// Adds the ownership header; in a script, below the shebang line.

@@ -11,6 +11,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
 use super::bounds::{self, Edited, Unfit};
 use crate::finding::{Code, Finding, Place};
+use crate::layout;
 
 /// Embeds templates by their paths below `templates/`.
 macro_rules! embedded {
@@ -22,17 +23,19 @@ macro_rules! embedded {
 const EMBEDDED: &[(&str, &str)] = embedded![
     "auth/certificate.yaml",
     "auth/config.yaml",
-    "auth/deployment.yaml",
     "auth/kubeadm-structured/authentication-configuration.yaml",
     "auth/kubeadm-structured/kustomization.yaml",
-    "auth/kubeadm-structured/write-authentication-configuration",
+    "auth/kubeadm-structured/shared/kustomization.yaml",
+    "auth/kubeadm-structured/shared/write-authentication-configuration",
     "auth/kubeadm/kustomization.yaml",
-    "auth/kubeadm/oidc.yaml",
+    "auth/kubeadm/shared/kustomization.yaml",
     "auth/kustomization.yaml",
-    "auth/networkpolicy.yaml",
-    "auth/poddisruptionbudget.yaml",
-    "auth/rbac.yaml",
     "auth/service.yaml",
+    "auth/shared/deployment.yaml",
+    "auth/shared/kustomization.yaml",
+    "auth/shared/networkpolicy.yaml",
+    "auth/shared/poddisruptionbudget.yaml",
+    "auth/shared/rbac.yaml",
     "cluster/kustomization.yaml",
     "crds/dex/crds.yaml",
     "crds/dex/kustomization.yaml",
@@ -41,26 +44,30 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "installer/job.yaml",
     "installer/kustomization.yaml",
     "jumphost/authorized_keys",
-    "jumphost/deployment.yaml",
     "jumphost/externalsecrets.yaml",
-    "jumphost/host",
     "jumphost/hosts",
     "jumphost/kustomization.yaml",
-    "jumphost/networkpolicy.yaml",
-    "jumphost/persistentvolumeclaim.yaml",
-    "jumphost/rbac.yaml",
-    "jumphost/refresh",
     "jumphost/service.yaml",
+    "jumphost/shared/deployment.yaml",
+    "jumphost/shared/host",
+    "jumphost/shared/kustomization.yaml",
+    "jumphost/shared/networkpolicy.yaml",
+    "jumphost/shared/persistentvolumeclaim.yaml",
+    "jumphost/shared/rbac.yaml",
+    "jumphost/shared/refresh",
+    "jumphost/shared/sshd_config",
+    "jumphost/shared/start",
     "jumphost/ssh_config",
-    "jumphost/sshd_config",
-    "jumphost/start",
-    "loadbalancer/deployment.yaml",
     "loadbalancer/haproxy.cfg",
     "loadbalancer/kustomization.yaml",
-    "loadbalancer/networkpolicy.yaml",
-    "loadbalancer/poddisruptionbudget.yaml",
     "loadbalancer/service.yaml",
+    "loadbalancer/shared/deployment.yaml",
+    "loadbalancer/shared/kustomization.yaml",
+    "loadbalancer/shared/networkpolicy.yaml",
+    "loadbalancer/shared/poddisruptionbudget.yaml",
     "partials/placement.yaml",
+    "partials/rename.yaml",
+    "partials/role-binding.yaml",
     "tenant/cluster-api/kustomization.yaml",
     "tenant/endpoints/endpoints.yaml",
     "tenant/endpoints/kustomization.yaml",
@@ -136,6 +143,19 @@ impl Templates {
             };
             let name = name.as_str().to_owned();
             let place = Place::File(Arc::from(file.as_path()));
+            if let Some(moved) = moved(&name) {
+                findings.push(
+                    Finding::new(
+                        Code::TemplateMoved,
+                        format!("{file} replaces no built-in template any more: it is now {moved}"),
+                    )
+                    .at(place)
+                    .help(format!(
+                        "move it to {directory}/{moved}, and compare it with `sipgen template show {moved}`"
+                    )),
+                );
+                continue;
+            }
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let alike = alike(&name);
                 findings.push(
@@ -192,11 +212,14 @@ impl Templates {
     }
 
     /// Returns the names of the templates below a directory, in order.
-    pub(super) fn names_below(
-        &self,
-        directory: &'static str,
-    ) -> impl Iterator<Item = &'static str> {
+    pub(super) fn names_below(&self, directory: &Utf8Path) -> impl Iterator<Item = &'static str> {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
+    }
+
+    /// Returns the names of the built-in templates in a directory, without those in directories
+    /// below it.
+    pub(super) fn names_in(&self, directory: &Utf8Path) -> impl Iterator<Item = &'static str> {
+        names().filter(move |name| Utf8Path::new(name).parent() == Some(directory))
     }
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.
@@ -225,6 +248,15 @@ impl Templates {
     /// Returns the repo's own template for a file. The path is relative to the output directory.
     pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
         let makes = |name: &str| {
+            if path.starts_with(layout::SHARED) {
+                let made_in = Utf8Path::new(name).parent()?;
+                let directory = made_in
+                    .parent()
+                    .filter(|_| made_in.ends_with(layout::SHARED))?;
+                let hash = path.parent()?.file_name()?;
+                let made = layout::shared_directory(directory, hash).join(path.file_name()?);
+                return Some(path == made && path.file_name() == Utf8Path::new(name).file_name());
+            }
             let (directory, below) = name.split_once('/')?;
             let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
             // Files of a cluster are in a directory such as `clusters/NAMESPACE/NAME`. Those of a
@@ -343,6 +375,13 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
+/// Returns the path of a template that is now in the directory for shared files.
+fn moved(name: &str) -> Option<Utf8PathBuf> {
+    let path = Utf8Path::new(name);
+    let moved = path.parent()?.join(layout::SHARED).join(path.file_name()?);
+    (embedded(name).is_none() && embedded(moved.as_str()).is_some()).then_some(moved)
+}
+
 /// Returns the built-in template that shares the longest suffix and prefix with a name.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
@@ -397,14 +436,22 @@ mod tests {
                 "own/installer/job.yaml",
             ),
             (
-                "clusters/tenant-a/edge/auth/kubeadm/oidc.yaml",
-                "own/auth/kubeadm/oidc.yaml",
+                "clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml",
+                "own/auth/kubeadm/kustomization.yaml",
             ),
             (
                 "tenants/tenant-a/edge/endpoints/endpoints.yaml",
                 "own/tenant/endpoints/endpoints.yaml",
             ),
             ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),
+            (
+                "shared/auth-kubeadm/0a1b/kustomization.yaml",
+                "own/auth/kubeadm/shared/kustomization.yaml",
+            ),
+            (
+                "shared/loadbalancer/0a1b/kustomization.yaml",
+                "own/loadbalancer/shared/kustomization.yaml",
+            ),
         ] {
             let made_by = templates
                 .own_of(Utf8Path::new(file))

@@ -1,7 +1,7 @@
 //! Review: the meaning of a set of changes for clusters.
 //!
 //! * `hosts`: hosts that clusters gain, release, replace and hand over.
-//! * `services`: services that are created, changed and deleted.
+//! * `services`: services that are created, changed and deleted; `service_files`: their files.
 //! * `pods`: pod templates of services, to detect restarts.
 //! * `immutable`: changes of services that the API server rejects.
 //! * `endpoints`: addresses of clusters.
@@ -20,6 +20,7 @@ pub mod hosts;
 mod immutable;
 pub mod installer;
 mod pods;
+mod service_files;
 pub mod services;
 pub mod shared;
 
@@ -194,6 +195,18 @@ impl Review {
                 None => of_none.insert(path, change.texts()),
             };
         }
+        let shared_files: ChangedFiles<'_> = of_none
+            .iter()
+            .filter(|(path, _)| path.starts_with(layout::SHARED))
+            .map(|(path, texts)| (*path, *texts))
+            .collect();
+        let edited = service_files::with_edited_files(&shared_files, later);
+        for cluster in edited
+            .iter()
+            .filter_map(|service| layout::cluster_of(service))
+        {
+            by_cluster.entry(cluster).or_default();
+        }
         let facts = Facts { before, site };
         let mut hosts = hosts::changes(&by_cluster, &facts);
         let clusters = by_cluster.iter().map(|(cluster, files)| ClusterReview {
@@ -204,7 +217,7 @@ impl Review {
                 true => State::Deleted,
             },
             hosts: hosts.remove(cluster).unwrap_or_default(),
-            services: services::changes(cluster, files, later),
+            services: services::changes(cluster, files, &shared_files, &edited, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| State::of(*texts)).collect(),

@@ -4,68 +4,89 @@
 //! the template indirectly, because the name of a generated ConfigMap ends in a hash of its
 //! content.
 
-use std::collections::BTreeSet;
-
-use serde::Deserialize;
+use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
+use super::service_files::{Files, Side, objects, patches};
 use crate::layout;
 
 /// Kinds of objects whose pods are replaced when their template changes.
 const CONTROLLERS: [&str; 3] = ["Deployment", "DaemonSet", "StatefulSet"];
 
-/// Kustomization fields that do not affect pod templates: lists of objects, and generators, which
-/// are compared by content.
-const WITHOUT_EFFECT: [&str; 2] = ["resources", "configMapGenerator"];
+/// Kustomization fields that do not affect pod templates: lists of objects, and what is compared by
+/// content.
+const WITHOUT_EFFECT: [&str; 3] = ["resources", "configMapGenerator", "patches"];
 
-/// Inputs of a directory's pod templates.
+/// Inputs of a service's pod templates.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Pods<'a> {
-    /// Pod template of each controller.
+    /// Pod template of each controller, and of each patch of one.
     templates: Vec<Value>,
     /// Generators of ConfigMaps with a hash in their name, and the files that each reads.
     generated: Vec<(Value, Vec<Option<&'a str>>)>,
-    /// Other fields of the kustomization.
-    kustomization: Mapping,
+    /// Patches by operations, which may be for any object.
+    patches: Vec<Value>,
+    /// Other fields of the kustomizations.
+    kustomizations: Vec<Mapping>,
 }
 
-/// Reads the inputs of a directory's pod templates. `text` returns the text of a file.
-pub(super) fn of<'a>(files: &BTreeSet<&str>, text: impl Fn(&str) -> Option<&'a str>) -> Pods<'a> {
+/// Reads the inputs of a service's pod templates.
+pub(super) fn of<'a>(side: &Side<'a>) -> Pods<'a> {
     let mut pods = Pods::default();
-    for file in files
-        .iter()
-        .filter(|file| file.ends_with(".yaml") && **file != layout::KUSTOMIZATION)
-    {
-        let documents = yaml_serde::Deserializer::from_str(text(file).unwrap_or_default());
-        let objects = documents.map_while(|document| Value::deserialize(document).ok());
-        let controllers = objects.filter(is_controller);
-        pods.templates
-            .extend(controllers.filter_map(|object| object.get("spec")?.get("template").cloned()));
-    }
-    let kustomization =
-        text(layout::KUSTOMIZATION).and_then(|text| yaml_serde::from_str(text).ok());
-    let mut kustomization: Mapping = kustomization.unwrap_or_default();
-    let generators = kustomization
-        .get("configMapGenerator")
-        .and_then(Value::as_sequence)
-        .into_iter()
-        .flatten();
-    for generator in generators.filter(|generator| !keeps_its_name(generator)) {
-        let files = generator
-            .get("files")
+    pods.add(&side.own);
+    pods.add(&side.shared);
+    pods
+}
+
+impl<'a> Pods<'a> {
+    /// Adds the inputs in a directory.
+    fn add(&mut self, files: &Files<'a>) {
+        for (file, text) in files {
+            if file.extension() == Some("yaml") && file.as_str() != layout::KUSTOMIZATION {
+                let controllers = objects(text).filter(is_controller);
+                self.templates
+                    .extend(controllers.filter_map(|object| template(&object)));
+            }
+        }
+        let text = |file: &str| files.get(Utf8Path::new(file)).copied();
+        let kustomization =
+            text(layout::KUSTOMIZATION).and_then(|text| yaml_serde::from_str(text).ok());
+        let kustomization: Value = kustomization.unwrap_or_default();
+        for (whole, body) in patches(&kustomization) {
+            if is_controller(&body) {
+                self.templates.extend(template(&body));
+            } else if body.is_sequence() {
+                self.patches.push(whole.clone());
+            }
+        }
+        let generators = kustomization
+            .get("configMapGenerator")
             .and_then(Value::as_sequence)
             .into_iter()
             .flatten();
-        let contents = files
-            .filter_map(Value::as_str)
-            .map(|file| text(file.split_once('=').map_or(file, |(_, f)| f)));
-        pods.generated.push((generator.clone(), contents.collect()));
+        for generator in generators.filter(|generator| !keeps_its_name(generator)) {
+            let files = generator
+                .get("files")
+                .and_then(Value::as_sequence)
+                .into_iter()
+                .flatten();
+            let contents = files
+                .filter_map(Value::as_str)
+                .map(|file| text(file.split_once('=').map_or(file, |(_, f)| f)));
+            self.generated.push((generator.clone(), contents.collect()));
+        }
+        if let Value::Mapping(mut others) = kustomization {
+            for field in WITHOUT_EFFECT {
+                others.remove(field);
+            }
+            self.kustomizations.push(others);
+        }
     }
-    for field in WITHOUT_EFFECT {
-        kustomization.remove(field);
-    }
-    pods.kustomization = kustomization;
-    pods
+}
+
+/// Returns the pod template of a controller.
+fn template(object: &Value) -> Option<Value> {
+    object.get("spec")?.get("template").cloned()
 }
 
 fn is_controller(object: &Value) -> bool {
@@ -84,32 +105,41 @@ fn keeps_its_name(generator: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     const KUSTOMIZATION: &str = "resources: [deployment.yaml]\nconfigMapGenerator:\n- {name: a, files: [fixed]}\n\
-                                 - {name: b, files: [key=read-again], options: {disableNameSuffixHash: true}}\n";
+                                 - {name: b, files: [key=read-again], options: {disableNameSuffixHash: true}}\n\
+                                 patches:\n- patch: |\n    kind: Deployment\n    spec: {replicas: 1, template: {spec: {a: b}}}\n";
     const DEPLOYMENT: &str =
         "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{image: a}]}}}\n";
 
-    /// Reports whether a change of a file replaces pods.
+    const BEFORE: [(&str, &str); 4] = [
+        (layout::KUSTOMIZATION, KUSTOMIZATION),
+        ("deployment.yaml", DEPLOYMENT),
+        ("fixed", "a"),
+        ("read-again", "a"),
+    ];
+
+    /// Reports whether a change of a file replaces pods, in a service's own directory and in a
+    /// shared one.
     fn replaced(file: &str, after: &str) -> bool {
-        let before = BTreeMap::from([
-            (layout::KUSTOMIZATION, KUSTOMIZATION),
-            ("deployment.yaml", DEPLOYMENT),
-            ("fixed", "a"),
-            ("read-again", "a"),
-        ]);
-        let names = before.keys().copied().collect();
-        let text_after = |name: &str| {
-            if name == file {
-                Some(after)
-            } else {
-                before.get(name).copied()
-            }
+        let files = |changed: bool| -> Files<'_> {
+            let unchanged = BEFORE
+                .iter()
+                .map(|(name, text)| (Utf8Path::new(name), *text));
+            unchanged
+                .chain(changed.then_some((Utf8Path::new(file), after)))
+                .collect()
         };
-        of(&names, |name| before.get(name).copied()) != of(&names, text_after)
+        let [own, shared] = [true, false].map(|is_own| {
+            let side = |changed: bool| Side {
+                own: files(changed && is_own),
+                shared: files(changed && !is_own),
+            };
+            of(&side(false)) != of(&side(true))
+        });
+        assert_eq!(own, shared, "{file} {after}");
+        own
     }
 
     #[test]
@@ -119,10 +149,16 @@ mod tests {
             &DEPLOYMENT.replace("image: a", "image: b")
         ));
         assert!(replaced("fixed", "b"));
-        assert!(replaced(
-            layout::KUSTOMIZATION,
-            &KUSTOMIZATION.replace("name: a", "name: c")
-        ));
+        for (from, to) in [
+            ("name: a", "name: c"),
+            ("a: b", "a: c"),
+            ("kind: Deployment", "kind: Role"),
+        ] {
+            assert!(replaced(
+                layout::KUSTOMIZATION,
+                &KUSTOMIZATION.replace(from, to)
+            ));
+        }
         assert!(replaced(
             layout::KUSTOMIZATION,
             &format!("{KUSTOMIZATION}images: [{{name: a, newTag: b}}]\n")
@@ -140,10 +176,15 @@ mod tests {
             &format!("# A comment.\n{DEPLOYMENT}")
         ));
         assert!(!replaced("read-again", "b"));
-        assert!(!replaced(
-            layout::KUSTOMIZATION,
-            &KUSTOMIZATION.replace("[deployment.yaml]", "[deployment.yaml, b.yaml]")
-        ));
+        for (from, to) in [
+            ("[deployment.yaml]", "[deployment.yaml, b.yaml]"),
+            ("replicas: 1", "replicas: 2"),
+        ] {
+            assert!(!replaced(
+                layout::KUSTOMIZATION,
+                &KUSTOMIZATION.replace(from, to)
+            ));
+        }
         assert!(!replaced("unlisted", "b"));
     }
 }

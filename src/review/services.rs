@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
+use super::service_files::{self, ServiceFiles};
 use super::{ChangedFiles, ImmutableField, State, Texts, below, immutable, pods};
 use crate::api::names::ClusterKey;
 use crate::layout;
@@ -50,14 +51,23 @@ pub enum Aspect {
 
 /// Computes the changes of a cluster's services.
 ///
-/// `later` is the later output, including unchanged files.
-pub(super) fn changes(
+/// `shared` are changed shared files. `edited` are the directories that refer to those of them that
+/// change under the same name. `later` is the later output, including unchanged files.
+pub(super) fn changes<'a>(
     cluster: &ClusterKey,
-    files: &ChangedFiles<'_>,
-    later: &Tree,
+    files: &ChangedFiles<'a>,
+    shared: &ChangedFiles<'a>,
+    edited: &'a BTreeSet<Utf8PathBuf>,
+    later: &'a Tree,
 ) -> Vec<ServiceChange> {
     let directory = layout::cluster_directory(cluster);
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
+    let edited = edited
+        .iter()
+        .filter_map(|referring| referring.strip_prefix(&directory).ok());
+    for service in edited.filter_map(|referring| referring.iter().next()) {
+        by_service.entry(service).or_default();
+    }
     for (path, texts) in below(files, &directory) {
         let mut parts = path.iter();
         // Other files are the cluster's own kustomization, and its installer, which is no service.
@@ -68,17 +78,18 @@ pub(super) fn changes(
             by_service.entry(service).or_default().insert(file, texts);
         }
     }
-    let change = |(service, files): (&str, ChangedFiles<'_>)| {
+    let change = |(service, files): (&str, ChangedFiles<'a>)| {
         // The cluster's kustomization lists exactly the existing services, so each has a
         // kustomization of its own.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let stays = state == State::Changed;
+        let files = ServiceFiles::new(&directory.join(service), files, shared, later);
         let aspects = if stays {
             aspects(&files)
         } else {
             BTreeSet::new()
         };
-        let restarts = stays && restarts(&directory.join(service), &files, later);
+        let restarts = stays && pods::of(&files.before) != pods::of(&files.after);
         let immutable = if stays {
             immutable::changes(&files)
         } else {
@@ -95,36 +106,15 @@ pub(super) fn changes(
     by_service.into_iter().map(change).collect()
 }
 
-fn restarts(directory: &Utf8Path, changed: &ChangedFiles<'_>, later: &Tree) -> bool {
-    let there: BTreeMap<&str, &str> = later
-        .range(directory.to_owned()..)
-        .take_while(|(path, _)| path.starts_with(directory))
-        .filter_map(|(path, text)| {
-            Some((path.strip_prefix(directory).ok()?.as_str(), text.as_str()))
-        })
-        .collect();
-    let names: BTreeSet<&str> = there
-        .keys()
-        .copied()
-        .chain(changed.keys().map(|path| path.as_str()))
-        .collect();
-    let text_after = |file: &str| there.get(file).copied();
-    let text_before = |file: &str| match changed.get(Utf8Path::new(file)) {
-        Some((before, _)) => *before,
-        None => text_after(file),
-    };
-    pods::of(&names, text_before) != pods::of(&names, text_after)
-}
-
-fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
-    let bodies = |(path, (before, after)): (&&'_ Utf8Path, &Texts<'_>)| {
+fn aspects(files: &ServiceFiles<'_>) -> BTreeSet<Aspect> {
+    let bodies = |(path, (before, after)): (&Utf8Path, Texts<'_>)| {
         let (before, after) = (
             layout::body(before.unwrap_or_default()),
             layout::body(after.unwrap_or_default()),
         );
         (before != after).then(|| of_file(path.as_str(), before, after))
     };
-    let of_files: Vec<BTreeSet<Aspect>> = files.iter().filter_map(bodies).collect();
+    let of_files: Vec<BTreeSet<Aspect>> = files.differences().filter_map(bodies).collect();
     let only_unknown = !of_files.is_empty() && of_files.iter().all(BTreeSet::is_empty);
     of_files
         .into_iter()
@@ -133,11 +123,11 @@ fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
         .collect()
 }
 
-/// Returns the aspects that a changed file affects. A kustomization only follows other files.
-/// Unknown files count as configuration.
+/// Returns the aspects that a changed file affects. Except for its patches, a kustomization only
+/// follows other files. Unknown files count as configuration.
 fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
     if file == layout::KUSTOMIZATION {
-        return BTreeSet::new();
+        return of_patches(before, after);
     }
     let read = MEANINGS.iter().find(|(name, _)| *name == file);
     let found = read
@@ -149,6 +139,32 @@ fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
         found
     }
 }
+
+/// Returns the aspects of changed patches. Those by operations only rename objects.
+fn of_patches(before: &str, after: &str) -> BTreeSet<Aspect> {
+    let patches = |text| -> BTreeMap<String, Value> {
+        let kustomization: Value = yaml_serde::from_str(text).unwrap_or_default();
+        service_files::patches(&kustomization)
+            .filter_map(|(_, body)| Some((body.get("kind")?.as_str()?.to_owned(), body)))
+            .collect()
+    };
+    let (before, after) = (patches(before), patches(after));
+    let mut aspects = BTreeSet::new();
+    for kind in before.keys().chain(after.keys()) {
+        let within = PATCHED.iter().find(|(known, _)| known == kind);
+        let [before, after] = [&before, &after].map(|patches| patches.get(kind));
+        differences(
+            before.unwrap_or(&Value::Null),
+            after.unwrap_or(&Value::Null),
+            within.map(|(_, aspect)| *aspect),
+            &mut aspects,
+        );
+    }
+    aspects
+}
+
+/// Aspects of patched objects, other than controllers.
+const PATCHED: [(&str, Aspect); 1] = [("Role", Aspect::Hosts)];
 
 /// Returns the aspects in which two texts of a file differ.
 type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;

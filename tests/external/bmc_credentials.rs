@@ -294,7 +294,7 @@ impl Account {
             .unwrap();
         let mut refresh = tool("python3");
         refresh
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/refresh"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/shared/refresh"))
             .arg("--once");
         for (name, value) in [
             ("KUBERNETES_SERVICE_HOST", "127.0.0.1"),

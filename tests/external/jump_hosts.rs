@@ -69,7 +69,7 @@ fn ssh_and_the_pods_etc_hosts_agree_on_every_host() {
     let mut hosts = 0;
     for file in files_named("ssh_config") {
         refresh(
-            &file.with_file_name("refresh"),
+            &shared_beside(&file).join("refresh"),
             &file.with_file_name("hosts"),
             &etc_hosts,
         );
@@ -93,7 +93,7 @@ fn etc_hosts_grows_and_shrinks_in_place() {
         directory.path().join("list"),
         directory.path().join("hosts"),
     );
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/refresh");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/shared/refresh");
     let mut inodes = BTreeSet::new();
     for count in [1, 300, 2, 0, 40] {
         let lines = (0..count)
@@ -148,7 +148,7 @@ fn host_list_reads_the_hosts_of_every_jump_host() {
     for file in files_named("hosts") {
         let mut tool = tool("python3");
         let list = succeed(
-            tool.arg(file.with_file_name("host"))
+            tool.arg(shared_beside(&file).join("host"))
                 .arg("list")
                 .env("SIPGEN_HOSTS", &file),
         );

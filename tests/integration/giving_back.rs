@@ -380,9 +380,18 @@ mod deleted {
         let kustomization = "hosts/declared/inventory/kustomization.yaml";
         let of_others =
             |path: &String| !path.contains("tenant-a/edge/") && !path.contains("tenant-a.edge");
-        let expected = before
-            .into_iter()
-            .filter(|(path, _)| of_others(path) && path != kustomization);
+        // Shared files stay where another cluster refers to them.
+        let texts = repo.files("overlays");
+        let is_shared_no_longer = |path: &str| {
+            let directory = path.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+            path.starts_with("shared/")
+                && !texts
+                    .values()
+                    .any(|text| text.contains(&format!("/{directory}\"")))
+        };
+        let expected = before.into_iter().filter(|(path, _)| {
+            of_others(path) && path != kustomization && !is_shared_no_longer(path)
+        });
         let mut after = repo.on_disk("overlays");
         after.remove(kustomization);
         assert_eq!(after, expected.collect());

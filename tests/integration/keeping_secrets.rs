@@ -63,7 +63,7 @@ fn passwords_of_bmcs() {
 
     keeps_the_secret(&repo);
 
-    assert!(repo.exists("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
+    assert!(repo.exists("overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml"));
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod rendering;
 mod report_page;
 mod rooms;
 mod schemas;
+mod sharing;
 mod showing_machines;
 mod sites;
 mod status;

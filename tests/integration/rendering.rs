@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use yaml_serde::Value;
 
-use crate::support::{Repo, documents, fixture_names};
+use crate::support::{Repo, documents, fixture_names, shared_directory};
 
 /// Generated files, by path below `overlays`.
 type Files = BTreeMap<String, String>;
@@ -92,6 +92,27 @@ fn only(files: &Files, path: &str) -> Value {
     objects.remove(0)
 }
 
+/// The Deployment of a service in a directory, without what the service's kustomization adds.
+#[track_caller]
+fn deployment(files: &Files, service: &str) -> Value {
+    let kustomization = &files[&format!("{service}/kustomization.yaml")];
+    only(
+        files,
+        &format!("{}/deployment.yaml", shared_directory(kustomization)),
+    )
+}
+
+/// A patch of the kustomization of a service in a directory, by the kind of its object.
+#[track_caller]
+fn patch(files: &Files, service: &str, kind: &str) -> Option<Value> {
+    let kustomization = only(files, &format!("{service}/kustomization.yaml"));
+    let patches = kustomization["patches"].as_sequence().unwrap();
+    let mut bodies = patches
+        .iter()
+        .map(|patch| documents(patch["patch"].as_str().unwrap()).remove(0));
+    bodies.find(|body| body["kind"].as_str() == Some(kind))
+}
+
 #[track_caller]
 fn object_name(files: &Files, path: &str) -> String {
     only(files, path)["metadata"]["name"]
@@ -168,17 +189,36 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
 /// review shows what changes in one service or one build of hosts.
 fn records(fixture: &str) -> BTreeMap<String, String> {
     let mut records = BTreeMap::<String, String>::new();
-    for (path, text) in generated(fixture)
-        .iter()
-        .filter(|(path, _)| is_recorded(fixture, path))
-    {
+    let files = generated(fixture);
+    for (path, text) in files.iter().filter(|(path, _)| is_recorded(fixture, path)) {
         let (directory, _) = path.rsplit_once('/').unwrap();
         let record = records
-            .entry(format!("{fixture}.{}", directory.replace('/', ".")))
+            .entry(format!("{fixture}.{}", record_name(files, directory)))
             .or_default();
         record.push_str(&format!(">>> {path}\n{text}"));
     }
     records
+}
+
+/// The name of a directory's record. That of shared files has the name of the first service that refers to them, because
+/// the name of their directory changes with their content.
+fn record_name(files: &Files, directory: &str) -> String {
+    let shared: Vec<&str> = directory.splitn(4, '/').collect();
+    let service = match shared.as_slice() {
+        ["shared", templates, hash, ..] => {
+            let reference = format!("/shared/{templates}/{hash}\"");
+            let user = files.iter().find(|(_, text)| text.contains(&reference));
+            let (kustomization, _) =
+                user.unwrap_or_else(|| panic!("nothing refers to {directory}"));
+            let (service, _) = kustomization.rsplit_once('/').unwrap();
+            let below = shared
+                .get(3)
+                .map_or(String::new(), |below| format!("/{below}"));
+            format!("{service}/shared{below}")
+        }
+        _ => directory.to_owned(),
+    };
+    service.replace('/', ".")
 }
 
 #[track_caller]
@@ -270,7 +310,7 @@ fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
     };
     for name in SCRIPTS {
         let template = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("templates/jumphost")
+            .join("templates/jumphost/shared")
             .join(name);
         let template = fs::read_to_string(template).unwrap();
         let scripts: Vec<_> = all_files()
@@ -294,13 +334,22 @@ fn objects_are_named_after_their_service_and_cluster() {
         "loadbalancer-controlplane",
         "loadbalancer-worker",
     ] {
-        for file in ["deployment", "service"] {
-            let name = object_name(
-                files,
-                &format!("clusters/tenant-a/edge/{service}/{file}.yaml"),
-            );
-            assert_eq!(name, format!("{service}-edge"), "{file}");
-        }
+        let directory = format!("clusters/tenant-a/edge/{service}");
+        let name = object_name(files, &format!("{directory}/service.yaml"));
+        assert_eq!(name, format!("{service}-edge"));
+        let kustomization = only(files, &format!("{directory}/kustomization.yaml"));
+        let renaming = kustomization["patches"]
+            .as_sequence()
+            .unwrap()
+            .last()
+            .unwrap();
+        assert_eq!(
+            renaming["target"]["name"],
+            deployment(files, &directory)["metadata"]["name"],
+            "{service}"
+        );
+        let operations = &documents(renaming["patch"].as_str().unwrap())[0];
+        assert_eq!(operations[0]["value"].as_str(), Some(name.as_str()));
     }
 }
 
@@ -385,20 +434,24 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
     for (fixture, files) in all_generated() {
         for path in files.keys().filter(|path| path.ends_with("/service.yaml")) {
             let service = only(files, path);
-            let deployment = only(files, &path.replace("service.yaml", "deployment.yaml"));
-            let selector = strings(&service["spec"]["selector"]);
-            assert_eq!(
-                selector,
-                strings(&deployment["spec"]["selector"]["matchLabels"]),
-                "{fixture}: {path}"
-            );
-            let pod = strings(&deployment["spec"]["template"]["metadata"]["labels"]);
-            assert!(
-                selector
-                    .iter()
-                    .all(|(key, value)| pod.get(key) == Some(value)),
-                "{fixture}: {path}"
-            );
+            let (directory, _) = path.rsplit_once('/').unwrap();
+            let deployment = deployment(files, directory);
+            let kustomization = only(files, &format!("{directory}/kustomization.yaml"));
+            let labels = &kustomization["labels"][0];
+            assert_eq!(labels["includeSelectors"], true, "{fixture}: {path}");
+            // kustomize adds the labels to all of these.
+            let labelled = |labelled: &Value| {
+                let mut all = strings(&labels["pairs"]);
+                let own = all.clone();
+                all.extend(strings(labelled));
+                assert_eq!(all, own, "{fixture}: {path}");
+                all.into_iter()
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect::<BTreeMap<_, _>>()
+            };
+            let selector = labelled(&service["spec"]["selector"]);
+            labelled(&deployment["spec"]["selector"]["matchLabels"]);
+            labelled(&deployment["spec"]["template"]["metadata"]["labels"]);
             let namespace = path.split('/').nth(1).unwrap();
             assert!(
                 selectors.insert((
@@ -416,9 +469,9 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
 
 #[test]
 fn node_labels_say_on_which_nodes_a_service_runs() {
-    let deployment = only(
+    let deployment = deployment(
         generated("multi-cluster"),
-        "clusters/tenant-a/edge/jumphost2/deployment.yaml",
+        "clusters/tenant-a/edge/jumphost2",
     );
 
     let pod = &deployment["spec"]["template"]["spec"];
@@ -455,8 +508,8 @@ fn a_service_that_may_run_on_control_plane_nodes_tolerates_their_taints() {
 #[test]
 fn without_node_labels_only_load_balancers_run_on_control_plane_nodes() {
     let node_selector = |service: &str| {
-        let file = format!("clusters/tenant-a/edge/{service}/deployment.yaml");
-        let deployment = only(generated("quickstart"), &file);
+        let directory = format!("clusters/tenant-a/edge/{service}");
+        let deployment = deployment(generated("quickstart"), &directory);
         deployment["spec"]["template"]["spec"]["nodeSelector"].clone()
     };
 
@@ -504,9 +557,10 @@ fn the_api_load_balancer_has_the_priority_of_the_settings_and_no_service_a_polic
         .filter(|(_, text)| text.contains("priorityClassName: \"system-cluster-critical\""))
         .map(|(path, _)| path)
         .collect();
+    let balancer = &files["clusters/tenant-a/edge/loadbalancer-controlplane/kustomization.yaml"];
     assert_eq!(
         with_priority,
-        ["clusters/tenant-a/edge/loadbalancer-controlplane/deployment.yaml"]
+        [&format!("{}/deployment.yaml", shared_directory(balancer))]
     );
     assert!(
         !files
@@ -527,7 +581,8 @@ fn a_node_label_that_looks_like_a_number_stays_a_text() {
 
     let files = overlays(&repo);
 
-    let text = &files["clusters/tenant-a/edge/jumphost/deployment.yaml"];
+    let jump_host = &files["clusters/tenant-a/edge/jumphost/kustomization.yaml"];
+    let text = &files[&format!("{}/deployment.yaml", shared_directory(jump_host))];
     assert!(
         text.contains("\n        \"example.com/zone\": \"1e3\"\n"),
         "{text}"
@@ -555,10 +610,8 @@ fn no_password_of_the_inventory_reaches_the_output() {
 
 #[test]
 fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
-    let deployment = only(
-        generated("quickstart"),
-        "clusters/tenant-a/edge/jumphost/deployment.yaml",
-    );
+    let jump_host = "clusters/tenant-a/edge/jumphost";
+    let deployment = patch(generated("quickstart"), jump_host, "Deployment").unwrap();
 
     let volumes = deployment["spec"]["template"]["spec"]["volumes"]
         .as_sequence()
@@ -590,10 +643,15 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
 /// A rule of a Role without `resourceNames` is for all Secrets of the namespace.
 fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
     let mut secrets = 0;
-    let jump_hosts = all_files().filter(|(file, _)| file.ends_with("/jumphost/rbac.yaml"));
-    for (file, text) in jump_hosts {
-        let fixture_file = file.replace("rbac.yaml", "hosts");
-        let (_, list) = all_files().find(|(file, _)| *file == fixture_file).unwrap();
+    let jump_hosts = all_generated().flat_map(|(fixture, files)| {
+        let lists = files
+            .keys()
+            .filter_map(|path| path.strip_suffix("/jumphost/hosts"));
+        lists.map(move |cluster| (fixture.clone(), files, format!("{cluster}/jumphost")))
+    });
+    for (fixture, files, directory) in jump_hosts {
+        let file = format!("{fixture}: {directory}");
+        let list = &files[&format!("{directory}/hosts")];
         let listed: BTreeSet<String> = list
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -602,11 +660,8 @@ fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
                 Some(host.get("secret")?.as_str().unwrap().to_owned())
             })
             .collect();
-        let role = crate::support::documents(text)
-            .into_iter()
-            .find(|object| object["kind"] == "Role")
-            .unwrap();
-        let rules = role["rules"].as_sequence().unwrap();
+        let role = patch(files, &directory, "Role").unwrap_or_default();
+        let rules = role["rules"].as_sequence().cloned().unwrap_or_default();
         assert_eq!(rules.len(), usize::from(!listed.is_empty()), "{file}");
         for rule in rules {
             let of = |field: &str| {
@@ -646,7 +701,9 @@ fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
 
     let files = overlays(&repo);
 
-    let text = &files["clusters/depot/edge/jumphost/rbac.yaml"];
+    let text = &files["clusters/depot/edge/jumphost/kustomization.yaml"];
+    assert!(!text.contains("secrets"), "{text}");
+    let text = &files[&format!("{}/rbac.yaml", shared_directory(text))];
     assert!(
         text.contains("\nrules: []\n") && !text.contains("secrets"),
         "{text}"
@@ -655,10 +712,14 @@ fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
 
 #[test]
 fn a_jump_host_without_power_control_refers_to_no_bmc_credentials() {
-    let text = &generated("multi-cluster")["clusters/tenant-a/core/jumphost/deployment.yaml"];
+    let files = generated("multi-cluster");
+    let kustomization = &files["clusters/tenant-a/core/jumphost/kustomization.yaml"];
+    let deployment = &files[&format!("{}/deployment.yaml", shared_directory(kustomization))];
 
-    assert!(text.contains("core-node-ssh"));
-    assert!(!text.contains("bmc"), "{text}");
+    assert!(kustomization.contains("core-node-ssh"));
+    for text in [kustomization, deployment] {
+        assert!(!text.contains("bmc"), "{text}");
+    }
 }
 
 // What agents make of it

@@ -338,6 +338,13 @@ impl Repo {
         files
     }
 
+    /// The directory of the shared files of a service, whose directory in the output is given.
+    #[track_caller]
+    pub fn shared(&self, service: &str) -> String {
+        let kustomization = self.read(&format!("overlays/{service}/kustomization.yaml"));
+        format!("overlays/{}", shared_directory(&kustomization))
+    }
+
     /// The hosts that the output gives to a cluster, as `ROLE NAMESPACE/NAME`, sorted.
     pub fn hosts_of(&self, namespace: &str, cluster: &str) -> Vec<String> {
         let files = self.files("overlays/hosts");
@@ -429,6 +436,16 @@ pub fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// The directory of shared files, relative to the output directory, that the text of a kustomization refers to.
+#[track_caller]
+pub fn shared_directory(kustomization: &str) -> String {
+    let reference = kustomization.lines().find_map(|line| {
+        let (_, below) = line.trim().strip_prefix("- ")?.split_once("../shared/")?;
+        Some(format!("shared/{}", below.trim_end_matches('"')))
+    });
+    reference.unwrap_or_else(|| panic!("no shared files in:\n{kustomization}"))
 }
 
 /// The documents of a YAML text that are more than comments.

@@ -52,6 +52,7 @@ pub fn secrets_of(directory: &Path) -> Secrets {
 pub struct Pod<'a> {
     network: &'a Network,
     api: &'a SecretsApi,
+    namespace: String,
     template: Value,
     pod: Value,
     /// What is mounted, a directory for each volume.
@@ -79,11 +80,13 @@ impl<'a> Pod<'a> {
         claims: &'a Path,
     ) -> Self {
         let build = kustomize_build(directory);
-        let template = object(&build, "Deployment")["spec"]["template"].clone();
+        let deployment = object(&build, "Deployment");
+        let template = deployment["spec"]["template"].clone();
         let pod = template["spec"].clone();
         let pod = Self {
             network,
             api,
+            namespace: string(&deployment["metadata"]["namespace"]),
             template,
             pod,
             volumes: tempfile::tempdir().unwrap(),
@@ -361,7 +364,11 @@ impl<'a> Pod<'a> {
             add(&[
                 "--setenv",
                 &string(&variable["name"]),
-                &string(&variable["value"]),
+                &match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
+                    None => string(&variable["value"]),
+                    Some("metadata.namespace") => self.namespace.clone(),
+                    Some(other) => panic!("{other} of a pod is unknown here"),
+                },
             ]);
         }
         for (name, value) in environment {

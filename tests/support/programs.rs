@@ -1,13 +1,14 @@
 //! What the tests share that hand generated files to real programs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
 use yaml_serde::Value;
 
-use super::{Repo, documents, fixture_names, kustomize_build, run_tool, text};
+use super::{Repo, documents, fixture_names, kustomize_build, run_tool, shared_directory, text};
 
 /// A fixture's repo after a run.
 pub fn generated(fixture: &str) -> Repo {
@@ -81,6 +82,14 @@ pub fn files_named(name: &str) -> Vec<PathBuf> {
     }
     assert!(!files.is_empty(), "no fixture has a {name}");
     files
+}
+
+/// The directory of the shared files that a service refers to, of which a file is given.
+pub fn shared_beside(file: &Path) -> PathBuf {
+    let kustomization = fs::read_to_string(file.with_file_name("kustomization.yaml")).unwrap();
+    // A service's directory is such as `clusters/NAMESPACE/CLUSTER/SERVICE`.
+    let output = file.ancestors().nth(5).unwrap();
+    output.join(shared_directory(&kustomization))
 }
 
 /// Runs a program that must end well, and returns what it printed.

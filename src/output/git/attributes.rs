@@ -12,7 +12,12 @@ use crate::layout;
 pub fn attributes(output: &Utf8Path) -> String {
     let line =
         |directory: &Utf8Path, attributes: &str| format!("{} {attributes}\n", pattern(directory));
-    let folded = [layout::CLUSTERS, layout::CRDS, layout::TENANTS];
+    let folded = [
+        layout::CLUSTERS,
+        layout::CRDS,
+        layout::SHARED,
+        layout::TENANTS,
+    ];
     let folded = folded.map(|directory| {
         line(
             &output.join(directory),

@@ -41,10 +41,20 @@ pub(super) struct Values {
     metrics_port: u16,
     /// Ports for clients.
     ports: Vec<Port>,
+    /// Range that has the ports for clients, of every load balancer of the kind.
+    port_range: PortRange,
     /// Health check of the servers.
     check: Check,
     /// Hosts behind the load balancer.
     servers: Vec<Server>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PortRange {
+    /// First port.
+    first: u16,
+    /// Last port.
+    last: u16,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -72,6 +82,8 @@ struct Server {
     address: String,
 }
 
+const API_SERVER_PORT: u16 = 6443;
+
 /// Port for probes and metrics. It differs from HAProxy's other ports: the API servers' port and
 /// NodePorts.
 const METRICS_PORT: u16 = 8404;
@@ -84,7 +96,7 @@ pub(super) fn before_control_plane(
 ) -> Option<Values> {
     let ports = vec![Port {
         name: "kube-apiserver".to_owned(),
-        port: 6443,
+        port: API_SERVER_PORT,
         node_port: balancer.node_port,
     }];
     let servers = servers(renderer, service)?;
@@ -94,6 +106,10 @@ pub(super) fn before_control_plane(
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
+        port_range: PortRange {
+            first: API_SERVER_PORT,
+            last: API_SERVER_PORT,
+        },
         check: Check::KubeApiserver,
         servers,
     })
@@ -118,6 +134,10 @@ pub(super) fn before_workers(
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
+        port_range: PortRange {
+            first: NodePort::FIRST,
+            last: NodePort::LAST,
+        },
         check: Check::Tcp,
         servers,
     })

@@ -11,7 +11,7 @@ use minijinja::Value;
 use schemars::Schema;
 use serde::Serialize;
 
-use service_templates::ServiceTemplates;
+use service_templates::{ServiceTemplates, Shared};
 
 pub(super) use service_templates::Context;
 
@@ -70,24 +70,40 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
 fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Option<T>) {
     let Some(own) = own else { return };
     let cluster = &renderer.cluster.key;
-    let context = Context {
+    let network_policies = renderer.site.settings.services.network_policies;
+    let context = |name: String, shared| Context {
         cluster,
-        name: service.object_name(cluster),
+        name,
+        shared,
         component: service.descriptor().component,
         image: &service.image,
         node_labels: &service.node_labels,
         on_control_plane: service.descriptor().on_control_plane,
-        network_policies: renderer.site.settings.services.network_policies,
-        own,
+        network_policies,
+        own: &own,
     };
     let set = &templates_of(service.kind()).set;
-    renderer.files_below(set, &service.path(cluster), &context);
+    for templates in set.directories() {
+        let below = templates.strip_prefix(set.directory).unwrap_or(templates);
+        let directory = match below.as_str() {
+            "" => service.path(cluster),
+            _ => service.path(cluster).join(below),
+        };
+        let shared = renderer.shared_files(templates, &context(set.directory.to_owned(), None));
+        let reference = Shared {
+            name: set.directory,
+            path: layout::reference_to_shared(&directory, &shared.directory),
+        };
+        let context = context(service.object_name(cluster), Some(reference));
+        renderer.files_in(set, templates, &service.path(cluster), &context);
+        renderer.add_shared(shared, &directory);
+    }
 }
 
 /// Renders the CustomResourceDefinitions that services require.
 pub(super) fn definitions(site: &Site, templates: &Templates) -> Result<Tree, Box<Finding>> {
     let mut tree = Tree::new();
-    for name in templates.names_below(layout::CRDS) {
+    for name in templates.names_below(layout::CRDS.into()) {
         let file = Utf8PathBuf::from(name);
         let made_from: &dyn std::fmt::Display = &"the definitions of Dex";
         let content = Content::Manifests;

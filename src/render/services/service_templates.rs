@@ -20,13 +20,24 @@ pub(super) struct ServiceTemplates {
     pub(super) too_large_field: Option<&'static str>,
 }
 
+/// Files that clusters share.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Shared {
+    /// Name of their objects.
+    pub(super) name: &'static str,
+    /// Path of their directory, relative to that of the service.
+    pub(super) path: String,
+}
+
 /// Values of every template of a service.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::render) struct Context<'a, T> {
     /// The cluster.
     pub(super) cluster: &'a ClusterKey,
-    /// Name of the service's objects.
+    /// Name of the service's objects; in `shared/`, the name that each service replaces by its own.
     pub(super) name: String,
+    /// The files from the templates in `shared/`; none in these templates.
+    pub(super) shared: Option<Shared>,
     /// Kind of service in names and labels: `loadbalancer-worker`, `jumphost`.
     pub(super) component: &'static str,
     /// Container image.

@@ -193,11 +193,11 @@ fn a_range_of_node_ports_that_shrinks_but_not_one_that_grows() {
 #[test]
 fn a_selector_that_changes() {
     let repo = Repo::generated("quickstart");
-    let file = "overlays/clusters/tenant-a/edge/loadbalancer-worker/deployment.yaml";
-    let text = repo.read(file);
-    let (above, selector) = text.split_once("    matchLabels:\n").unwrap();
-    let (_, shorter) = selector.split_once("haproxy\n").unwrap();
-    repo.write(file, &format!("{above}    matchLabels:\n{shorter}"));
+    repo.replace(
+        "overlays/clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml",
+        "      app.kubernetes.io/instance: \"loadbalancer-worker-edge\"\n",
+        "",
+    );
 
     let message = "spec.selector of Deployment loadbalancer-worker-edge in tenant-a/edge changes, which the API server \
                    rejects: delete the object first with `kubectl delete --cascade=orphan`, which keeps its pods running";

@@ -23,7 +23,7 @@ fn the_commit_has_the_generated_files_and_nothing_else() {
         changed_by(&repo, "HEAD"),
         [
             "M overlays/clusters/tenant-a/edge/jumphost/hosts",
-            "M overlays/clusters/tenant-a/edge/jumphost/rbac.yaml",
+            "M overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml",
             "M overlays/clusters/tenant-a/edge/jumphost/ssh_config",
             "M overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg",
             "M overlays/hosts/declared/sites/lab/kustomization.yaml",
@@ -242,7 +242,7 @@ fn the_first_commit_of_all_can_be_one_of_generated_files() {
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 46);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 51);
     assert!(!message(&repo, "HEAD").contains("Sipgen-Inputs"));
     assert!(
         status(&repo)
@@ -278,7 +278,7 @@ fn a_directory_of_a_repo_is_committed_by_itself() {
 
     repo.generate(&["--commit", "--repo", "a site"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 46);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 51);
     assert!(message(&repo, "HEAD").trim_end().ends_with(&inputs));
     assert_eq!(status(&repo), ["?? clusters.yaml"]);
 }

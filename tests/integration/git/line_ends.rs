@@ -54,7 +54,7 @@ fn inputs_and_templates_say_the_same_with_either_line_end() {
         let own =
             &format!("{own}data:\n  text: |\n    one\n    two\n").replace("{{ name }}", "mine");
         repo.write("sipgen.yaml", "templates: mine\n");
-        repo.write("mine/loadbalancer/poddisruptionbudget.yaml", own);
+        repo.write("mine/loadbalancer/shared/poddisruptionbudget.yaml", own);
         for (path, text) in repo.files("") {
             repo.write(&path, &text.replace('\n', end));
         }

@@ -277,7 +277,7 @@ fn in_templates() {
             "#!/bin/sh\ncurl '{}'\n",
             form.replace("{}", &PARTS.concat())
         );
-        tree.insert("site-templates/jumphost/start".into(), text.into());
+        tree.insert("site-templates/jumphost/shared/start".into(), text.into());
         keeps(&tree, true, &form);
     }
 }
@@ -287,7 +287,7 @@ fn in_templates() {
 fn in_files_that_are_written_anew() {
     let repo = Repo::generated("quickstart");
     repo.replace(
-        "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml",
+        "overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml",
         "quay.io/",
         "user:correcthorse@quay.io/",
     );

@@ -272,10 +272,10 @@ fn in_templates() {
             format!("kind: \"{}\"\n", HOSTILE.replace(['\n', '\r', '\t'], " ")),
         ),
         (
-            "jumphost/start",
+            "jumphost/shared/start",
             format!("#!/bin/sh\n{{{{ nothing.{} }}}}{HOSTILE}", "x"),
         ),
-        ("jumphost/start", format!("#!/bin/sh\n{HOSTILE}")),
+        ("jumphost/shared/start", format!("#!/bin/sh\n{HOSTILE}")),
     ] {
         let mut tree = quickstart();
         tree.insert(Utf8PathBuf::from("site-templates").join(name), text.into());

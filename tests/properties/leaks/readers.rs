@@ -207,12 +207,13 @@ fn texts_of_templates() {
         "\u{ffff}", "a\rb",
     ] {
         repo.write(
-            "site-templates/jumphost/start",
+            "site-templates/jumphost/shared/start",
             &format!("#!/bin/sh\necho 'a{odd}b'\n"),
         );
         let run = repo.generate(&["--check"]).expect(1);
         assert!(
-            run.stderr.contains("SIP0703") && run.stderr.contains("site-templates/jumphost/start"),
+            run.stderr.contains("SIP0703")
+                && run.stderr.contains("site-templates/jumphost/shared/start"),
             "{}",
             run.stderr
         );
