@@ -115,13 +115,25 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
     roots.filter_map(report).collect()
 }
 
-/// Reports a Flux source that excludes directories of the output.
+/// Reports a Flux source that excludes directories of the output: that of the agent's objects, or
+/// only the shared files that services refer to.
 fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
+    let of = |directory: &Utf8Path| left_out_directory(repo, source, directory);
+    of(&layout::agent_directory(Agent::Flux)).or_else(|| {
+        let shared = of(layout::SHARED.into())?;
+        of(layout::CLUSTERS.into()).is_none().then_some(shared)
+    })
+}
+
+/// Reports a Flux source that excludes a directory of the output.
+fn left_out_directory(
+    repo: &Repo<'_>,
+    source: Option<&(Origin, FluxSource)>,
+    directory: &Utf8Path,
+) -> Option<Finding> {
     let flux = &repo.settings.flux;
     let output = flux.path.join(&repo.settings.output);
-    let file = output
-        .join(layout::agent_directory(Agent::Flux))
-        .join(layout::KUSTOMIZATION);
+    let file = output.join(directory).join(layout::KUSTOMIZATION);
     let sparse = source.and_then(|(origin, source)| {
         let directories = source.spec.sparse_checkout.as_ref()?;
         let has = |directory: &String| {

@@ -2,7 +2,7 @@
 //!
 //! * `hosts`: hosts that clusters gain, release, replace and hand over.
 //! * `services`: services that are created, changed and deleted; `service_files`: their files.
-//! * `pods`: pod templates of services, to detect restarts.
+//! * `built`: what kustomize builds of a service's files.
 //! * `immutable`: changes of services that the API server rejects.
 //! * `endpoints`: addresses of clusters.
 //! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
@@ -13,13 +13,13 @@
 //! changes. The state of hosts comes from the site. Nothing is read from disk.
 
 pub mod agents;
+mod built;
 pub mod dangers;
 pub mod endpoints;
 mod harm_message;
 pub mod hosts;
 mod immutable;
 pub mod installer;
-mod pods;
 mod service_files;
 pub mod services;
 pub mod shared;

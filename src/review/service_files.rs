@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
-use yaml_serde::Value;
 
 use super::{ChangedFiles, Texts};
 use crate::layout;
@@ -61,23 +59,6 @@ impl<'a> ServiceFiles<'a> {
             changed,
         }
     }
-
-    /// Returns the changed files, and the shared files that differ.
-    pub(super) fn differences(&self) -> impl Iterator<Item = (&'a Utf8Path, Texts<'a>)> {
-        let names: BTreeSet<&Utf8Path> = [&self.before, &self.after]
-            .iter()
-            .flat_map(|side| side.shared.keys().copied())
-            .collect();
-        let shared = names.into_iter().map(|name| {
-            let text = |side: &Side<'a>| side.shared.get(name).copied();
-            (name, (text(&self.before), text(&self.after)))
-        });
-        let differing = shared.filter(|(_, (before, after))| before != after);
-        self.changed
-            .iter()
-            .map(|(path, texts)| (*path, *texts))
-            .chain(differing)
-    }
 }
 
 /// Returns the files of a directory before or after the changes.
@@ -95,15 +76,6 @@ fn files<'a>(
         .iter()
         .filter_map(|(path, texts)| Some((*path, of(texts)?)));
     unchanged.chain(changed).collect()
-}
-
-impl Side<'_> {
-    /// Returns the service's kustomization; null if there is none.
-    pub(super) fn kustomization(&self) -> Value {
-        let text = self.own.get(Utf8Path::new(layout::KUSTOMIZATION));
-        text.and_then(|text| yaml_serde::from_str(text).ok())
-            .unwrap_or_default()
-    }
 }
 
 /// Returns the directories of kustomizations that refer to shared files that change under the same
@@ -133,19 +105,4 @@ pub(super) fn with_edited_files(
         .filter(refers)
         .filter_map(|(path, _)| path.parent());
     directories.map(Utf8Path::to_owned).collect()
-}
-
-/// Reads the objects of a YAML text.
-pub(super) fn objects(text: &str) -> impl Iterator<Item = Value> {
-    let documents = yaml_serde::Deserializer::from_str(text);
-    documents.map_while(|document| Value::deserialize(document).ok())
-}
-
-/// Returns the bodies of a kustomization's inline patches: partial objects, or lists of operations.
-pub(super) fn patches(kustomization: &Value) -> impl Iterator<Item = (&Value, Value)> {
-    let patches = kustomization.get("patches").and_then(Value::as_sequence);
-    patches.into_iter().flatten().filter_map(|patch| {
-        let text = patch.get("patch")?.as_str()?;
-        Some((patch, yaml_serde::from_str(text).ok()?))
-    })
 }

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::service_files::{self, ServiceFiles};
-use super::{ChangedFiles, ImmutableField, State, Texts, below, immutable, pods};
+use super::built::Built;
+use super::service_files::ServiceFiles;
+use super::{ChangedFiles, ImmutableField, State, Texts, below, immutable};
 use crate::api::names::ClusterKey;
 use crate::layout;
 use crate::output::Tree;
@@ -84,14 +85,15 @@ pub(super) fn changes<'a>(
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let stays = state == State::Changed;
         let files = ServiceFiles::new(&directory.join(service), files, shared, later);
+        let (before, after) = (Built::of(&files.before), Built::of(&files.after));
         let aspects = if stays {
-            aspects(&files)
+            aspects(&files.changed, &before, &after)
         } else {
             BTreeSet::new()
         };
-        let restarts = stays && pods::of(&files.before) != pods::of(&files.after);
+        let restarts = stays && before.pods() != after.pods();
         let immutable = if stays {
-            immutable::changes(&files)
+            immutable::changes(&before, &after)
         } else {
             Vec::new()
         };
@@ -106,96 +108,52 @@ pub(super) fn changes<'a>(
     by_service.into_iter().map(change).collect()
 }
 
-fn aspects(files: &ServiceFiles<'_>) -> BTreeSet<Aspect> {
-    let bodies = |(path, (before, after)): (&Utf8Path, Texts<'_>)| {
-        let (before, after) = (
-            layout::body(before.unwrap_or_default()),
-            layout::body(after.unwrap_or_default()),
-        );
-        (before != after).then(|| of_file(path.as_str(), before, after))
-    };
-    let of_files: Vec<BTreeSet<Aspect>> = files.differences().filter_map(bodies).collect();
-    let only_unknown = !of_files.is_empty() && of_files.iter().all(BTreeSet::is_empty);
-    of_files
-        .into_iter()
-        .flatten()
-        .chain(only_unknown.then_some(Aspect::Configuration))
-        .collect()
-}
-
-/// Returns the aspects that a changed file affects. Except for its patches, a kustomization only
-/// follows other files. Unknown files count as configuration.
-fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
-    if file == layout::KUSTOMIZATION {
-        return of_patches(before, after);
-    }
-    let read = MEANINGS.iter().find(|(name, _)| *name == file);
-    let found = read
-        .map(|(_, aspects)| aspects(before, after))
-        .unwrap_or_default();
-    if found.is_empty() {
-        BTreeSet::from([Aspect::Configuration])
-    } else {
-        found
-    }
-}
-
-/// Returns the aspects of changed patches. Those by operations only rename objects.
-fn of_patches(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let patches = |text| -> BTreeMap<String, Value> {
-        let kustomization: Value = yaml_serde::from_str(text).unwrap_or_default();
-        service_files::patches(&kustomization)
-            .filter_map(|(_, body)| Some((body.get("kind")?.as_str()?.to_owned(), body)))
-            .collect()
-    };
-    let (before, after) = (patches(before), patches(after));
+fn aspects(changed: &ChangedFiles<'_>, before: &Built<'_>, after: &Built<'_>) -> BTreeSet<Aspect> {
     let mut aspects = BTreeSet::new();
-    for kind in before.keys().chain(after.keys()) {
-        let within = PATCHED.iter().find(|(known, _)| known == kind);
-        let [before, after] = [&before, &after].map(|patches| patches.get(kind));
-        differences(
-            before.unwrap_or(&Value::Null),
-            after.unwrap_or(&Value::Null),
-            within.map(|(_, aspect)| *aspect),
-            &mut aspects,
-        );
+    for key in before.objects.keys().chain(after.objects.keys()) {
+        let (kind, _) = key;
+        let [before, after] =
+            [before, after].map(|built| built.objects.get(key).unwrap_or(&Value::Null));
+        differences(before, after, of_kind(kind), &mut aspects);
+    }
+    for key in before.generated.keys().chain(after.generated.keys()) {
+        let [before, after] = [before, after].map(|built| {
+            let entry = built.generated.get(key).and_then(|entry| entry.text);
+            layout::body(entry.unwrap_or_default())
+        });
+        if before != after {
+            aspects.extend(of_entry(&key.1, before, after));
+        }
+    }
+    // Files that the build does not read, such as those for tenants.
+    let is_other = |(path, texts): (&&Utf8Path, &Texts<'_>)| {
+        let [before_body, after_body] =
+            [texts.0, texts.1].map(|text| layout::body(text.unwrap_or_default()));
+        !before.read.contains(path) && !after.read.contains(path) && before_body != after_body
+    };
+    if before.others != after.others || changed.iter().any(is_other) {
+        aspects.insert(Aspect::Configuration);
     }
     aspects
 }
 
-/// Aspects of patched objects, other than controllers.
-const PATCHED: [(&str, Aspect); 1] = [("Role", Aspect::Hosts)];
+/// Returns the aspect of any change of an object of a kind; `None` if the changed fields decide.
+fn of_kind(kind: &str) -> Option<Aspect> {
+    match kind {
+        "PodDisruptionBudget" => Some(Aspect::Replicas),
+        "ExternalSecret" | "Role" => Some(Aspect::Hosts),
+        _ => None,
+    }
+}
 
-/// Returns the aspects in which two texts of a file differ.
-type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
-
-/// File names of services, as in their templates.
-const MEANINGS: [(&str, Aspects); 10] = [
-    (layout::SERVICE, of_ports),
-    ("haproxy.cfg", of_haproxy),
-    ("deployment.yaml", of_deployment),
-    ("networkpolicy.yaml", of_ports),
-    ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
-    ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
-    ("externalsecrets.yaml", |_, _| {
-        BTreeSet::from([Aspect::Hosts])
-    }),
-    ("rbac.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
-    ("poddisruptionbudget.yaml", |_, _| {
-        BTreeSet::from([Aspect::Replicas])
-    }),
-    ("authorized_keys", |_, _| {
-        BTreeSet::from([Aspect::AuthorizedKeys])
-    }),
-];
-
-fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let ports = |text| {
-        lines(text)
-            .filter(|line| line.to_lowercase().contains("port:"))
-            .collect::<Vec<_>>()
-    };
-    BTreeSet::from_iter((ports(before) != ports(after)).then_some(Aspect::Ports))
+/// Returns the aspects of a change of a file that a program reads.
+fn of_entry(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
+    match key {
+        "haproxy.cfg" => of_haproxy(before, after),
+        "hosts" | "ssh_config" => BTreeSet::from([Aspect::Hosts]),
+        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
+        _ => BTreeSet::from([Aspect::Configuration]),
+    }
 }
 
 /// An HAProxy configuration has one section per port, with one line per host.
@@ -242,16 +200,6 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn of_deployment(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let mut aspects = BTreeSet::new();
-    match (yaml_serde::from_str(before), yaml_serde::from_str(after)) {
-        (Ok(before), Ok(after)) => differences(&before, &after, None, &mut aspects),
-        // One of the files was edited by hand.
-        _ => aspects.extend([Aspect::Configuration]),
-    }
-    aspects
-}
-
 /// Collects the differences between two values; `within` is the aspect of the keys above.
 fn differences(
     before: &Value,
@@ -285,28 +233,12 @@ fn differences(
     }
 }
 
-/// Maps a key of a Deployment to its aspect.
+/// Maps a key of an object to its aspect.
 fn aspect_of(key: &str) -> Option<Aspect> {
     match key {
         "ports" => Some(Aspect::Ports),
         "image" => Some(Aspect::Image),
         "replicas" => Some(Aspect::Replicas),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::render::templates;
-
-    #[test]
-    fn every_file_that_means_something_has_a_template() {
-        for (file, _) in MEANINGS {
-            assert!(
-                templates::names().any(|name| name.ends_with(&format!("/{file}"))),
-                "{file}"
-            );
-        }
     }
 }

@@ -163,6 +163,9 @@ fn a_source_of_flux_must_have_the_output() {
     for spec in [
         "  ignore: |\n    /*\n    !/flux\n    !/inventory\n",
         "  sparseCheckout: [./inventory, flux]\n",
+        // The shared files that services refer to.
+        "  sparseCheckout: [overlays/agents, overlays/clusters, overlays/hosts]\n",
+        "  ignore: |\n    /overlays/shared/\n",
     ] {
         let generated = run("gitops: flux\n", &[("flux/source.yaml", &source(spec))]);
         only(&generated, Code::OutputNotInSource);
@@ -176,6 +179,7 @@ fn a_source_of_flux_must_have_the_output() {
         "",
         "  ignore: |\n    /*\n    !/overlays/\n",
         "  sparseCheckout: [./overlays/]\n",
+        "  sparseCheckout: [overlays/agents, overlays/hosts]\n",
     ] {
         assert_eq!(
             codes(&run(
