@@ -33,6 +33,37 @@ fn an_operator_logs_in_with_a_listed_key() {
 }
 
 #[test]
+fn the_log_tells_which_key_has_ordered_what_from_a_bmc() {
+    let scene = Scene::of("edge");
+    let server = scene.start();
+
+    let failed = scene.ssh("host off depot-1 --force");
+    let with_password = "host redfish depot-1 AccountService setpassword admin not-for-the-log";
+    scene.ssh(with_password);
+    scene.session("host list");
+
+    let fingerprint = succeed(tool("ssh-keygen").arg("-lf").arg(scene.operator.path()));
+    let mut words = fingerprint.split_whitespace().skip(1);
+    let (key, comment) = (words.next().unwrap(), words.next().unwrap());
+    let by = format!("(by {key} {comment} from 192.0.2.10)");
+    let problem = text(&failed.stderr);
+    let (_, problem) = problem.trim().split_once("depot-1: ").unwrap();
+    let log = server.log();
+    assert_says(
+        &log,
+        &[
+            &format!("host: off depot-1 --force {by}\n"),
+            &format!("host: off depot-1 --force failed: {problem} {by}\n"),
+            &format!("host: redfish depot-1 AccountService setpassword {by}\n"),
+        ],
+    );
+    assert!(
+        !log.contains("not-for-the-log") && !log.contains("host: list"),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_key_that_is_not_listed_is_refused() {
     let scene = Scene::of("edge");
     let _server = scene.start();
