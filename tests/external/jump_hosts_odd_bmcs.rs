@@ -190,6 +190,12 @@ fn nonsense_is_an_error_and_no_crash() {
             ],
         );
 
+        let links =
+            system(r#", "LogServices": {"@odata.id": "/logs"}, "Links": {"ManagedBy": {}}"#);
+        let answers = [(&*format!("GET {SYSTEM}"), &*links), ("GET /logs", &ok)];
+        let (said, _) = before(&answers, 1, &["log", "depot-2"]);
+        assert_says(&said, &["keeps no log that Redfish shows"]);
+
         let refusal = format!("[500, {{}}, \"{nonsense}\"]");
         let (said, _) = before(
             &[(&format!("GET {SYSTEM}"), &refusal)],
@@ -203,4 +209,85 @@ fn nonsense_is_an_error_and_no_crash() {
             )
         );
     }
+}
+
+/// An answer with a resource.
+fn resource(text: &str) -> String {
+    format!("[200, {{}}, {text:?}]")
+}
+
+#[test]
+fn logs_of_the_system_and_of_its_managers_are_shown_page_by_page() {
+    let state = r#", "LogServices": {"@odata.id": "/sys/logs"}, "Links": {"ManagedBy": [{"@odata.id": "/bmc"}, 7]}"#;
+    let answers = [
+        (format!("GET {SYSTEM}"), system(state)),
+        (
+            "GET /bmc".to_owned(),
+            resource(r#"{"LogServices": {"@odata.id": "/bmc/logs"}}"#),
+        ),
+        (
+            "GET /sys/logs".to_owned(),
+            resource(r#"{"Members": [{"@odata.id": "/sys/logs/console"}]}"#),
+        ),
+        (
+            "GET /bmc/logs".to_owned(),
+            resource(r#"{"Members": [{"@odata.id": "/bmc/logs/sel"}, null]}"#),
+        ),
+        (
+            "GET /sys/logs/console".to_owned(),
+            resource(
+                r#"{"Id": "HostLogger", "Name": "Serial console", "Entries": {"@odata.id": "/console"}}"#,
+            ),
+        ),
+        (
+            "GET /bmc/logs/sel".to_owned(),
+            resource(r#"{"Id": "Sel", "Entries": {"@odata.id": "/sel"}}"#),
+        ),
+        (
+            "GET /console".to_owned(),
+            resource(
+                r#"{"Members": [{"Created": "2026-01-01T00:00:00Z", "Message": "login:\nok\u001b[2J"}], "Members@odata.nextLink": "/console?skip=1"}"#,
+            ),
+        ),
+        (
+            "GET /console?skip=1".to_owned(),
+            // A link instead of an entry, and a page that leads back.
+            resource(
+                r#"{"Members": [{"@odata.id": "/console/2"}], "Members@odata.nextLink": "/console"}"#,
+            ),
+        ),
+        (
+            "GET /console/2".to_owned(),
+            resource(r#"{"Message": "panic"}"#),
+        ),
+    ];
+    let answers: Vec<(&str, &str)> = answers
+        .iter()
+        .map(|(asked, answer)| (asked.as_str(), answer.as_str()))
+        .collect();
+
+    let (logs, _) = before(&answers, 0, &["log", "depot-2"]);
+    assert_eq!(
+        logs,
+        "LOG         CONTENT\nHostLogger  Serial console\nSel         -\n"
+    );
+
+    let (console, _) = before(&answers, 0, &["log", "depot-2", "HostLogger"]);
+    assert_eq!(
+        console,
+        "2026-01-01T00:00:00Z  login:\n2026-01-01T00:00:00Z  ok?[2J\n-  panic\n"
+    );
+
+    let (said, _) = before(&answers, 1, &["log", "depot-2", "Other"]);
+    assert_says(
+        &said,
+        &["depot-2: there is no such log; \"host log depot-2\" shows them"],
+    );
+
+    let (said, _) = before(
+        &[(&format!("GET {SYSTEM}"), &system(""))],
+        1,
+        &["log", "depot-2"],
+    );
+    assert_says(&said, &["keeps no log that Redfish shows"]);
 }
