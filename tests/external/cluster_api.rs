@@ -136,6 +136,54 @@ fn the_metal3_cluster_gets_the_endpoint_of_the_load_balancer_before_the_control_
     }
 }
 
+/// Cluster API makes the objects of a cluster with `spec.topology` from the templates of its class.
+#[test]
+fn the_templates_of_a_cluster_class_get_hosts_endpoint_and_login() {
+    for version in ["v1beta1", "v1beta2"] {
+        let repo = with_provider(version);
+        let file = "tenant/cluster.yaml";
+        let templates = format!(
+            "---\napiVersion: infrastructure.cluster.x-k8s.io/{version}\nkind: Metal3ClusterTemplate\n\
+             metadata: {{name: class, namespace: tenant-a}}\nspec: {{template: {{spec: {{cloudProviderEnabled: false}}}}}}\n\
+             ---\napiVersion: controlplane.cluster.x-k8s.io/{version}\nkind: KubeadmControlPlaneTemplate\n\
+             metadata: {{name: class, namespace: tenant-a}}\nspec: {{template: {{spec: {{kubeadmConfigSpec: {{}}}}}}}}\n"
+        );
+        repo.write(file, &(repo.read(file) + &templates));
+
+        let built = tenant(&repo);
+
+        let of_cluster = &built["Metal3ClusterTemplate class"];
+        assert_eq!(
+            string(&of_cluster["apiVersion"]),
+            format!("infrastructure.cluster.x-k8s.io/{version}")
+        );
+        let endpoint = &of_cluster["spec"]["template"]["spec"]["controlPlaneEndpoint"];
+        assert_eq!(
+            (
+                string(&endpoint["host"]).as_str(),
+                endpoint["port"].as_i64()
+            ),
+            ("192.0.2.10", Some(30443))
+        );
+        let control_plane = &built["KubeadmControlPlaneTemplate class"]["spec"]["template"]["spec"];
+        let arguments =
+            &control_plane["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
+        let issuer = match version {
+            "v1beta1" => arguments["oidc-issuer-url"].clone(),
+            _ => {
+                let mut arguments = arguments.as_sequence().unwrap().iter();
+                let issuer = arguments.find(|argument| argument["name"] == "oidc-issuer-url");
+                issuer.unwrap()["value"].clone()
+            }
+        };
+        assert_eq!(string(&issuer), "https://192.0.2.10:30556/dex");
+        assert!(
+            !host_selector(&built["Metal3MachineTemplate edge-workers"]).is_empty(),
+            "{version}"
+        );
+    }
+}
+
 #[test]
 fn the_endpoint_of_a_metal3_cluster_is_its_own_where_the_request_names_no_address() {
     let repo = Repo::of_fixture("cluster-api");
