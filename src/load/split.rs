@@ -1,7 +1,7 @@
 //! Splits a text into documents, and lists into items, without parsing.
 //!
 //! A snapshot is one `kind: List` with thousands of hosts. Split into items it is parsed on all
-//! cores, and is never in memory as one tree of events.
+//! cores, and is never in memory as one tree of events. YAML crates split only while they parse.
 //!
 //! The split relies on YAML's indentation: within a block sequence, no line of an item starts as
 //! far left as the dashes. Only a flow collection or quoted scalar in invalid YAML can break this

@@ -5,6 +5,8 @@
 //! text is parsed again and compared: other documents must be unchanged, and rewritten ones must
 //! equal their converted form. A file that fails this check is left alone, with a finding.
 //!
+//! The edits move lists together with their comments, for which `yamlpatch` has no operation.
+//!
 //! * `text`: edits of a document's text.
 //! * `emit`: values as YAML text.
 //! * `haproxy`: HAProxy templates of the SIP operator; `go_template` translates them.

@@ -1,4 +1,7 @@
 //! Quotes a line of a file and marks the error below it, as compilers do.
+//!
+//! `annotate-snippets` computes the column from the quoted source, and would be wrong for a line
+//! that was shortened or of which a secret was left out.
 
 use std::fmt;
 

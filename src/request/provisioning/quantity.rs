@@ -1,4 +1,7 @@
 //! Parses Kubernetes quantities of memory.
+//!
+//! `kube_quantity` computes with 28 decimal digits. A quantity may have more, and larger ones than
+//! fit are valid for the API server, which caps them.
 
 /// Suffixes of quantities with their factors, as base and exponent.
 const SUFFIXES: [(&str, u32, i32); 15] = [
