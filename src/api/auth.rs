@@ -71,7 +71,7 @@ pub struct Auth {
     /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePort of Dex, from 30000 to 32767.
+    /// The NodePort of Dex, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,

@@ -293,34 +293,29 @@ impl fmt::Display for Part {
     }
 }
 
-/// A port that every node of the base cluster opens for a Service, from 30000 to 32767: the default
-/// range of Kubernetes.
+/// A port that every node of the base cluster opens for a Service. The settings have the range of
+/// valid ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct NodePort(u16);
 
 impl NodePort {
-    /// The lowest NodePort.
-    pub const FIRST: u16 = 30000;
-    /// The highest NodePort.
-    pub const LAST: u16 = 32767;
-
     /// Returns the port number.
     pub fn number(self) -> u16 {
         self.0
     }
 
-    /// Returns the editor's rule for a NodePort.
+    /// Returns the editor's rule for a NodePort, whatever the range of the base cluster is.
     pub(super) fn range() -> serde_json::Value {
-        json!({"minimum": Self::FIRST, "maximum": Self::LAST})
+        json!({"minimum": 1, "maximum": u16::MAX})
     }
 
     /// Returns the API server's rule for a NodePort. It accepts 0, for which Services of the SIP
     /// operator get any port.
     pub(super) fn rule() -> serde_json::Value {
-        let (first, last) = (Self::FIRST, Self::LAST);
+        let last = u16::MAX;
         json!({
-            "rule": format!("self == 0 || (self >= {first} && self <= {last})"),
-            "message": format!("choose a port of {first} to {last}")
+            "rule": format!("self >= 0 && self <= {last}"),
+            "message": format!("choose a port of 1 to {last}")
         })
     }
 }
@@ -331,15 +326,97 @@ impl TryFrom<i64> for NodePort {
     fn try_from(number: i64) -> Result<Self, Invalid> {
         u16::try_from(number)
             .ok()
-            .filter(|port| (Self::FIRST..=Self::LAST).contains(port))
+            .filter(|port| *port > 0)
             .map(Self)
+            .ok_or_else(|| Invalid("is not a port".to_owned()))
+    }
+}
+
+/// The base cluster's range of NodePorts, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", extend(
+    "pattern" = r"^[0-9]{1,5}([-+][0-9]{1,5})?$",
+    "examples" = ["30000-32767"]
+))]
+pub struct NodePortRange {
+    first: u16,
+    last: u16,
+}
+
+impl NodePortRange {
+    /// Returns the lowest port.
+    pub fn first(self) -> u16 {
+        self.first
+    }
+
+    /// Returns the highest port.
+    pub fn last(self) -> u16 {
+        self.last
+    }
+
+    /// Returns a NodePort of the range.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the number is outside of the range.
+    pub fn port(self, number: i64) -> Result<NodePort, Invalid> {
+        NodePort::try_from(number)
+            .ok()
+            .filter(|port| (self.first..=self.last).contains(&port.number()))
+            .ok_or_else(|| Invalid(format!("is outside the NodePorts {self}")))
+    }
+}
+
+impl Default for NodePortRange {
+    /// Returns the default range of Kubernetes.
+    fn default() -> Self {
+        Self {
+            first: 30000,
+            last: 32767,
+        }
+    }
+}
+
+impl FromStr for NodePortRange {
+    type Err = Invalid;
+
+    /// Parses a range as `--service-node-port-range` of the API server does: `30000-32767`,
+    /// `30000+2767` or a single port.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let port = |text: &str| text.parse::<u16>().ok();
+        let range = match text.split_once(['-', '+']) {
+            None => port(text).map(|port| (port, port)),
+            Some((first, last)) => port(first).zip(port(last)).and_then(|(first, last)| {
+                let last = if text.contains('+') {
+                    first.checked_add(last)?
+                } else {
+                    last
+                };
+                Some((first, last))
+            }),
+        };
+        range
+            .filter(|(first, last)| 0 < *first && first <= last)
+            .map(|(first, last)| Self { first, last })
             .ok_or_else(|| {
-                Invalid(format!(
-                    "is outside the NodePorts {}-{}",
-                    Self::FIRST,
-                    Self::LAST
-                ))
+                let text: String = text.chars().take(40).collect();
+                Invalid(format!("invalid range of NodePorts `{text}`: write the first and the last port, such as \"30000-32767\""))
             })
+    }
+}
+
+impl TryFrom<String> for NodePortRange {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for NodePortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
     }
 }
 
@@ -434,11 +511,32 @@ mod tests {
     }
 
     #[test]
-    fn node_ports_end_where_those_of_kubernetes_end() {
-        assert!(NodePort::try_from(30000).is_ok());
-        assert!(NodePort::try_from(32767).is_ok());
+    fn node_ports_end_where_their_range_ends() {
+        let range = NodePortRange::default();
+        assert!(range.port(30000).is_ok() && range.port(32767).is_ok());
         for bad in [29999, 32768, 0, -1, 95536] {
-            assert!(NodePort::try_from(bad).is_err(), "{bad} must be refused");
+            assert!(range.port(bad).is_err(), "{bad} must be refused");
+        }
+    }
+
+    #[test]
+    fn a_range_of_node_ports_is_read_as_the_api_server_does() {
+        for (text, ends) in [
+            ("20000-22767", (20000, 22767)),
+            ("80+9", (80, 89)),
+            ("7", (7, 7)),
+            ("1-65535", (1, 65535)),
+        ] {
+            let range: NodePortRange = text.parse().unwrap();
+            assert_eq!((range.first(), range.last()), ends, "{text}");
+        }
+        for bad in [
+            "", "-", "0-5", "5-4", "1-65536", "65535+1", "a-b", "1-2-3", "1 - 2", "-1",
+        ] {
+            assert!(
+                bad.parse::<NodePortRange>().is_err(),
+                "{bad} must be refused"
+            );
         }
     }
 

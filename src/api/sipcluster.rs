@@ -251,7 +251,7 @@ pub struct LoadBalancerControlPlane {
     /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePort of the tenant's API, from 30000 to 32767.
+    /// The NodePort of the tenant's API, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,
@@ -290,7 +290,8 @@ pub struct LoadBalancerWorker {
     pub node_port: Option<i64>,
 }
 
-/// A range of NodePorts, both ends included, from 30000 to 32767.
+/// A range of NodePorts, both ends included, in the base cluster's range: 30000 to 32767 by
+/// default.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "self.start <= self.end",
@@ -298,10 +299,10 @@ pub struct LoadBalancerWorker {
 }]))]
 pub struct PortRange {
     /// The first port.
-    #[schemars(range(min = NodePort::FIRST, max = NodePort::LAST))]
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub start: i64,
     /// The last port.
-    #[schemars(range(min = NodePort::FIRST, max = NodePort::LAST))]
+    #[schemars(range(min = 1, max = u16::MAX))]
     pub end: i64,
 }
 
@@ -316,7 +317,7 @@ pub struct JumpHost {
     /// Fields common to all services.
     #[serde(flatten)]
     pub service: Service,
-    /// The NodePort of the SSH server, from 30000 to 32767.
+    /// The NodePort of the SSH server, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
     pub node_port: Option<i64>,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::names::ObjectName;
+use crate::api::names::{NodePortRange, ObjectName};
 
 /// Settings for services.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub struct Services {
     /// The PriorityClass of load balancers for tenants' APIs. Without it, other pods can evict them
     /// when nodes run out of memory.
     pub priority_class_name: Option<ObjectName>,
+    /// The base cluster's range of NodePorts, as `--service-node-port-range` of its API server.
+    pub node_port_range: NodePortRange,
     /// The oldest Kubernetes version of the tenants' control planes, such as `"1.34"`. It decides
     /// the version of the `AuthenticationConfiguration`: `v1` from 1.34, otherwise `v1beta1`, which
     /// 1.30 and later accept.
@@ -31,6 +33,7 @@ impl Default for Services {
             network_policies: true,
             ipv6: true,
             priority_class_name: None,
+            node_port_range: NodePortRange::default(),
             kubernetes_version: None,
         }
     }

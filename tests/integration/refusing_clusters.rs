@@ -550,7 +550,7 @@ fn all_errors_of_a_run_are_reported() {
        |
     44 |         nodePort: 22
        |                   ^^
-      help: choose one of 30000 to 32767
+      help: choose one of 30000 to 32767, or write the base cluster's own range into sipgen.yaml: `services: {nodePortRange: FIRST-LAST}`
 
     error[SIP0232]: the auth service has no issuer of its certificate
       --> sites/lab/clusters/edge.yaml:53:9

@@ -144,6 +144,61 @@ fn a_node_port_out_of_range() {
 }
 
 #[test]
+fn a_node_port_in_the_range_of_the_settings() {
+    let repo = edge_with("nodePort: 30022", "nodePort: 8022");
+    repo.replace(
+        EDGE,
+        "start: 30080\n          end: 30082",
+        "start: 8403\n          end: 8405",
+    );
+    for (from, to) in [
+        ("nodePort: 30443", "nodePort: 8443"),
+        ("nodePort: 30556", "nodePort: 8556"),
+    ] {
+        repo.replace(EDGE, from, to);
+    }
+    repo.write("sipgen.yaml", "services: {nodePortRange: 8000+1000}\n");
+
+    repo.generate(&[]).expect(0);
+
+    let cluster = "overlays/clusters/tenant-a/edge";
+    let service = repo.read(&format!("{cluster}/jumphost/service.yaml"));
+    assert_says(&service, &["nodePort: 8022\n"]);
+    // Clients use 8404, the port of the metrics otherwise.
+    let configuration = repo.read(&format!("{cluster}/loadbalancer-worker/haproxy.cfg"));
+    assert_says(
+        &configuration,
+        &[
+            "listen port-8404\n",
+            "frontend metrics\n  mode http\n  bind :::8406 v4v6\n",
+        ],
+    );
+    let policy = repo.shared("clusters/tenant-a/edge/loadbalancer-worker") + "/networkpolicy.yaml";
+    assert_says(
+        &repo.read(&policy),
+        &["- port: 8000\n          endPort: 9000\n"],
+    );
+
+    repo.write("sipgen.yaml", "services: {nodePortRange: 20000-22767}\n");
+    assert_says(
+        &repo.refused(),
+        &[
+            "nodePort 8022 is outside the NodePorts 20000-22767",
+            "choose one of 20000 to 22767",
+        ],
+    );
+
+    repo.write("sipgen.yaml", "services: {nodePortRange: 30000..32767}\n");
+    assert_says(
+        &repo.refused(),
+        &[
+            "invalid range of NodePorts `30000..32767`",
+            "--> sipgen.yaml:1",
+        ],
+    );
+}
+
+#[test]
 fn a_range_of_node_ports_that_is_none() {
     for (range, part) in [
         (

@@ -84,8 +84,7 @@ struct Server {
 
 const API_SERVER_PORT: u16 = 6443;
 
-/// Port for probes and metrics. It differs from HAProxy's other ports: the API servers' port and
-/// NodePorts.
+/// Port for probes and metrics, or else the next one that no client uses.
 const METRICS_PORT: u16 = 8404;
 
 /// Returns the values of a load balancer for the tenant's API servers.
@@ -126,17 +125,20 @@ pub(super) fn before_workers(
         port: node_port.number(),
         node_port: *node_port,
     };
-    let ports = balancer.node_ports.iter().map(port).collect();
+    let ports: Vec<Port> = balancer.node_ports.iter().map(port).collect();
+    let is_free = |free: &u16| !ports.iter().any(|port| port.port == *free);
+    let metrics_port = (METRICS_PORT..).find(is_free).unwrap_or(METRICS_PORT);
+    let node_ports = renderer.site.settings.services.node_port_range;
     let servers = servers(renderer, service)?;
     Some(Values {
         replicas: balancer.replicas,
         priority_class_name: None,
         ipv6: renderer.site.settings.services.ipv6,
-        metrics_port: METRICS_PORT,
+        metrics_port,
         ports,
         port_range: PortRange {
-            first: NodePort::FIRST,
-            last: NodePort::LAST,
+            first: node_ports.first(),
+            last: node_ports.last(),
         },
         check: Check::Tcp,
         servers,

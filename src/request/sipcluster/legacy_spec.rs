@@ -46,7 +46,7 @@ impl RequestSpec for LegacySpec {
             .map(|finding| finding.of(&document.key));
         let mut findings: Vec<Finding> = of_cluster.collect();
         let cluster = spec.and_then(|spec| {
-            let (cluster, found) = super::check(&spec, &document);
+            let (cluster, found) = super::check(&spec, &document, context);
             findings.extend(found);
             cluster
         });

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Check, Route, below};
+use super::{Check, OTHER_RANGE, Route, below};
 use crate::api::names::NodePort;
 use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
 use crate::finding::Code;
@@ -41,7 +41,10 @@ impl Check<'_> {
         route: &Route,
     ) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
-            let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
+            let help = format!(
+                "write `nodePortRange: {{start: N, end: N}}` with ports of {}",
+                self.node_ports()
+            );
             self.report(
                 Code::NoNodePort,
                 below(route, ["nodePortRange".into()]),
@@ -66,17 +69,18 @@ impl Check<'_> {
         }
         let ends: RangeInclusive<i64> = range.start..=range.end;
         for (field, number) in [("start", range.start), ("end", range.end)] {
-            if let Err(error) = NodePort::try_from(number) {
+            if let Err(error) = self.node_ports.port(number) {
                 let route = below(&range_route, [field.into()]);
                 self.report(
                     Code::InvalidNodePort,
                     route,
                     format!("NodePort {number} {error}"),
-                    "choose ports of 30000 to 32767",
+                    format!("choose ports of {}{OTHER_RANGE}", self.node_ports()),
                 );
                 return None;
             }
         }
-        ends.map(|number| NodePort::try_from(number).ok()).collect()
+        ends.map(|number| self.node_ports.port(number).ok())
+            .collect()
     }
 }

@@ -19,7 +19,8 @@ use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
 use crate::api::names::{
-    ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
+    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
+    is_label_value,
 };
 use crate::api::network_data::is_reachable;
 use crate::api::service_fields;
@@ -38,8 +39,8 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 };
 
 impl RequestSpec for SIPClusterSpec {
-    fn check(&self, document: ClusterDocument, _: &Context<'_>) -> Checked {
-        let (cluster, findings) = check(self, &document);
+    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+        let (cluster, findings) = check(self, &document, context);
         Checked::Request(Box::new(document.into_request(cluster)), findings)
     }
 
@@ -49,11 +50,16 @@ impl RequestSpec for SIPClusterSpec {
 }
 
 /// Validates a SIPCluster. Returns no cluster if a finding is an error.
-fn check(spec: &SIPClusterSpec, document: &ClusterDocument) -> (Option<Cluster>, Vec<Finding>) {
+fn check(
+    spec: &SIPClusterSpec,
+    document: &ClusterDocument,
+    context: &Context<'_>,
+) -> (Option<Cluster>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let mut check = Check {
         key,
         origin,
+        node_ports: context.settings.services.node_port_range,
         findings: Vec::new(),
     };
     if !is_label_value(key.name.as_str()) {
@@ -94,8 +100,12 @@ const MOST_REPLICAS: u16 = 100;
 struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
+    node_ports: NodePortRange,
     findings: Vec<Finding>,
 }
+
+/// Help for ports that are valid in another base cluster.
+const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.yaml: `services: {nodePortRange: FIRST-LAST}`";
 
 type Route = Vec<Step>;
 
@@ -399,17 +409,22 @@ impl Check<'_> {
         address
     }
 
+    /// Returns the range of NodePorts for a help.
+    fn node_ports(&self) -> String {
+        format!("{} to {}", self.node_ports.first(), self.node_ports.last())
+    }
+
     fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
         let Some(number) = number else {
             self.report(
                 Code::NoNodePort,
                 below(route, ["nodePort".into()]),
                 "the service has no nodePort",
-                "write a nodePort of 30000 to 32767",
+                format!("write a nodePort of {}", self.node_ports()),
             );
             return None;
         };
-        match NodePort::try_from(number) {
+        match self.node_ports.port(number) {
             Ok(port) => Some(port),
             Err(error) => {
                 let route = below(route, ["nodePort".into()]);
@@ -417,7 +432,7 @@ impl Check<'_> {
                     Code::InvalidNodePort,
                     route,
                     format!("nodePort {number} {error}"),
-                    "choose one of 30000 to 32767",
+                    format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
                 );
                 None
             }

@@ -194,15 +194,15 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(BALANCER, "/image"), json!("")),
         refused(at(BALANCER, "/image"), json!("ha proxy")),
         refused(at(BALANCER, "/nodePort"), Value::Null),
-        refused(at(BALANCER, "/nodePort"), json!(29999)),
-        refused(at(BALANCER, "/nodePort"), json!(32768)),
+        refused(at(BALANCER, "/nodePort"), json!(-1)),
+        refused(at(BALANCER, "/nodePort"), json!(65536)),
         taken(at(BALANCER, "/nodePort"), json!(32767)),
         refused(at(BALANCER, "/replicas"), json!(0)),
         refused(at(BALANCER, "/replicas"), json!(101)),
         taken(at(BALANCER, "/clusterIP"), json!("")),
         taken(at(WORKERS, "/nodePort"), json!(80)),
         taken(at(WORKERS, "/nodePortRange/end"), json!(30002)),
-        refused(at(WORKERS, "/nodePortRange/end"), json!(32768)),
+        refused(at(WORKERS, "/nodePortRange/end"), json!(65536)),
         refused(at(WORKERS, "/nodePortRange/start"), json!(0)),
         refused(at(WORKERS, "/nodePortRange/start"), Value::Null),
         // Jump hosts.
@@ -299,6 +299,7 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
 fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
     let at = |above: &str, below: &str| format!("{above}{below}");
     let served = "the SIP operator could serve it, so an API server takes it";
+    let ranged = "only the settings have the base cluster's range of NodePorts";
     let beyond = "it takes more than one field, or more than a pattern, to see it";
     let client = json!({"id": "a", "public": true});
     vec![
@@ -307,6 +308,14 @@ fn differing() -> Vec<(&'static str, String, Value, &'static str)> {
             "/metadata/namespace".to_owned(),
             Value::Null,
             "an agent or kubectl adds the namespace",
+        ),
+        ("-++", at(BALANCER, "/nodePort"), json!(29999), ranged),
+        ("-++", at(BALANCER, "/nodePort"), json!(32768), ranged),
+        (
+            "-++",
+            at(WORKERS, "/nodePortRange/end"),
+            json!(32768),
+            ranged,
         ),
         ("--+", "/spec".to_owned(), Value::Null, served),
         ("--+", NODES.to_owned(), Value::Null, served),

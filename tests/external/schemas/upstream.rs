@@ -334,10 +334,10 @@ fn only_what_could_never_be_served_is_refused() {
     let expression = "/spec/nodes/Worker/labelSelector/matchExpressions/0";
     let objects = [
         // No Service has such a port.
-        set(&format!("{jump}/nodePort"), json!(22)),
+        set(&format!("{jump}/nodePort"), json!(65536)),
         set(&format!("{jump}/nodePort"), json!(-1)),
-        set(&format!("{range}/start"), json!(80)),
-        set(&format!("{range}/end"), json!(40000)),
+        set(&format!("{range}/start"), json!(0)),
+        set(&format!("{range}/end"), json!(70_000)),
         // A Service without ports is none.
         set(&format!("{range}/end"), json!(30000)),
         // No pod runs an image without a name.
