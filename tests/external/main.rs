@@ -19,6 +19,7 @@ mod ci_examples;
 mod ci_formats;
 mod cluster_api;
 mod command_line;
+mod connectors;
 mod delivered;
 mod diffing;
 mod faults;

@@ -18,6 +18,7 @@ tool (
 
 require (
 	github.com/argoproj/argo-cd/gitops-engine v0.0.0-20260914071520-c9c369efcc5b
+	github.com/dexidp/dex v0.0.0-20260303133905-11d2eeb52b42
 	github.com/go-logr/logr v1.4.3
 	github.com/spf13/pflag v1.0.10
 	k8s.io/apiextensions-apiserver v0.36.4
@@ -114,7 +115,6 @@ require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
-	github.com/dexidp/dex v0.0.0-20260303133905-11d2eeb52b42 // indirect
 	github.com/dexidp/dex/api/v2 v2.4.0 // indirect
 	github.com/dimchansky/utfbom v1.1.1 // indirect
 	github.com/distribution/reference v0.6.0 // indirect

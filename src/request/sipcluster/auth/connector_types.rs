@@ -1,4 +1,6 @@
 //! Settings of connectors, from Dex's types (`connector/*` in its source, v2.45).
+//!
+//! Dex publishes no schema of them. A test compares them with the types of this version.
 
 use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Text, Texts};
 
@@ -186,7 +188,7 @@ const MICROSOFT: [Field; 14] = [
 
 const MOCK_PASSWORD: [Field; 2] = [needed("username", Text), needed("password", Secret)];
 
-const OIDC: [Field; 22] = [
+const OIDC: [Field; 23] = [
     needed("issuer", Text),
     may("issuerAlias", Text),
     needed("clientID", Text),
@@ -203,6 +205,7 @@ const OIDC: [Field; 22] = [
     ),
     may("basicAuthUnsupported", Flag),
     may("scopes", Texts),
+    may("hostedDomains", Texts),
     may("rootCAs", Files),
     may("insecureSkipEmailVerified", Flag),
     may("insecureEnableGroups", Flag),
