@@ -1,8 +1,11 @@
 //! What kustomize builds of a service's files, as far as reviews compare it.
 //!
 //! Generated kustomizations use few features of kustomize, which are applied here: resources,
-//! inline patches, labels in selectors, and generators of ConfigMaps. Everything else in a
-//! kustomization of the repo's own is compared as it is.
+//! inline patches, labels in selectors, and generators of ConfigMaps. Everything else, from
+//! templates of the repo's own, is compared as it is.
+//!
+//! `kustomize::evaluate` builds the kinds that sipgen reads. Those of services have lists that
+//! kustomize merges by a key, which it does not know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +67,7 @@ impl<'a> Built<'a> {
     pub(super) fn of(side: &Side<'a>) -> Self {
         let mut built = Built::default();
         built.add(&side.shared);
+        // The names of shared files mean nothing in the service's own directory.
         built.read.clear();
         built.add(&side.own);
         built
