@@ -175,7 +175,7 @@ const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-
 /// A CPU feature: a single word.
 const FLAG_PATTERN: &str = "^[A-Za-z0-9_.-]+$";
 
-/// Returns whether a text is a CPU feature, as [`FLAG_PATTERN`].
+/// Returns whether a text is a CPU feature: a single word.
 pub fn is_cpu_flag(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     !text.is_empty() && text.chars().all(is_part)
