@@ -112,7 +112,7 @@ fn by_sipgen(connectors: &[Connector]) -> Vec<Vec<String>> {
 
 /// The settings `{first: {second: value}}`, with a list where the setting is one.
 fn nested(of_type: &[&Setting], path: &[String], value: Value) -> Value {
-    let wrapped = (0..path.len()).rev().fold(value, |inner, depth| {
+    (0..path.len()).rev().fold(value, |inner, depth| {
         let is_inner = depth + 1 < path.len();
         let kind = of_type
             .iter()
@@ -122,8 +122,7 @@ fn nested(of_type: &[&Setting], path: &[String], value: Value) -> Value {
             _ => inner,
         };
         json!({ path[depth].as_str(): inner })
-    });
-    wrapped
+    })
 }
 
 /// The types whose settings sipgen knows: it names one that no type has.
