@@ -15,12 +15,14 @@
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
 //! * `kustomization_check`: finds entries of kustomizations that no template renders.
 //! * `project`: finds objects that an Argo CD project does not allow.
-//! * `verify`: parses rendered files before they are written.
+//! * `verify`: parses rendered files before they are written; `custom_resources` checks objects of
+//!   cert-manager, Flux, Argo CD and External Secrets.
 
 mod agents;
 mod bounds;
 mod cluster;
 mod cluster_kustomization;
+mod custom_resources;
 mod hosts;
 pub mod installation;
 mod kustomization_check;

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
+use super::custom_resources;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 
@@ -200,8 +201,17 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
             read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
         }
-        // Nothing more is known about kinds that a repo's own templates add.
-        _ => Ok(()),
+        // Nothing is known about kinds that a repo's own templates add.
+        _ => {
+            let object = serde_json::to_value(value).unwrap_or_default();
+            match custom_resources::violation(&api_version, &kind, &object) {
+                Some(reason) => Err(Unreadable {
+                    what: format!("an object of kind {kind} ({api_version})"),
+                    reason,
+                }),
+                None => Ok(()),
+            }
+        }
     }
 }
 
@@ -254,6 +264,10 @@ mod tests {
             (
                 "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {selector: all}\n",
                 "is not a PodDisruptionBudget",
+            ),
+            (
+                "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a}\nspec: {ca: {secret: a}}\n",
+                "is not an object of kind Issuer (cert-manager.io/v1): spec.ca.secret is no field",
             ),
             (
                 "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: b, annotations: {}}\n\

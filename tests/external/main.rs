@@ -20,6 +20,7 @@ mod ci_formats;
 mod cluster_api;
 mod command_line;
 mod connectors;
+mod custom_resources;
 mod delivered;
 mod diffing;
 mod faults;
