@@ -144,6 +144,52 @@ fn options_before_a_key_hold() {
     assert_eq!(scene.session("id"), "only this\n");
 }
 
+/// With a certificate authority instead of keys, users are managed elsewhere.
+#[test]
+fn an_operator_logs_in_with_a_certificate_and_the_log_has_its_id() {
+    let scene = Scene::with("edge", "cert-authority,principals=\"edge\" ");
+    let server = scene.start();
+    let authority = &scene.operator;
+    let certified = |id: &str, principal: &str, valid: &str| {
+        let key = Key::new("ed25519");
+        let mut sign = tool("ssh-keygen");
+        sign.args(["-q", "-I", id, "-n", principal, "-V", valid, "-s"]);
+        succeed(
+            sign.arg(authority.path())
+                .arg(key.path().with_extension("pub")),
+        );
+        key
+    };
+    let order = |key: &Key| {
+        let mut client = scene.client("ssh", key);
+        run_tool(client.args(["-p", "2222", "jump@192.0.2.10", "host off depot-1 --force"]))
+    };
+
+    let anna = certified("anna@example.com", "edge", "+1h");
+    assert_eq!(order(&anna).status.code(), Some(1), "the BMC is not there");
+    for refused in [
+        certified("expired", "edge", "-2h:-1h"),
+        certified("of another cluster", "lab", "+1h"),
+        Key::new("ed25519"),
+    ] {
+        let output = order(&refused);
+        assert_eq!(output.status.code(), Some(255));
+        assert_says(&text(&output.stderr), &["Permission denied (publickey)"]);
+    }
+
+    let shown = succeed(tool("ssh-keygen").arg("-lf").arg(anna.path()));
+    let fingerprint = shown.split_whitespace().nth(1).unwrap();
+    assert_says(
+        &server.log(),
+        &[
+            &format!("ED25519-CERT {fingerprint} ID anna@example.com (serial 0) CA "),
+            &format!(
+                "host: off depot-1 --force (by {fingerprint} anna@example.com from 192.0.2.10)"
+            ),
+        ],
+    );
+}
+
 #[test]
 fn a_jump_host_is_reached_over_ipv6_too() {
     let scene = Scene::of("edge");
