@@ -15,6 +15,8 @@ use crate::text::visible::is_hidden;
 pub const HOSTS: &str = "hosts";
 /// The directory of services, below the output directory.
 pub const CLUSTERS: &str = "clusters";
+/// The directory of a tenant's component for Cluster API, below the tenant's directory.
+pub const CLUSTER_API: &str = "cluster-api";
 /// The directory for tenants' own manifests to include, below the output directory. No agent
 /// applies it.
 pub const TENANTS: &str = "tenants";

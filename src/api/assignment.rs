@@ -16,12 +16,16 @@ pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 /// other three labels are the same as for a SIPCluster.
 pub const NODE: &str = "bpa.akraino.org/node";
 
+/// Label: the name of the host's MachineDeployment, if Cluster API's objects request the hosts. The
+/// other three labels are the same as for a SIPCluster.
+pub const NODE_SET: &str = "sip.airshipit.org/node-set";
+
 /// The labels of every assignment. Cluster API's Metal3 provider (CAPM3) selects hosts by exactly
 /// these three.
 pub const OF_EVERY_CLUSTER: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
 
 /// All labels of an assignment.
-pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE];
+pub const LABELS: [&str; 5] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE, NODE_SET];
 
 /// Labels of the SIP operator's releases of 2020 and early 2021, apart from [`NODE_TYPE`].
 /// `note-type` was a misspelling in some of them.
@@ -168,15 +172,13 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
             name: value(CLUSTER_NAME)?.parse().ok()?,
         };
-        let node = match value(NODE) {
-            Some(node) => Some(node.parse().ok()?),
-            None => None,
-        };
+        let name = |key: &str| value(key).map(str::parse).transpose().ok();
         Some(Claim::Cluster(
             cluster,
             Part {
                 role: value(NODE_TYPE)?.parse().ok()?,
-                node,
+                node: name(NODE)?,
+                node_set: name(NODE_SET)?,
             },
         ))
     })();

@@ -24,6 +24,7 @@
 
 pub mod assignment;
 pub mod auth;
+pub mod cluster_api;
 pub mod gitops;
 pub mod hardware;
 pub mod host;

@@ -266,8 +266,8 @@ impl FromStr for NodeName {
     }
 }
 
-/// The place of a host in its cluster: any host of a role, or the machine with a certain name in a
-/// Provisioning. Hosts of one role in a SIPCluster are interchangeable.
+/// The place of a host in its cluster: any host of a role or of a node set, or the machine with a
+/// certain name in a Provisioning. Hosts of one role in a SIPCluster are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Part {
     /// The role. A machine with both roles has `ControlPlane`.
@@ -275,18 +275,26 @@ pub struct Part {
     /// The machine's name in its Provisioning; absent for a SIPCluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
+    /// The name of the MachineDeployment in a request by Cluster API's objects; absent for a control
+    /// plane and for other requests.
+    #[serde(rename = "nodeSet", skip_serializing_if = "Option::is_none")]
+    pub node_set: Option<NodeName>,
 }
 
 impl From<Role> for Part {
     fn from(role: Role) -> Self {
-        Self { role, node: None }
+        Self {
+            role,
+            node: None,
+            node_set: None,
+        }
     }
 }
 
 impl fmt::Display for Part {
-    /// Writes the role, or the name with the role: `Worker`, `worker-1 (Worker)`.
+    /// Writes the role, or the name with the role: `Worker`, `worker-1 (Worker)`, `md-0 (Worker)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.node {
+        match self.node.as_ref().or(self.node_set.as_ref()) {
             None => self.role.fmt(f),
             Some(node) => write!(f, "{node} ({})", self.role),
         }

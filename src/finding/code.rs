@@ -15,6 +15,7 @@
 //! | `SIP06..` | delivery by agents and the repo's kustomizations |
 //! | `SIP07..` | templates and rendered files |
 //! | `SIP08..` | Provisionings and installers |
+//! | `SIP09..` | Clusters of Cluster API |
 
 use std::fmt;
 use std::str::FromStr;
@@ -325,10 +326,19 @@ codes! {
     "0851" NetworkUnknown Warning Cluster Shown "the public installer does not support `PodSubnet`"
     "0852" UnfitNodeName Warning Cluster Shown "a machine's name is not a valid node name"
     "0853" MixedFamilies Warning Cluster Shown "machines of one cluster have addresses of different IP families"
+
+    "0901" PartMissing Error Cluster Shown "an object that a Cluster refers to is not in the inputs"
+    "0902" InvalidHostSelector Error Cluster Shown "a `hostSelector` is invalid"
+    "0903" InvalidRequestAnnotation Error Cluster Shown "an annotation on an object of Cluster API has an invalid value"
+    "0904" NoMachineTemplate Warning Cluster Shown "a Cluster of Cluster API needs no hosts"
+    "0905" Unpinned Warning Cluster Shown "a Metal3MachineTemplate does not select the assigned hosts"
+    "0906" SharedMachineTemplate Error Cluster Shown "node sets share a Metal3MachineTemplate"
+    "0907" Disagreement Warning Cluster Shown "objects of Cluster API need more hosts than the SIPCluster requests"
+    "0908" HeldByMachine Warning Cluster Shown "a surplus host is still in use by a Machine"
 }
 
 /// Areas by the first two digits of a code.
-const AREAS: [(&str, &str); 9] = [
+const AREAS: [(&str, &str); 10] = [
     ("00", "the repo, its settings, generated files"),
     ("01", "documents: syntax, names, kustomizations"),
     ("02", "SIPClusters"),
@@ -338,6 +348,7 @@ const AREAS: [(&str, &str); 9] = [
     ("06", "delivery by agents and the repo's kustomizations"),
     ("07", "templates and rendered files"),
     ("08", "Provisionings and installers"),
+    ("09", "Clusters of Cluster API"),
 ];
 
 impl Code {

@@ -12,7 +12,7 @@ use crate::text::visible::visible;
 
 pub use code::{Code, Scope, UnknownCode};
 pub(crate) use position::{Delivered, Given, Level};
-pub use position::{Moved, Origin, Place, Position, Step};
+pub use position::{Field, Moved, Origin, Place, Position, Step};
 
 /// Importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

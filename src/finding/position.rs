@@ -186,6 +186,15 @@ pub enum Place {
     File(Arc<Utf8Path>),
 }
 
+/// A field of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// The document.
+    pub origin: Origin,
+    /// The route to the field.
+    pub route: Vec<Step>,
+}
+
 /// A position to print: `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -206,6 +215,29 @@ impl fmt::Display for Position {
             write!(f, ":{number}")?;
         }
         Ok(())
+    }
+}
+
+impl Field {
+    /// Returns a field of a document.
+    pub fn new<S: Into<Step>>(origin: &Origin, route: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            origin: origin.clone(),
+            route: route.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Returns a field inside this one.
+    pub fn below(&self, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self {
+            origin: self.origin.clone(),
+            route: self.route.iter().cloned().chain(steps).collect(),
+        }
+    }
+
+    /// Returns its position.
+    pub fn place(&self) -> Place {
+        self.origin.at(self.route.clone())
     }
 }
 

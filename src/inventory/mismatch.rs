@@ -7,7 +7,7 @@ use kube::core::{Expression, Selector, SelectorExt};
 
 use super::natural;
 use crate::api::names::{is_label_key, is_label_value};
-use crate::finding::{Finding, Origin, Step};
+use crate::finding::{Field, Finding, Step};
 use crate::inventory::Host;
 use crate::text::counted;
 use crate::text::suggest::alike;
@@ -45,14 +45,14 @@ impl Mismatch {
         self.unmet.iter().filter_map(|unmet| unmet.hint.as_deref())
     }
 
-    /// Adds the requirements to a finding as its places. `route` leads to the labelSelector.
-    pub fn point(&self, mut finding: Finding, origin: &Origin, route: &[Step]) -> Finding {
+    /// Adds the requirements to a finding as its places, inside the selector.
+    pub fn point(&self, mut finding: Finding, selector: &Field) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
-            let route = route.iter().chain(&unmet.route).cloned().collect();
+            let field = selector.below(unmet.route.iter().cloned());
             let place = if unmet.by_key {
-                origin.key(route)
+                field.origin.key(field.route)
             } else {
-                origin.at::<Step>(route)
+                field.place()
             };
             finding = if index == 0 {
                 finding.at(place)

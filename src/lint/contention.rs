@@ -90,7 +90,7 @@ fn describe(
     )
     .help("request fewer hosts, or select other hosts for one of them");
     for (index, set) in rivals.iter().enumerate() {
-        let place = set.place(["count".into()]);
+        let place = set.node_set.count_at.place();
         let what = format!(
             "{} of {} requests {}",
             set.role,

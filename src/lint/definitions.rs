@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 
 use crate::finding::{Code, Finding, Place};
-use crate::request::ClusterKind;
+use crate::request::{ClusterKind, Request};
 use crate::site::Site;
 
 /// Warns about each kind of request that a build of declared hosts contains and the repo does not
@@ -16,11 +16,12 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
         return Vec::new();
     };
     let mut found: BTreeMap<ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
-    for request in site.clusters.values().filter(|request| {
-        !site
-            .definitions
-            .contains(request.kind.descriptor().definition)
-    }) {
+    // The base cluster has Cluster API's definitions from its own installer.
+    let is_undefined = |request: &&Request| {
+        let definition = request.kind.descriptor().definition;
+        request.kind != ClusterKind::ClusterApi && !site.definitions.contains(definition)
+    };
+    for request in site.clusters.values().filter(is_undefined) {
         let roots = site.roots_with(&request.origin);
         if !roots.is_empty() {
             let (files, places) = found.entry(request.kind).or_default();

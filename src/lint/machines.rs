@@ -84,9 +84,7 @@ fn describe(
     )
     .help("lower the requirements, or add and inspect hosts")
     .of(&cluster.key);
-    let mut places = machines
-        .iter()
-        .map(|(_, set)| cluster.origin.at(set.route.clone()));
+    let mut places = machines.iter().map(|(_, set)| set.at.place());
     let finding = places.next().into_iter().fold(finding, Finding::at);
     places.fold(finding, |finding, place| finding.see(place, "and this one"))
 }

@@ -11,6 +11,7 @@
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
 //! * `images`: a container image without a version, or too old for the rendered configuration.
 //! * `logins`: an auth service without any way to log in.
+//! * `machine_templates`: a machine template does not select the assigned hosts.
 //! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
@@ -32,6 +33,7 @@ mod installers;
 mod interfaces;
 mod load_balancers;
 mod logins;
+mod machine_templates;
 mod machines;
 mod network_data;
 mod node_ports;
@@ -71,6 +73,7 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
     findings.extend(images::unversioned_or_outdated(&node_sets.clusters));
     findings.extend(logins::impossible(&node_sets.clusters));
+    findings.extend(machine_templates::unpinned(site, &node_sets.clusters));
     findings.extend(installers::failing(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));

@@ -3,11 +3,11 @@
 //!
 //! Hosts are evaluated per kind. Node sets with equal labelSelectors share a pool.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::Except;
-use crate::api::names::Role;
-use crate::finding::{Place, Step};
+use crate::api::names::{Namespace, Role};
+use crate::finding::Place;
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{Counted, HostKinds};
@@ -55,18 +55,12 @@ impl<'a> NodeSets<'a> {
             .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<Wanting<'a>> = Vec::new();
-        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut known: HashMap<(String, Option<Namespace>), usize> = HashMap::new();
         for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
             let pool = *known
-                .entry(node_set.selector.to_string())
+                .entry((node_set.selector.to_string(), node_set.namespace.clone()))
                 .or_insert_with(|| {
-                    let (interfaces, topology_keys) = (BTreeSet::new(), Vec::new());
-                    needs.push(Needs {
-                        selector: &node_set.selector,
-                        interfaces,
-                        topology_keys,
-                        machine: None,
-                    });
+                    needs.push(Needs::without_services(node_set));
                     needs.len() - 1
                 });
             let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
@@ -79,10 +73,8 @@ impl<'a> NodeSets<'a> {
             });
         }
         let networks = all.iter().map(|set| Needs {
-            selector: &set.node_set.selector,
             interfaces: set.cluster.interfaces(set.role),
-            topology_keys: Vec::new(),
-            machine: None,
+            ..Needs::without_services(set.node_set)
         });
         let networks: Vec<Needs<'_>> = networks.collect();
         let hosts = &site.inventory.hosts;
@@ -138,26 +130,13 @@ impl<'a> NodeSets<'a> {
 }
 
 impl Wanting<'_> {
-    /// Returns the path of a node inside the node set.
-    pub(super) fn route(&self, steps: impl IntoIterator<Item = Step>) -> Vec<Step> {
-        ["spec".into(), "nodes".into(), self.role.as_str().into()]
-            .into_iter()
-            .chain(steps)
-            .collect()
-    }
-
-    /// Returns the position of a node inside the node set.
-    pub(super) fn place(&self, steps: impl IntoIterator<Item = Step>) -> Place {
-        self.cluster.origin.at(self.route(steps))
-    }
-
     /// Returns the position of the number that exceeds `hosts`: active or standby.
     pub(super) fn count_beyond(&self, hosts: usize) -> Place {
         let field = if self.node_set.active > hosts {
-            "active"
+            &self.node_set.active_at
         } else {
-            "standby"
+            &self.node_set.standby_at
         };
-        self.place(["count".into(), field.into()])
+        field.place()
     }
 }

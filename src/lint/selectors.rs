@@ -35,11 +35,7 @@ fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
             mismatch.what()
         ),
     );
-    let finding = mismatch.point(
-        finding,
-        &set.cluster.origin,
-        &set.route(["labelSelector".into()]),
-    );
+    let finding = mismatch.point(finding, &set.node_set.selector_at);
     let hints: Vec<&str> = mismatch.hints().collect();
     let help = if hints.is_empty() {
         "label the hosts, or select them by existing labels".to_owned()

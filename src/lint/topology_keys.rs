@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, Wanting};
-use crate::finding::{Code, Finding, Step};
+use crate::finding::{Code, Field, Finding};
 use crate::inventory::mismatch::similar_key;
 use crate::plan::topology::domain;
 
@@ -19,24 +19,24 @@ pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         .wanting()
         .filter(|set| !node_sets.pool(set).is_empty())
     {
-        for (key, route) in set
+        for (key, at) in set
             .node_set
             .topology_keys
             .iter()
-            .zip(&set.node_set.topology_routes)
+            .zip(&set.node_set.topology_at)
         {
             let is_present = known
                 .entry((set.pool, key))
                 .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));
             if !*is_present {
-                findings.push(describe(set, key, route, node_sets));
+                findings.push(describe(set, key, at, node_sets));
             }
         }
     }
     findings
 }
 
-fn describe(set: &Wanting<'_>, key: &str, route: &[Step], node_sets: &NodeSets<'_>) -> Finding {
+fn describe(set: &Wanting<'_>, key: &str, at: &Field, node_sets: &NodeSets<'_>) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let help = match similar_key(key, node_sets.hosts(set).take(MAX_HOSTS)) {
         Some(other) if other != key => format!("did you mean the label `{other}`?"),
@@ -46,7 +46,7 @@ fn describe(set: &Wanting<'_>, key: &str, route: &[Step], node_sets: &NodeSets<'
         Code::UnborneTopologyKey,
         format!("no host available to {role} of `{cluster}` has a value for `{key}`, so nothing separates its hosts"),
     )
-    .at(set.place(route.iter().cloned()))
+    .at(at.place())
     .help(help)
     .of(cluster)
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::HostOverview;
-use crate::api::names::{ClusterKey, NodeName, Role};
+use crate::api::names::{ClusterKey, Namespace, NodeName, Role};
 use crate::inventory::machine::AskedMachine;
 use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{Counted, HostKinds};
@@ -27,6 +27,9 @@ pub struct Spare {
     pub asked: Option<Asked>,
     /// Node sets of SIPClusters with this labelSelector.
     pub node_sets: Vec<(ClusterKey, Role)>,
+    /// Namespace of the hosts, if Cluster API must find them there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
     /// Machines with these requirements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<(ClusterKey, Role, NodeName)>,
@@ -52,18 +55,22 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
             .map(move |(part, set)| (cluster, part, set))
     });
     let mut found: Vec<(Needs<'_>, Spare)> = Vec::new();
-    let mut known: HashMap<(String, Option<&AskedMachine>), usize> = HashMap::new();
+    let mut known: HashMap<(String, Option<&Namespace>, Option<&AskedMachine>), usize> =
+        HashMap::new();
     for (cluster, part, node_set) in node_sets {
         let machine = node_set.machine.as_ref();
         if machine.is_some_and(|machine| machine.named.is_some()) {
             continue;
         }
         let text = node_set.selector.to_string();
-        let at = *known.entry((text.clone(), machine)).or_insert_with(|| {
+        let namespace = node_set.namespace.as_ref();
+        let key = (text.clone(), namespace, machine);
+        let at = *known.entry(key).or_insert_with(|| {
             let spare = Spare {
                 selector: text,
                 asked: Asked::of(node_set),
                 node_sets: Vec::new(),
+                namespace: namespace.cloned(),
                 machines: Vec::new(),
                 matching: 0,
                 assigned: 0,

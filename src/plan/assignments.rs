@@ -10,22 +10,27 @@
 //! | nothing | A, and A is not in this repo | belongs to another owner |
 //! | A | B | conflict |
 //! | released | A | is still being released |
+//! | nothing | nothing, but a Machine of A consumes it | is adopted by A |
 //!
 //! A snapshot may be older than the output, so a missing label proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::claims::{
+    Adopter, Machines, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
+};
+
 use super::placement::{Assigned, CurrentAssignment, How, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention, in_use_as};
 use super::{ownership_change, renaming};
+use crate::api::cluster_api::DELETE_MACHINE;
 use crate::api::names::{ClusterKey, NodeName, Part, Role};
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
 use crate::output::state::Held;
-use crate::request::{Cluster, NodeSet};
+use crate::request::{Cluster, ClusterKind, NodeSet};
 use crate::site::Site;
 
 /// Host assignments before planning, and planning's decisions about them.
@@ -100,6 +105,7 @@ pub(super) fn current_assignments<'a>(
             }
         }
     }
+    let machines = Machines::of(site);
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(ownership_change::no_longer_patched(host, site));
         findings.extend(ownership_change::applied_during_release(host, site, frozen));
@@ -109,7 +115,7 @@ pub(super) fn current_assignments<'a>(
         if in_output {
             continue;
         }
-        match adopter(host, site) {
+        match adopter(host, site, &machines) {
             Adopter::Nobody => {}
             Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
@@ -163,10 +169,17 @@ impl<'a> Assignments<'a> {
             let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
             let mut own = by_retention(own, node_set, site);
             // `by_retention` puts the hosts to keep first, so the surplus is at the end.
-            let surplus: Vec<CurrentAssignment<'_>> = own
-                .drain(wanted.min(own.len())..)
-                .map(|(_, assignment)| assignment)
-                .collect();
+            let mut surplus = own.split_off(wanted.min(own.len()));
+            if cluster.kind == ClusterKind::ClusterApi {
+                // Without its labels, the Machine could claim another host.
+                let (held, free) = surplus.into_iter().partition(|(_, assignment)| {
+                    is_consumed(&site.inventory.hosts[assignment.host])
+                });
+                surplus = free;
+                findings.extend(held_by_machines(&held, part, cluster, site));
+                own.extend(held);
+            }
+            let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
             for (violation, assignment) in own {
                 let assigned = Assigned {
                     host: assignment.host,
@@ -181,7 +194,7 @@ impl<'a> Assignments<'a> {
                 self.violations
                     .extend(violation.map(|violation| (assignment.host, violation)));
             }
-            for assignment in surplus.into_iter().chain(others) {
+            for assignment in surplus.chain(others) {
                 self.released
                     .push((&cluster.key, assignment.host, assignment.how));
                 findings.extend(released_in_use(
@@ -282,15 +295,15 @@ impl<'a> Assignments<'a> {
                 .get(cluster)
                 .and_then(|request| request.cluster.as_ref());
             if let (Some(field), Some(request)) = (asked_for, request) {
-                let asked = request
-                    .node_sets
-                    .get(part)
-                    .map(|set| set.route.clone())
-                    .unwrap_or_default();
-                let field = Some(field)
-                    .filter(|field| !field.is_empty())
-                    .map(Step::from);
-                let place = request.origin.at(asked.into_iter().chain(field));
+                let set = request.node_sets.get(part);
+                let place = match (set, field) {
+                    (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
+                        set.topology_at[0].place()
+                    }
+                    (Some(set), "labelSelector") => set.selector_at.place(),
+                    (Some(set), _) => set.at.place(),
+                    (None, _) => request.origin.name(),
+                };
                 let asks = if part.node.is_some() {
                     "what is asked of it"
                 } else {
@@ -355,6 +368,7 @@ fn by_part<'a>(
         let part = named
             .get(&assignment.host)
             .or(same_name)
+            .or(successor(assignment.part, cluster).as_ref())
             .copied()
             .unwrap_or(assignment.part);
         by_part.entry(part).or_default().push(assignment);
@@ -366,6 +380,20 @@ fn by_part<'a>(
 fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
     let named = node_set.and_then(|node_set| node_set.machine.as_ref()?.named);
     named.is_some_and(|(_, named)| named != host)
+}
+
+/// Returns the only node set of a role, for a part of this role that the cluster does not have: the
+/// node set was renamed, or a request of another kind replaced the former one.
+fn successor<'a>(part: &Part, cluster: &'a Cluster) -> Option<&'a Part> {
+    if part.node.is_some() || cluster.node_sets.contains_key(part) {
+        return None;
+    }
+    let mut of_role = cluster
+        .node_sets
+        .keys()
+        .filter(|other| other.role == part.role);
+    let only = of_role.next().filter(|other| other.node.is_none())?;
+    of_role.next().is_none().then_some(only)
 }
 
 /// Reports a released host that is in use.
@@ -393,28 +421,58 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
                 cluster.key, host.key
             ),
         )
-        .at(cluster.origin.at(wanted_at(cluster, part)))
+        .at(wanted_at(cluster, part))
         .see(host.live_place(usage.route()), "in use here")
         .help(help)
         .of(&cluster.key),
     )
 }
 
-/// Returns the route to the number of hosts of a part, or to its machine.
-fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
+fn is_consumed(host: &Host) -> bool {
+    matches!(host.live.usage, Some(Usage::Consumer(_)))
+}
+
+/// Reports hosts that a cluster no longer needs, and that a Machine of Cluster API still uses.
+fn held_by_machines(
+    held: &[(Option<Violation>, CurrentAssignment<'_>)],
+    part: &Part,
+    cluster: &Cluster,
+    site: &Site,
+) -> Vec<Finding> {
+    let describe = |(_, assignment): &(_, CurrentAssignment<'_>)| {
+        let host = &site.inventory.hosts[assignment.host];
+        let consumer = host.user().unwrap_or_default();
+        let machine = consumer.rsplit('/').next().unwrap_or_default();
+        let namespace = &cluster.key.namespace;
+        Finding::new(
+            Code::HeldByMachine,
+            format!("{} needs fewer {part} hosts, and {consumer} still uses {}", cluster.key, host.key),
+        )
+        .at(wanted_at(cluster, part))
+        .see(host.live_place(["spec", "consumerRef"]), "in use here")
+        .help(format!(
+            "the host keeps its labels until a snapshot shows it unused; to make Cluster API delete this Machine first:\n\
+             kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
+        ))
+        .of(&cluster.key)
+    };
+    held.iter().map(describe).collect()
+}
+
+/// Returns the place of the number of hosts of a part, or of its machine.
+fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
+    let origin = &cluster.origin;
     match cluster.node_sets.get(part) {
-        Some(set) if set.machine.is_some() => set.route.clone(),
-        // A machine that no longer exists has no route of its own, but its list has.
-        _ if cluster.installation.is_some() => match part.role {
-            Role::ControlPlane => vec!["spec".into(), "masters".into()],
-            Role::Worker => vec!["spec".into(), "workers".into()],
+        Some(set) => set.count_at.place(),
+        // A machine that no longer exists has no place of its own, but its list has.
+        None if cluster.installation.is_some() => match part.role {
+            Role::ControlPlane => origin.at(["spec", "masters"]),
+            Role::Worker => origin.at(["spec", "workers"]),
         },
-        _ => vec![
-            "spec".into(),
-            "nodes".into(),
-            part.role.as_str().into(),
-            "count".into(),
-        ],
+        None => match cluster.kind {
+            ClusterKind::SipCluster => origin.at(["spec", "nodes"]),
+            _ => origin.at(["spec"]),
+        },
     }
 }
 

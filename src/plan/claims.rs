@@ -3,13 +3,15 @@
 //! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
 //! another tool. The previous output outranks them, because a snapshot may be older.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::api::assignment::{self, Claim};
-use crate::api::names::{ClusterKey, Part};
+use crate::api::names::{ClusterKey, Namespace, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
+use crate::inventory::usage::Usage;
 use crate::output::state::Held;
+use crate::request::{Cluster, ClusterKind};
 use crate::site::Site;
 
 /// Returns whether the agent set the assignment labels that the snapshot shows. The agent removes
@@ -68,11 +70,67 @@ pub(super) enum Adopter<'a> {
     Several(Finding),
 }
 
-/// Returns the cluster of this repo that the labels of a host name.
+/// The clusters whose Machines Cluster API makes, by namespace.
+pub(super) struct Machines<'a> {
+    clusters: HashMap<&'a Namespace, Vec<&'a Cluster>>,
+}
+
+impl<'a> Machines<'a> {
+    pub(super) fn of(site: &'a Site) -> Self {
+        let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
+        let all = site
+            .clusters
+            .values()
+            .filter_map(|request| request.cluster.as_ref());
+        for cluster in all.filter(|cluster| cluster.kind == ClusterKind::ClusterApi) {
+            clusters
+                .entry(&cluster.key.namespace)
+                .or_default()
+                .push(cluster);
+        }
+        Self { clusters }
+    }
+
+    /// Returns the node set of the Machine that uses a host, by the Machine's name. If several fit
+    /// equally well, none is returned.
+    fn user_of(&self, host: &Host) -> Option<(&'a ClusterKey, &'a Part)> {
+        let clusters = self.clusters.get(&host.key.namespace)?;
+        let Some(Usage::Consumer(consumer)) = &host.live.usage else {
+            return None;
+        };
+        let (namespace, name) = consumer.strip_prefix("Metal3Machine ")?.split_once('/')?;
+        if namespace != host.key.namespace.as_str() {
+            return None;
+        }
+        let mut best: Option<(usize, &ClusterKey, &Part)> = None;
+        let mut is_tied = false;
+        for cluster in clusters {
+            for (part, node_set) in &cluster.node_sets {
+                let fits = node_set
+                    .machine_names
+                    .iter()
+                    .filter_map(|form| form.fits(name));
+                let Some(length) = fits.max() else { continue };
+                match best {
+                    Some((known, ..)) if known > length => {}
+                    Some((known, ..)) if known == length => is_tied = true,
+                    _ => {
+                        best = Some((length, &cluster.key, part));
+                        is_tied = false;
+                    }
+                }
+            }
+        }
+        let (_, cluster, part) = best.filter(|_| !is_tied)?;
+        Some((cluster, part))
+    }
+}
+
+/// Returns the cluster of this repo that the labels of a host name, or whose Machine uses it.
 ///
 /// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
 /// there.
-pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
+pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a>) -> Adopter<'a> {
     let mut named = Vec::new();
     for (claim, origin) in &host.assignment.claims {
         match claim {
@@ -81,7 +139,16 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
             Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
-    let Some((cluster, part, origin)) = named.pop() else {
+    let by_labels = named.pop();
+    let by_machine = || {
+        let (cluster, part) = machines.user_of(host)?;
+        Some((
+            cluster,
+            part,
+            host.live.origin.as_ref().unwrap_or(&host.origin),
+        ))
+    };
+    let Some((cluster, part, origin)) = by_labels.or_else(by_machine) else {
         return Adopter::Nobody;
     };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {

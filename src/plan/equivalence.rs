@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
+use crate::api::names::Namespace;
 use crate::inventory::Host;
 use crate::inventory::machine::{AskedCpus, Machine};
 
@@ -24,6 +25,8 @@ pub(crate) struct HostKinds<'h> {
     by_condition: bool,
     /// Kinds by key and value of the labels that selectors name.
     by_label: HashMap<(String, String), Vec<usize>>,
+    /// Kinds by the namespaces that node sets require.
+    by_namespace: HashMap<&'h Namespace, Vec<usize>>,
 }
 
 /// The properties that hosts of a kind share.
@@ -32,6 +35,8 @@ struct Alike<'a> {
     /// Labels that selectors name, by the number of their key. A value that no selector names is
     /// `None`.
     labels: Vec<(usize, Option<&'a str>)>,
+    /// Namespace, if a node set requires it.
+    namespace: Option<&'a Namespace>,
     /// For each interface that services use: set if the host has an address on it.
     addressed: Vec<bool>,
     /// The capacity, if a machine has requirements.
@@ -94,7 +99,10 @@ impl<'h> HostKinds<'h> {
             samples: Vec::new(),
             by_condition: counted == Counted::Usable,
             by_label: HashMap::new(),
+            by_namespace: HashMap::new(),
         };
+        let namespaces: HashSet<&Namespace> =
+            needs.iter().filter_map(|needs| needs.namespace).collect();
         let all_named: HashSet<usize> = needs.iter().filter_map(|needs| needs.named()).collect();
         let requires = |system| needs.iter().any(|needs| needs.system() == system);
         let (requires_none, requires_installed) = (
@@ -164,8 +172,10 @@ impl<'h> HostKinds<'h> {
                     is_addressed: host.machine.address(None).is_some(),
                 }
             });
+            let namespace = Some(&host.key.namespace).filter(|own| namespaces.contains(*own));
             let alike = Alike {
                 labels,
+                namespace,
                 addressed: addressed.collect(),
                 machine,
                 named: named.then_some(index),
@@ -175,6 +185,9 @@ impl<'h> HostKinds<'h> {
             let kind = *known.entry(alike).or_insert(next);
             if kind == next {
                 kinds.samples.push(index);
+                if let Some(namespace) = namespace {
+                    kinds.by_namespace.entry(namespace).or_default().push(kind);
+                }
                 for (key, value) in &host.labels {
                     if asked
                         .get(key)
@@ -219,7 +232,8 @@ impl<'h> HostKinds<'h> {
         }
         // Only the requirement with the fewest kinds narrows the search; `meets` checks all of
         // them.
-        let mut candidates: Option<Vec<usize>> = None;
+        let in_namespace = |own| self.by_namespace.get(own).cloned().unwrap_or_default();
+        let mut candidates: Option<Vec<usize>> = needs.namespace.map(in_namespace);
         for expression in needs.selector.clone() {
             let (key, values) = match expression {
                 Expression::Equal(key, value) => (key, BTreeSet::from([value])),

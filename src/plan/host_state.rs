@@ -179,6 +179,7 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         // No node set requests the host here, so the rules for requirements, topology and installed
         // systems do not apply.
         Refusal::NotNamed(_)
+        | Refusal::Elsewhere(_)
         | Refusal::NotSelected(_)
         | Refusal::Insufficient(_)
         | Refusal::NotInstalled(_)

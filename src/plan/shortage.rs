@@ -12,7 +12,7 @@ use super::machines::by_role_and_name;
 use super::search_result::Conflict;
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::{Code, Finding, Step};
+use crate::finding::{Code, Finding};
 use crate::inventory::mismatch::{Mismatch, mismatch};
 use crate::inventory::network_remedy::remedy;
 use crate::inventory::{Host, natural};
@@ -293,15 +293,6 @@ impl Shortage {
             return self.of_named(site, &site.inventory.hosts[named], demand);
         }
         let short = self.short_of();
-        let route = |field: &str| -> Vec<Step> {
-            demand
-                .node_set
-                .route
-                .iter()
-                .cloned()
-                .chain([Step::from(field)])
-                .collect()
-        };
         let finding = Finding::new(
             Code::Shortage,
             format!(
@@ -312,11 +303,11 @@ impl Shortage {
                 self.constraint(site.inventory.hosts.len())
             ),
         );
-        let count = cluster.origin.at(route("count"));
+        let count = demand.node_set.count_at.place();
         let (finding, hints) = match &self.mismatch {
             // The cause is the requirement that excludes every host, not the count.
             Some(mismatch) => {
-                let finding = mismatch.point(finding, &cluster.origin, &route("labelSelector"));
+                let finding = mismatch.point(finding, &demand.node_set.selector_at);
                 (
                     finding.see(count, format!("{} are wanted", self.wanted)),
                     mismatch.hints().collect(),
@@ -367,12 +358,7 @@ impl Shortage {
                 cluster.key, host.key
             ),
         )
-        .at(cluster.origin.at(demand
-            .node_set
-            .route
-            .iter()
-            .cloned()
-            .chain(["mac-address".into()])))
+        .at(demand.node_set.at.below(["mac-address".into()]).place())
         .see(host.origin.name(), "the host");
         let owner = match refusal.map(Refusal::obstacle) {
             Some(Obstacle::Owner(owner)) => site.clusters.get(owner),
@@ -664,19 +650,11 @@ impl SimilarShortages<'_> {
             "no host can be found for {who} of {}: {}",
             cluster.key, self.constraint
         );
-        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+        let place = |demand: &Demand<'_>| demand.node_set.at.place();
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
             // The cause is the requirement that excludes every host, not the machine.
-            Some(mismatch) => {
-                let route: Vec<Step> = node_set
-                    .route
-                    .iter()
-                    .cloned()
-                    .chain([Step::from("labelSelector")])
-                    .collect();
-                mismatch.point(finding, &cluster.origin, &route)
-            }
+            Some(mismatch) => mismatch.point(finding, &node_set.selector_at),
             None => finding.at(place(first)),
         };
         Some(

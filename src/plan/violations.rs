@@ -67,7 +67,9 @@ pub(super) fn own_violation(
         return not_installed(host, needs.system());
     };
     match unmet {
-        Refusal::NotSelected(_) | Refusal::Undecided(_) => Some(Violation::NotSelected),
+        Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Undecided(_) => {
+            Some(Violation::NotSelected)
+        }
         Refusal::Insufficient(_) => Some(Violation::Insufficient),
         // `Assignments::retain` releases such a host.
         Refusal::NotNamed(_) => None,

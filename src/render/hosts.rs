@@ -91,10 +91,14 @@ fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str,
         (assignment::CLUSTER_NAME, Some(cluster.name.as_str())),
         (assignment::NODE_TYPE, Some(part.role.as_str())),
     ]);
+    let names = [
+        (assignment::NODE, &part.node),
+        (assignment::NODE_SET, &part.node_set),
+    ];
     labels.extend(
-        part.node
-            .as_ref()
-            .map(|node| (assignment::NODE, Some(node.as_str()))),
+        names
+            .into_iter()
+            .filter_map(|(label, name)| Some((label, Some(name.as_ref()?.as_str())))),
     );
     labels
 }

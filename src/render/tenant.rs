@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +12,8 @@ use crate::api::assignment;
 use crate::api::names::{ClusterKey, NodePort, Role};
 use crate::layout;
 use crate::request::service::EndpointKind;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterKind, Service};
+use crate::site::Site;
 
 const TEMPLATES: TemplateSet = TemplateSet {
     directory: "tenant",
@@ -33,6 +35,17 @@ pub(super) struct Values<'a> {
     role_label: &'static str,
     /// Roles of hosts.
     roles: [Role; 2],
+    /// Metal3MachineTemplates of a request by Cluster API's objects, with the labels of their hosts;
+    /// empty for a SIPCluster.
+    machine_templates: Vec<PinnedTemplate<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PinnedTemplate<'a> {
+    /// Its name, as a regular expression that matches nothing else.
+    name: String,
+    /// Labels of its hosts.
+    labels: &'a BTreeMap<&'static str, String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -47,10 +60,17 @@ struct Endpoint {
 pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
-    renderer.files_below(&TEMPLATES, &directory, &values(cluster));
+    let values = values(cluster, renderer.site);
+    if cluster.kind != ClusterKind::ClusterApi {
+        renderer.files_below(&TEMPLATES, &directory, &values);
+    } else if !values.machine_templates.is_empty() {
+        // Without templates, kustomize refuses the component because it is empty.
+        let templates = Utf8Path::new(TEMPLATES.directory).join(layout::CLUSTER_API);
+        renderer.files_in(&TEMPLATES, &templates, &directory, &values);
+    }
 }
 
-fn values(cluster: &Cluster) -> Values<'_> {
+fn values<'a>(cluster: &'a Cluster, site: &Site) -> Values<'a> {
     let mut endpoints = BTreeMap::from([
         (
             "host-selector-cluster-namespace".to_owned(),
@@ -83,6 +103,19 @@ fn values(cluster: &Cluster) -> Values<'_> {
         ]),
         role_label: assignment::NODE_TYPE,
         roles: Role::ALL,
+        machine_templates: cluster
+            .machine_templates
+            .iter()
+            .filter(|template| !template.is_of_class)
+            .map(|template| PinnedTemplate {
+                // kustomize anchors it, and a dot would match any character.
+                name: site
+                    .name_in_component(&cluster.key, template)
+                    .unwrap_or(&template.name)
+                    .replace('.', "\\."),
+                labels: &template.labels,
+            })
+            .collect(),
     }
 }
 

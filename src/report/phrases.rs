@@ -119,13 +119,13 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             .added
             .iter()
             .filter(|added| added.part.role == of && added.adopted == adopted);
-        for (role, added) in by_role(added.map(|added| (&added.part, &added.host))) {
+        for (group, added) in by_role(added.map(|added| (&added.part, &added.host))) {
             let what = if added.len() == 1 {
                 what
             } else {
                 &what.replace("it has", "they have")
             };
-            lines.push(Line::new(State::Created, listed(role, &added, what, name)));
+            lines.push(Line::new(State::Created, listed(group, &added, what, name)));
         }
     }
     for moved in &hosts.from_others {
@@ -149,12 +149,16 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         let before = Part {
             role: changed.before,
             node: changed.node_before.clone(),
+            node_set: changed.node_set_before.clone(),
         };
         let after = match &changed.node_after {
             Some(node) if changed.is_renamed() => name(node),
             Some(node) => format!("{} machine {}", changed.after, name(node)),
             None if before.node.is_some() => format!("{} host", changed.after),
-            None => changed.after.to_string(),
+            None => match &changed.node_set_after {
+                Some(set) => format!("{} of {}", changed.after, name(set)),
+                None => changed.after.to_string(),
+            },
         };
         let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
         lines.push(Line::new(State::Changed, text));
@@ -178,7 +182,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             .map(|host| (&host.part, &host.host));
         let plain = by_role(plain).into_iter();
         lines.extend(
-            plain.map(|(role, hosts)| Line::new(State::Deleted, listed(role, &hosts, "", name))),
+            plain.map(|(group, hosts)| Line::new(State::Deleted, listed(group, &hosts, "", name))),
         );
     }
     for moved in &hosts.to_others {
@@ -195,15 +199,18 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 /// A host, with the machine's name if it has one.
 type Named<'a> = (Option<&'a NodeName>, &'a HostKey);
 
-/// Groups hosts by role. Hosts of a Provisioning come after those of a SIPCluster, because one may
+/// The role and the node set of a group of hosts.
+type Group<'a> = (Role, Option<&'a NodeName>);
+
+/// Groups hosts by role and node set. Hosts of a Provisioning come after those of a SIPCluster, because one may
 /// have replaced the other under the same name. Machines are in natural order of their names.
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
-) -> Vec<(Role, Vec<Named<'a>>)> {
-    let mut by_role: BTreeMap<(Role, bool), Vec<Named<'a>>> = BTreeMap::new();
+) -> Vec<(Group<'a>, Vec<Named<'a>>)> {
+    let mut by_role: BTreeMap<(Role, Option<&NodeName>, bool), Vec<Named<'a>>> = BTreeMap::new();
     for (part, host) in hosts {
         by_role
-            .entry((part.role, part.node.is_some()))
+            .entry((part.role, part.node_set.as_ref(), part.node.is_some()))
             .or_default()
             .push((part.node.as_ref(), host));
     }
@@ -213,13 +220,15 @@ fn by_role<'a>(
         .for_each(|hosts| hosts.sort_by(|(a, _), (b, _)| natural(text(a), text(b))));
     by_role
         .into_iter()
-        .map(|((role, _), hosts)| (role, hosts))
+        .map(|((role, node_set, _), hosts)| ((role, node_set), hosts))
         .collect()
 }
 
 /// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
 /// worker-1 on a/b, worker-2 on a/c`.
-fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
+fn listed(group: Group<'_>, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
+    let (role, node_set) = group;
+    let of = node_set.map_or(String::new(), |set| format!(" of {}", name(set)));
     let noun = if hosts.iter().any(|(node, _)| node.is_some()) {
         "machine"
     } else {
@@ -231,7 +240,7 @@ fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String
     });
     let named: Vec<String> = named.collect();
     format!(
-        "{}{what}: {}",
+        "{}{of}{what}: {}",
         counted(hosts.len(), &format!("{role} {noun}")),
         named.join(", ")
     )
@@ -240,7 +249,10 @@ fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String
 /// Formats a host with its role: `Worker host a/b`, `Worker machine worker-1 on a/b`.
 fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
     match &part.node {
-        None => format!("{} host {}", part.role, name(host)),
+        None => match &part.node_set {
+            None => format!("{} host {}", part.role, name(host)),
+            Some(set) => format!("{} host of {} {}", part.role, name(set), name(host)),
+        },
         Some(node) => format!("{} machine {} on {}", part.role, name(node), name(host)),
     }
 }

@@ -168,7 +168,7 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
         of(How::Added)
     );
     if of(How::Adopted) > 0 {
-        write!(total, ", {} adopted by labels", of(How::Adopted))?;
+        write!(total, ", {} adopted", of(How::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
     let notes = [

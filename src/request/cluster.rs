@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::kind::ClusterKind;
 use super::object_name::object_name;
 use super::service::Service;
-use crate::api::names::{ClusterKey, NodeName, Part, Role};
-use crate::finding::{Origin, Step};
+use crate::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
+use crate::finding::{Field, Origin};
 use crate::inventory::machine::AskedMachine;
+use crate::settings::services::KubernetesVersion;
 
 /// A valid request.
 #[derive(Debug, Clone)]
@@ -29,6 +30,33 @@ pub struct Cluster {
     pub services: Vec<Service>,
     /// Installation on its hosts, if a Provisioning requests it.
     pub installation: Option<Installation>,
+    /// Metal3MachineTemplates of a request by Cluster API's objects.
+    pub machine_templates: Vec<MachineTemplate>,
+    /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
+    pub kubernetes_version: Option<KubernetesVersion>,
+}
+
+/// A Metal3MachineTemplate that must select the hosts of a node set.
+#[derive(Debug, Clone)]
+pub struct MachineTemplate {
+    /// Its name.
+    pub name: String,
+    /// Labels of the hosts.
+    pub labels: BTreeMap<&'static str, String>,
+    /// Set if its host selector has these labels.
+    pub is_pinned: bool,
+    /// Set if it belongs to a ClusterClass, which other Clusters may share.
+    pub is_of_class: bool,
+    /// Its host selector.
+    pub selector_at: Field,
+}
+
+/// The form of the names that Cluster API gives to Machines.
+#[derive(Debug, Clone)]
+pub struct MachineName {
+    prefix: String,
+    /// Number of generated parts after the prefix.
+    suffixes: usize,
 }
 
 /// Installation of Kubernetes on the machines of a Provisioning.
@@ -66,18 +94,54 @@ pub struct InstalledPackage {
 pub struct NodeSet {
     /// Selects eligible hosts.
     pub selector: Selector,
+    /// Namespace of its hosts; `None` for any.
+    pub namespace: Option<Namespace>,
     /// Labels whose values are topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
-    /// Route of each of those labels, relative to the node set.
-    pub topology_routes: Vec<Vec<Step>>,
+    /// Place of each of those labels.
+    pub topology_at: Vec<Field>,
     /// Number of hosts to run on.
     pub active: usize,
     /// Number of additional hosts for upgrades.
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,
-    /// Route of the node set in the request.
-    pub route: Vec<Step>,
+    /// Names of the Machines that Cluster API makes for it.
+    pub machine_names: Vec<MachineName>,
+    /// Place of the node set.
+    pub at: Field,
+    /// Place of the selector.
+    pub selector_at: Field,
+    /// Place of the number of hosts.
+    pub count_at: Field,
+    /// Place of the number of hosts to run on.
+    pub active_at: Field,
+    /// Place of the number of additional hosts.
+    pub standby_at: Field,
+}
+
+impl MachineName {
+    pub(super) fn new(prefix: &str, suffixes: usize) -> Self {
+        Self {
+            prefix: format!("{prefix}-"),
+            suffixes,
+        }
+    }
+
+    /// Returns the length of the prefix if a name has this form.
+    pub fn fits(&self, name: &str) -> Option<usize> {
+        // Random suffixes have 5 characters, hashes of templates up to 10.
+        let is_generated = |part: &str| {
+            (5..=10).contains(&part.len())
+                && part
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        };
+        let rest = name.strip_prefix(&self.prefix)?;
+        let parts = rest.split('-');
+        (parts.clone().count() == self.suffixes && parts.clone().all(is_generated))
+            .then_some(self.prefix.len())
+    }
 }
 
 impl NodeSet {

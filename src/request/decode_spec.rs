@@ -80,3 +80,15 @@ pub(super) fn fitting<T>(
         }
     }
 }
+
+/// Decodes the spec of an object that another program checks: unknown fields are not reported.
+pub(super) fn spec<T: DeserializeOwned + Default>(
+    document: &Document<'_>,
+    kind: &str,
+) -> Result<Box<T>, Vec<Finding>> {
+    value(document, kind)?;
+    let parsed = document.parse::<WithSpec<T>>();
+    parsed
+        .map(|with| with.spec.unwrap_or_default())
+        .map_err(|error| vec![unreadable(&document.origin, &error, kind)])
+}

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::cluster_parts::ClusterParts;
 use super::kind::ClusterKind;
 use super::{Cluster, Request};
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
@@ -49,6 +50,7 @@ pub(crate) struct Context<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) settings: &'a Settings,
     pub(crate) software: &'a [SoftwareDocument],
+    pub(crate) cluster_parts: &'a ClusterParts,
     // Created on demand: few requests use these, and a site may have thousands of hosts.
     topology_labels: OnceCell<TopologyLabels<'a>>,
     hosts_by_mac: OnceCell<HostsByMac<'a>>,
@@ -59,11 +61,13 @@ impl<'a> Context<'a> {
         inventory: &'a Inventory,
         settings: &'a Settings,
         software: &'a [SoftwareDocument],
+        cluster_parts: &'a ClusterParts,
     ) -> Self {
         Self {
             inventory,
             settings,
             software,
+            cluster_parts,
             topology_labels: OnceCell::new(),
             hosts_by_mac: OnceCell::new(),
         }

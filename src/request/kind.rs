@@ -11,4 +11,7 @@ pub enum ClusterKind {
     SipCluster,
     /// Requests machines by name, and the installation of Kubernetes on them.
     Provisioning,
+    /// Requests a Machine per replica, with the objects of Cluster API beside it.
+    #[serde(rename = "Cluster")]
+    ClusterApi,
 }

@@ -2,15 +2,18 @@
 //! [`Cluster`].
 //!
 //! * `cluster`: the requested cluster, whatever the kind of the request.
+//! * `cluster_parts`: the objects that a Cluster of Cluster API consists of.
 //! * `service`: its services, a module per kind.
 //! * `object_name`: names of its objects.
 //! * `registry`: maps each kind of request to its `descriptor`.
-//! * `sipcluster` and `provisioning`: the kinds of requests, each with its descriptor.
+//! * `sipcluster`, `provisioning` and `cluster_api`: the kinds of requests, each with its descriptor.
 //! * `documents`: decoded requests, before validation.
 //! * `decode_spec`: decodes specs completely or not at all.
 //! * `selector`: label selectors of hosts.
 
 pub mod cluster;
+pub(crate) mod cluster_api;
+pub(crate) mod cluster_parts;
 mod decode_spec;
 mod descriptor;
 pub(crate) mod documents;
@@ -22,7 +25,7 @@ pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{Cluster, Installation, NodeSet};
+pub use cluster::{Cluster, Installation, MachineTemplate, NodeSet};
 pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{Checked, ClusterDocument, Context, SoftwareDocument, Spec};
 pub use kind::ClusterKind;

@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::descriptor::RequestDescriptor;
 use super::kind::ClusterKind;
-use super::{provisioning, sipcluster};
+use super::{cluster_api, provisioning, sipcluster};
 use crate::api;
 use crate::api::object_kind::ObjectKind;
 use crate::finding::{Origin, Place};
 
-/// Identities of all object kinds that requests consist of.
+/// Identities of the object kinds that only requests use. Cluster API's are other programs' too.
 pub(crate) static OBJECTS: [&ObjectKind; 3] = [
     &api::sipcluster::OBJECT,
     &api::provisioning::OBJECT,
@@ -18,13 +18,18 @@ pub(crate) static OBJECTS: [&ObjectKind; 3] = [
 
 impl ClusterKind {
     /// Every kind.
-    pub const ALL: [ClusterKind; 2] = [ClusterKind::SipCluster, ClusterKind::Provisioning];
+    pub const ALL: [ClusterKind; 3] = [
+        ClusterKind::SipCluster,
+        ClusterKind::Provisioning,
+        ClusterKind::ClusterApi,
+    ];
 
     /// Returns the properties of the kind.
     pub fn descriptor(self) -> &'static RequestDescriptor {
         match self {
             ClusterKind::SipCluster => &sipcluster::DESCRIPTOR,
             ClusterKind::Provisioning => &provisioning::DESCRIPTOR,
+            ClusterKind::ClusterApi => &cluster_api::DESCRIPTOR,
         }
     }
 
@@ -49,7 +54,7 @@ impl ClusterKind {
     }
 
     /// Returns words of which every file with a request contains one.
-    pub(crate) fn marks() -> [&'static str; 2] {
+    pub(crate) fn marks() -> [&'static str; 3] {
         Self::ALL.map(|kind| kind.descriptor().object.mark())
     }
 

@@ -111,6 +111,12 @@ pub struct AnotherRole {
     /// Machine name after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_after: Option<NodeName>,
+    /// Node set before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_set_before: Option<NodeName>,
+    /// Node set after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_set_after: Option<NodeName>,
     /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
 }
@@ -193,6 +199,8 @@ pub(super) fn changes(
                         node_before: before.node.clone(),
                         after: part.role,
                         node_after: part.node.clone(),
+                        node_set_before: before.node_set.clone(),
+                        node_set_after: part.node_set.clone(),
                         consumer: facts.consumer(host),
                     })
                 }

@@ -3,11 +3,12 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `provisioning`, `services`, `snapshot`: further groups of settings
+//! - `provisioning`, `requests`, `services`, `snapshot`: further groups of settings
 
 mod files;
 pub mod gitops;
 pub mod provisioning;
+pub mod requests;
 pub mod services;
 pub mod snapshot;
 pub mod sources;
@@ -27,6 +28,7 @@ use crate::load::Files;
 use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
+use requests::Requests;
 use services::Services;
 use snapshot::{Secrets, SnapshotSettings};
 use sources::{Sops, Source};
@@ -109,6 +111,9 @@ pub struct Settings {
     /// Labels with the location of hosts, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
+    /// Further objects that request hosts, beside SIPClusters and Provisionings.
+    #[serde(default)]
+    pub requests: Requests,
     /// Settings for the services of all clusters.
     #[serde(default)]
     pub services: Services,
@@ -243,6 +248,7 @@ impl Default for Settings {
             hosts: Hosts::default(),
             findings: Told::default(),
             topology: Topology::default(),
+            requests: Requests::default(),
             services: Services::default(),
             provisioning: Provisioning::default(),
         }
@@ -479,6 +485,10 @@ impl Settings {
             ("topology.rack", &self.topology.rack),
             ("topology.host", &self.topology.host),
             ("snapshot.splitBy", &self.snapshot.split_by),
+            (
+                "requests.clusterAPI.controlPlaneTopologyKey",
+                &self.requests.cluster_api.control_plane_topology_key,
+            ),
         ];
         let finding = |(name, label): (&str, &Option<String>)| {
             let label = label.as_ref().filter(|label| !is_label_key(label))?;

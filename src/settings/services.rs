@@ -21,7 +21,8 @@ pub struct Services {
     pub priority_class_name: Option<ObjectName>,
     /// The base cluster's range of NodePorts, as `--service-node-port-range` of its API server.
     pub node_port_range: NodePortRange,
-    /// The oldest Kubernetes version of the tenants' control planes, such as `"1.34"`. It decides
+    /// The oldest Kubernetes version of the tenants' control planes, such as `"1.34"`. By default,
+    /// that of the Cluster of Cluster API with the name and namespace of the SIPCluster. It decides
     /// the version of the `AuthenticationConfiguration`: `v1` from 1.34, otherwise `v1beta1`, which
     /// 1.30 and later accept.
     pub kubernetes_version: Option<KubernetesVersion>,

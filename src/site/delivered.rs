@@ -12,6 +12,7 @@ use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
+use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
 
 /// Replaces objects by what builds make of their documents.
@@ -26,7 +27,7 @@ pub(super) fn by_builds(
     variables: &BTreeMap<Utf8PathBuf, Variables>,
     read: Vec<Object>,
 ) -> (Vec<Object>, Vec<Finding>) {
-    let origins = |is_wanted: fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
+    let origins = |is_wanted: &dyn Fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read
             .iter()
             .filter(|object| is_wanted(object))
@@ -36,7 +37,8 @@ pub(super) fn by_builds(
             .map(|origin| origin.file.clone())
             .collect()
     };
-    let (files, vital) = (origins(Object::is_built), origins(Object::is_vital));
+    let is_vital = |object: &Object| object.is_vital(settings);
+    let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
     let wanted = Wanted {
         files: &files,
         vital: &vital,
@@ -169,6 +171,7 @@ impl Object {
             | Object::Service(origin, _)
             | Object::Unreadable(origin, _)
             | Object::UnreadableHost(origin, _) => Some(origin),
+            Object::ClusterPart(part) => Some(&part.origin),
             Object::PlainSecret(plain, _) => Some(plain.origin()),
             Object::Template(template) => Some(&template.origin),
             Object::Kustomization(..)
@@ -176,6 +179,7 @@ impl Object {
             | Object::ClusterSecret(..)
             | Object::OperatorsTemplates(_)
             | Object::Definition(_)
+            | Object::BrokenClusterPart(..)
             | Object::GeneratedHosts(_) => None,
         }
     }
@@ -186,11 +190,14 @@ impl Object {
     }
 
     /// Returns whether planning is impossible without the built object.
-    fn is_vital(&self) -> bool {
-        matches!(
-            self,
-            Object::Cluster(..) | Object::Software(..) | Object::Host(..)
-        )
+    fn is_vital(&self, settings: &Settings) -> bool {
+        match self {
+            Object::Cluster(_, ClusterKind::ClusterApi, metadata, ..) => {
+                cluster_api::is_asked(metadata, settings)
+            }
+            Object::Cluster(..) | Object::Software(..) | Object::Host(..) => true,
+            _ => false,
+        }
     }
 
     /// Returns the object unchanged, as delivered by the builds of some roots. Without roots, only
@@ -215,6 +222,7 @@ impl Object {
             | Object::PlainSecret(_, Some((origin, _))) => {
                 *origin = origin.clone().delivered_as(delivered)
             }
+            Object::ClusterPart(part) => part.origin = part.origin.clone().delivered_as(delivered),
             _ => {}
         }
         Some(self)

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
+use crate::api::cluster_api;
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, BUCKET, FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY,
     SECRET_TYPE,
@@ -26,6 +27,7 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::networks;
 use crate::kustomize::{self, Refusal};
 use crate::load::{Document, ParseError};
+use crate::request::cluster_parts::{self, PartDocument};
 use crate::request::provisioning::{decode_software, of_label};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterKind, Spec};
@@ -34,6 +36,10 @@ use crate::request::{ClusterKind, Spec};
 pub(super) enum Object {
     Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
+    /// An object that a Cluster of Cluster API consists of.
+    ClusterPart(Box<PartDocument>),
+    /// A document of Cluster API that cannot be parsed.
+    BrokenClusterPart(Origin, Finding),
     Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
@@ -130,6 +136,9 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         });
         return if !document.looks_like_template() {
             let is_ours = is_request || document.mentions_kind(&[host::KIND]);
+            if !is_ours && cluster_parts::may_be_part(document) {
+                return Some(broken_cluster_part(document, error));
+            }
             let read = if is_request {
                 unreadable_object
             } else {
@@ -143,6 +152,11 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let kind = document.kind()?;
     if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
         return request(document, object);
+    }
+    if document.mentions(&[cluster_api::GROUP])
+        && let Some(object) = of_cluster_api(document, kind)
+    {
+        return Some(object);
     }
     match kind {
         // Inspected hardware is most of a live host and irrelevant here.
@@ -249,6 +263,42 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
             &error,
         )),
     }
+}
+
+/// Reads a Cluster of Cluster API, or one of its parts, in any version.
+fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
+    if kind != cluster_api::KIND {
+        return Some(match cluster_parts::read(document)? {
+            Ok(part) => Object::ClusterPart(Box::new(part)),
+            Err(_) if document.looks_like_template() => return None,
+            Err(error) => broken_cluster_part(document, &error),
+        });
+    }
+    let origin = document.origin.clone();
+    let envelope = match document.parse::<Envelope>() {
+        Ok(envelope) => envelope,
+        Err(_) if document.looks_like_template() => {
+            return Some(Object::Template(Template::new(document)));
+        }
+        Err(error) => return Some(broken_cluster_part(document, &error)),
+    };
+    if group(&envelope.api_version) != cluster_api::GROUP {
+        return None;
+    }
+    let (spec, found) = (ClusterKind::ClusterApi.descriptor().decode)(document);
+    Some(Object::Cluster(
+        origin,
+        ClusterKind::ClusterApi,
+        envelope.metadata,
+        spec,
+        found,
+    ))
+}
+
+fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> Object {
+    let origin = document.origin.clone();
+    let finding = unreadable(&origin, error, "resource");
+    Object::BrokenClusterPart(origin, finding)
 }
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.

@@ -39,6 +39,8 @@ mod substitution;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use camino::Utf8PathBuf;
+
 use crate::api::names::{ClusterKey, HostKey};
 use crate::delivery::{self, Wiring};
 use crate::finding::{Finding, Origin};
@@ -48,7 +50,7 @@ use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::state::State;
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{ClusterKind, Request};
+use crate::request::{ClusterKind, Context, MachineTemplate, Request};
 use crate::settings::Settings;
 use inputs::Rendered;
 pub use left_out::HostLeftOut;
@@ -105,11 +107,13 @@ impl Site {
             &state,
             &settings,
         ));
-        take(concern::without_duplicate_requests(
-            &mut objects.clusters,
-            &objects.builds,
-            &settings,
-        ));
+        for requests in [&mut objects.clusters, &mut objects.cluster_api_clusters] {
+            take(concern::without_duplicate_requests(
+                requests,
+                &objects.builds,
+                &settings,
+            ));
+        }
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
         take(findings);
@@ -137,12 +141,17 @@ impl Site {
         );
         take(findings);
 
-        let (clusters, templates, findings) = requests::check(
-            objects.clusters,
-            objects.templates,
-            &objects.software,
+        let context = Context::new(
             &inventory,
             &settings,
+            &objects.software,
+            &objects.cluster_parts,
+        );
+        let (clusters, templates, findings) = requests::check(
+            objects.clusters,
+            objects.cluster_api_clusters,
+            objects.templates,
+            &context,
         );
         take(findings);
         // Older labels name no namespace, so they need the clusters.
@@ -207,6 +216,30 @@ impl Site {
             .values()
             .filter_map(|request| request.cluster.as_ref());
         clusters.any(|cluster| cluster.installation.is_some())
+    }
+
+    /// Returns the component that makes Cluster API use the hosts of a cluster, relative to the repo.
+    pub(crate) fn component_for_cluster_api(&self, cluster: &ClusterKey) -> Utf8PathBuf {
+        let directory = layout::tenant_directory(cluster);
+        self.settings
+            .output
+            .join(directory)
+            .join(layout::CLUSTER_API)
+    }
+
+    /// Returns the name of a machine template where the component of its cluster runs; `None` if no
+    /// kustomization includes the component there.
+    pub(crate) fn name_in_component<'a>(
+        &'a self,
+        cluster: &ClusterKey,
+        template: &'a MachineTemplate,
+    ) -> Option<&'a str> {
+        let origin = &template.selector_at.origin;
+        let component = self.component_for_cluster_api(cluster);
+        let directories = self.builds.with_component(&component, &origin.file);
+        let directory = directories.first()?;
+        let level = origin.level(directory);
+        Some(level.map_or(template.name.as_str(), |level| level.name.as_str()))
     }
 
     /// Returns the roots of declared hosts whose builds also contain a document.

@@ -100,6 +100,14 @@ impl<'a> Names<'a> {
         Self::new(self.builds, self.inputs, Vec::new())
     }
 
+    /// Returns the valid namespaces that builds give to an object.
+    pub(super) fn namespaces_of(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
+        let namespaces = self.namespaces(origin, metadata).into_iter();
+        namespaces
+            .filter_map(|(namespace, _)| namespace.parse().ok())
+            .collect()
+    }
+
     /// Returns namespace and name of a host or request; `None`, with a finding, if they are
     /// invalid.
     fn of(

@@ -15,6 +15,7 @@ use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use super::{delivered, misplaced};
+use crate::api::cluster_api::GROUP;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::Kustomization;
@@ -34,7 +35,11 @@ use crate::inventory::networks::{self, Held, Referring};
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
+use crate::request::cluster_api;
+use crate::request::cluster_parts::{ClusterParts, PartDocument};
+use crate::request::registry::OBJECTS;
 use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
+use crate::settings::requests::Clusters;
 use crate::settings::{Settings, sources};
 
 /// Objects of a repo that decide about clusters and hosts.
@@ -43,6 +48,10 @@ pub(super) struct Objects {
     /// Requests in files of the repo that are not inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) software: Vec<SoftwareDocument>,
+    /// Clusters of Cluster API, requests or not.
+    pub(super) cluster_api_clusters: Vec<(ClusterDocument, Spec)>,
+    /// The objects that these consist of.
+    pub(super) cluster_parts: ClusterParts,
     pub(super) hosts: Vec<HostDocument>,
     /// Hosts that kustomizations of the repo render but that are not inputs.
     pub(super) left_out: HashMap<HostKey, HostLeftOut>,
@@ -67,8 +76,9 @@ pub(super) struct Objects {
 }
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 7] = [
+const WORDS: [&str; 8] = [
     host::KIND,
+    GROUP,
     "Secret",
     "ConfigMap",
     service::NODE_PORT,
@@ -140,6 +150,11 @@ pub(super) fn read(
     findings.extend(of_builds.map(|finding| concern.of_kustomization(finding)));
     findings.extend(concern.refused(refused));
     findings.extend(all.unreadable(&builds, &inputs, &concern));
+    if all.asks_for_cluster_api(settings) {
+        let broken = all.broken_cluster_parts.drain(..);
+        let of_inputs = broken.filter(|(origin, _)| inputs.takes(origin));
+        findings.extend(of_inputs.map(|(_, finding)| finding));
+    }
     all.templates
         .retain(|template| inputs.takes(&template.origin));
     let plain_secrets = plaintext_secrets::of_generators(&builds).into_iter();
@@ -153,14 +168,18 @@ pub(super) fn read(
     let of_files = operators_templates::of_files(repo, &builds);
     all.operators_templates.extend(of_files);
     let mut names = Names::new(&builds, &inputs, findings);
-    let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern);
+    let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern, settings);
     let software = name_software(all.software, &mut names);
+    let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
     // Generated files must name the same source whether the input is a stream or the repo's files.
     for (document, _) in &mut clusters {
         if let Some(origin) = in_repo.get(&document.key) {
             document.origin.note_made_from(&origin.file);
         }
     }
+    let (cluster_api_clusters, clusters): (Vec<_>, Vec<_>) = clusters
+        .into_iter()
+        .partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
     let hosts = name_hosts(all.hosts, &mut names, &concern);
     let renamed = || {
         let files = hosts.documents.iter().map(|(_, origin)| &*origin.file);
@@ -203,6 +222,8 @@ pub(super) fn read(
         clusters,
         in_repo,
         software,
+        cluster_api_clusters,
+        cluster_parts,
         hosts,
         left_out,
         documents,
@@ -247,7 +268,7 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
             return Err(repo.closed(directory, format!("{reason}; {out}")));
         }
     }
-    let requests = ClusterKind::ALL.map(ClusterKind::as_str);
+    let requests = OBJECTS.map(|object| object.kind);
     let ours = mentions(&[&requests, &WORDS[..], &misspelled_kinds::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
     let requests = mentions(&ClusterKind::marks());
@@ -344,6 +365,8 @@ fn take_kustomizations(
 struct ByKind {
     clusters: Vec<ReadCluster>,
     software: Vec<ReadSoftware>,
+    cluster_parts: Vec<PartDocument>,
+    broken_cluster_parts: Vec<(Origin, Finding)>,
     hosts: Vec<ReadHost>,
     secrets: Vec<(Origin, networks::Kind, NetworkDataSecret)>,
     plain_secrets: Vec<PlainSecret>,
@@ -375,6 +398,10 @@ impl ByKind {
             }
             Object::Software(origin, metadata, spec, found) => {
                 self.software.push((origin, metadata, spec, found));
+            }
+            Object::ClusterPart(part) => self.cluster_parts.push(*part),
+            Object::BrokenClusterPart(origin, finding) => {
+                self.broken_cluster_parts.push((origin, finding));
             }
             Object::Host(origin, host, doubts, found) => {
                 self.hosts.push((origin, host, doubts, found));
@@ -411,6 +438,15 @@ impl ByKind {
         self.hosts
             .iter()
             .map(|(origin, host, ..)| (origin, &**host))
+    }
+
+    /// Returns whether a Cluster of Cluster API is a request, or any may be.
+    fn asks_for_cluster_api(&self, settings: &Settings) -> bool {
+        let is_asked = |(_, kind, metadata, ..): &ReadCluster| {
+            *kind == ClusterKind::ClusterApi && cluster_api::is_asked(metadata, settings)
+        };
+        settings.requests.cluster_api.clusters == Clusters::All
+            || self.clusters.iter().any(is_asked)
     }
 
     fn of_requests(&self) -> impl Iterator<Item = &Origin> {
@@ -451,12 +487,19 @@ fn name_clusters(
     clusters: Vec<ReadCluster>,
     names: &mut Names<'_>,
     concern: &Concern<'_>,
+    settings: &Settings,
 ) -> (Vec<(ClusterDocument, Spec)>, HashMap<ClusterKey, Origin>) {
     let (mut documents, mut in_repo) = (Vec::new(), HashMap::new());
     let mut quiet = names.quiet();
     for (origin, kind, metadata, spec, found) in clusters {
         let is_input = names.inputs.takes(&origin);
-        let names = if is_input { &mut *names } else { &mut quiet };
+        let is_asked =
+            kind != ClusterKind::ClusterApi || cluster_api::is_asked(&metadata, settings);
+        let names = if is_input && is_asked {
+            &mut *names
+        } else {
+            &mut quiet
+        };
         if concern.is_template(&origin, &metadata) {
             names
                 .findings
@@ -467,7 +510,9 @@ fn name_clusters(
             continue;
         };
         if !is_input {
-            in_repo.entry(key).or_insert(origin);
+            if is_asked {
+                in_repo.entry(key).or_insert(origin);
+            }
             continue;
         }
         let found = found.into_iter().map(|finding| finding.of(&key));
@@ -482,6 +527,19 @@ fn name_clusters(
         documents.push((document, spec));
     }
     (documents, in_repo)
+}
+
+fn name_cluster_parts(parts: Vec<PartDocument>, names: &Names<'_>) -> ClusterParts {
+    let mut objects = ClusterParts::default();
+    for part in parts {
+        if names.inputs.takes(&part.origin) {
+            let name = part.metadata.name.clone().unwrap_or_default();
+            for namespace in names.namespaces_of(&part.origin, &part.metadata) {
+                objects.add(namespace, name.clone(), part.clone());
+            }
+        }
+    }
+    objects
 }
 
 fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<SoftwareDocument> {

@@ -5,47 +5,113 @@ use std::collections::BTreeMap;
 use crate::api::names::ClusterKey;
 use crate::decode::suspected_templates::Template;
 use crate::finding::{Code, Finding};
-use crate::inventory::Inventory;
 use crate::request::{
-    Checked, ClusterDocument, Context, Request, SoftwareDocument, Spec, provisioning,
+    Checked, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api, provisioning,
 };
 use crate::settings::{Settings, sources};
 
 /// Checks each request. Requests of older generations that prove to be templates are added to
 /// `templates`.
+///
+/// A Cluster of Cluster API beside a SIPCluster of the same name requests nothing; it must only agree.
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
+    of_cluster_api: Vec<(ClusterDocument, Spec)>,
     mut templates: Vec<Template>,
-    software: &[SoftwareDocument],
-    inventory: &Inventory,
-    settings: &Settings,
+    context: &Context<'_>,
 ) -> (BTreeMap<ClusterKey, Request>, Vec<Template>, Vec<Finding>) {
-    let context = Context::new(inventory, settings, software);
     let mut findings = Vec::new();
     let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
     for (document, spec) in documents {
-        let key = document.key.clone();
-        if let Some(other) = clusters.get(&key) {
-            findings.push(duplicate(&document, other, settings));
-            continue;
-        }
-        let Some(spec) = spec else {
-            clusters.insert(key, document.into_request(None));
-            continue;
-        };
-        match spec.check(document, &context) {
-            Checked::Request(request, found) => {
-                findings.extend(found);
-                clusters.insert(key, *request);
+        add(
+            document,
+            spec,
+            &mut clusters,
+            &mut templates,
+            &mut findings,
+            context,
+        );
+    }
+    for (document, spec) in of_cluster_api {
+        let is_sip_cluster = |request: &Request| request.kind == ClusterKind::SipCluster;
+        match clusters.get_mut(&document.key) {
+            Some(request) if is_sip_cluster(request) => {
+                findings.extend(beside(request, document, spec, context));
             }
-            Checked::Template(origin) => templates.push(Template {
-                origin,
-                asked: None,
-            }),
+            _ if cluster_api::is_asked(&document.metadata, context.settings) => {
+                let (key, is_annotated) = (
+                    document.key.clone(),
+                    cluster_api::is_annotated(&document.metadata),
+                );
+                add(
+                    document,
+                    spec,
+                    &mut clusters,
+                    &mut templates,
+                    &mut findings,
+                    context,
+                );
+                let request = clusters
+                    .get(&key)
+                    .and_then(|request| request.cluster.as_ref());
+                if !is_annotated && request.is_some_and(|cluster| cluster.node_sets.is_empty()) {
+                    clusters.remove(&key);
+                }
+            }
+            _ => {}
         }
     }
-    findings.extend(provisioning::without_cluster(software, &clusters));
+    findings.extend(provisioning::without_cluster(context.software, &clusters));
     (clusters, templates, findings)
+}
+
+/// Adds a request to `clusters`.
+fn add(
+    document: ClusterDocument,
+    spec: Spec,
+    clusters: &mut BTreeMap<ClusterKey, Request>,
+    templates: &mut Vec<Template>,
+    findings: &mut Vec<Finding>,
+    context: &Context<'_>,
+) {
+    let key = document.key.clone();
+    if let Some(other) = clusters.get(&key) {
+        findings.push(duplicate(&document, other, context.settings));
+        return;
+    }
+    let Some(spec) = spec else {
+        clusters.insert(key, document.into_request(None));
+        return;
+    };
+    match spec.check(document, context) {
+        Checked::Request(request, found) => {
+            findings.extend(found);
+            clusters.insert(key, *request);
+        }
+        Checked::Template(origin) => templates.push(Template {
+            origin,
+            asked: None,
+        }),
+    }
+}
+
+/// Compares a SIPCluster with the Cluster beside it, and takes the version of Kubernetes from that.
+fn beside(
+    sip_cluster: &mut Request,
+    document: ClusterDocument,
+    spec: Spec,
+    context: &Context<'_>,
+) -> Vec<Finding> {
+    let Some(Checked::Request(request, _)) = spec.map(|spec| spec.check(document, context)) else {
+        return Vec::new();
+    };
+    match (&mut sip_cluster.cluster, request.cluster) {
+        (Some(cluster), Some(objects)) => {
+            cluster.kubernetes_version = objects.kubernetes_version;
+            cluster_api::disagreements(cluster, &objects)
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Reports a second request of a cluster.

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
 use super::Location;
+use crate::api::cluster_api::ASSIGN;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
@@ -59,7 +60,9 @@ fn interpret(document: &Document<'_>) -> Option<Fact> {
             .map(|kustomization| Fact::Kustomization(origin, kustomization));
     }
     let request = ClusterKind::named(document.kind()?)
-        .filter(|kind| document.mentions(&[kind.descriptor().object.group]));
+        .filter(|kind| document.mentions(&[kind.descriptor().object.group]))
+        // Most Clusters of Cluster API are no requests.
+        .filter(|kind| *kind != ClusterKind::ClusterApi || document.mentions(&[ASSIGN]));
     match request {
         Some(kind) => (!document.looks_like_template()).then_some(Fact::Request(kind, origin)),
         None => AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object))),

@@ -302,3 +302,106 @@ fn what_a_deleted_cluster_had_for_its_tenant_is_deleted() {
     assert!(!repo.exists("overlays/tenants/tenant/one"));
     assert!(repo.exists("overlays/tenants/tenant/two"));
 }
+
+#[test]
+fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kustomize() {
+    let repo = Repo::of_fixture("capm3");
+    repo.generate(&[]).expect(0);
+    let kustomization = "clusters/edge/kustomization.yaml";
+    let text = repo.read(kustomization);
+    repo.write(
+        kustomization,
+        &format!("{text}components:\n  - ../../overlays/tenants/tenant-a/edge/cluster-api\n"),
+    );
+    let selectors = |repo: &Repo| -> BTreeMap<String, BTreeMap<String, String>> {
+        let built = documents(&kustomize_build(repo.path().join("clusters/edge")));
+        let templates = built
+            .iter()
+            .filter(|object| object["kind"] == "Metal3MachineTemplate");
+        let selector = |template: &Value| {
+            (
+                string(&template["metadata"]["name"]),
+                host_selector(template),
+            )
+        };
+        templates.map(selector).collect()
+    };
+    let of = |labels: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let label = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        labels.iter().map(label).collect()
+    };
+    let common = [
+        ("sip.airshipit.org/cluster-namespace", "tenant-a"),
+        ("sip.airshipit.org/cluster-name", "edge"),
+    ];
+    let control_plane = of(&[
+        &common[..],
+        &[
+            ("example.com/size", "small"),
+            ("sip.airshipit.org/node-type", "ControlPlane"),
+        ],
+    ]
+    .concat());
+    let workers = of(&[
+        &common[..],
+        &[
+            ("sip.airshipit.org/node-type", "Worker"),
+            ("sip.airshipit.org/node-set", "edge-md"),
+        ],
+    ]
+    .concat());
+    assert_eq!(
+        selectors(&repo),
+        BTreeMap::from([
+            ("edge-cp".to_owned(), control_plane.clone()),
+            ("edge-md.v1".to_owned(), workers.clone())
+        ])
+    );
+
+    // A prefix is added after the component has run; references need the final names.
+    let text = repo.read(kustomization);
+    repo.write(kustomization, &format!("{text}namePrefix: x-\n"));
+    for file in ["control-plane.yaml", "workers.yaml", "cluster.yaml"] {
+        let file = format!("clusters/edge/{file}");
+        let text = repo.read(&file);
+        let is_reference =
+            |line: &str| line.starts_with("    ") && line.trim_start().starts_with("name: ");
+        let lines = text.lines().map(|line| {
+            if is_reference(line) {
+                line.replace("name: ", "name: x-")
+            } else {
+                line.to_owned()
+            }
+        });
+        repo.write(&file, &lines.collect::<Vec<_>>().join("\n"));
+    }
+    repo.replace(
+        "clusters/edge/workers.yaml",
+        "  clusterName: edge\n  replicas",
+        "  clusterName: x-edge\n  replicas",
+    );
+    let run = repo.generate(&["--allow-empty"]).expect(0);
+    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+    repo.replace(kustomization, "tenant-a/edge/", "tenant-a/x-edge/");
+    repo.generate(&[]).expect(0);
+    let renamed = |labels: &BTreeMap<String, String>, node_set: Option<&str>| {
+        let mut labels = labels.clone();
+        labels.insert(
+            "sip.airshipit.org/cluster-name".to_owned(),
+            "x-edge".to_owned(),
+        );
+        let label = "sip.airshipit.org/node-set".to_owned();
+        labels.extend(node_set.map(|name| (label, name.to_owned())));
+        labels
+    };
+    assert_eq!(
+        selectors(&repo),
+        BTreeMap::from([
+            ("x-edge-cp".to_owned(), renamed(&control_plane, None)),
+            (
+                "x-edge-md.v1".to_owned(),
+                renamed(&workers, Some("x-edge-md"))
+            ),
+        ])
+    );
+}

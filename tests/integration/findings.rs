@@ -71,6 +71,9 @@ cases! {
     Some("observed-hosts") => [
         SIP0003 SIP0006 SIP0007 SIP0008 SIP0009 SIP0017 SIP0112
     ]
+    Some("metal3-cluster") => [
+        SIP0901 SIP0902 SIP0903 SIP0904 SIP0905 SIP0906 SIP0907 SIP0908
+    ]
 }
 
 /// Codes that `validate` cannot report, with the arguments of the command that does.

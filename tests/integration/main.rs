@@ -9,6 +9,7 @@ mod applied_in_full;
 mod auth_requests;
 mod changing_inventory;
 mod ci_formats;
+mod cluster_api;
 mod command_line;
 mod configured_agents;
 mod delivered;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::core::Selector;
 
+use crate::api::names::Namespace;
 use crate::inventory::machine::AskedMachine;
 use crate::request::NodeSet;
 
@@ -11,6 +12,8 @@ use crate::request::NodeSet;
 #[derive(Debug, Clone)]
 pub(crate) struct Needs<'a> {
     pub(crate) selector: &'a Selector,
+    /// Namespace of the hosts, if Cluster API must find them there.
+    pub(crate) namespace: Option<&'a Namespace>,
     /// Interfaces on which the cluster's services use the host's address.
     pub(crate) interfaces: BTreeSet<&'a str>,
     /// Labels of which no two hosts of the node set may share a value.
@@ -43,6 +46,7 @@ impl RequiredSystem {
 /// Equal for equal requirements.
 type Key<'a> = (
     String,
+    Option<&'a Namespace>,
     BTreeSet<&'a str>,
     Vec<&'a str>,
     Option<&'a AskedMachine>,
@@ -53,6 +57,7 @@ impl<'a> Needs<'a> {
     pub(crate) fn without_services(node_set: &'a NodeSet) -> Self {
         Self {
             selector: &node_set.selector,
+            namespace: node_set.namespace.as_ref(),
             interfaces: BTreeSet::new(),
             topology_keys: Vec::new(),
             machine: node_set.machine.as_ref(),
@@ -62,6 +67,7 @@ impl<'a> Needs<'a> {
     pub(in crate::plan) fn key(&self) -> Key<'a> {
         (
             self.selector.to_string(),
+            self.namespace,
             self.interfaces.clone(),
             self.topology_keys.clone(),
             self.machine,

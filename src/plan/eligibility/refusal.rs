@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::api::mac::MacAddress;
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::inventory::machine::Insufficient;
 use crate::inventory::networks::Unaddressed;
 use crate::inventory::undecided::Undecided;
@@ -14,6 +14,8 @@ use crate::inventory::usage::Usage;
 pub(crate) enum Refusal {
     /// Another host is requested, by this MAC address.
     NotNamed(MacAddress),
+    /// Cluster API claims only hosts in this namespace.
+    Elsewhere(Namespace),
     /// The first requirement of the labelSelector that the host does not meet.
     NotSelected(String),
     Insufficient(Insufficient),
@@ -63,7 +65,9 @@ impl Refusal {
     pub(in crate::plan) fn obstacle(&self) -> Obstacle<'_> {
         match self {
             Refusal::NotNamed(_) => Obstacle::AnotherHost,
-            Refusal::NotSelected(_) | Refusal::Insufficient(_) => Obstacle::Requirement,
+            Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Insufficient(_) => {
+                Obstacle::Requirement
+            }
             Refusal::Assigned(cluster) => Obstacle::Owner(cluster),
             Refusal::GivenBack(by) => Obstacle::Release(by),
             Refusal::NamedBy(_) | Refusal::Claimed(_) => Obstacle::Claim,
@@ -102,6 +106,12 @@ impl Refusal {
             Refusal::NotNamed(mac) => say(
                 format_args!("has no network card {mac}"),
                 format_args!("without the network card {mac}"),
+            ),
+            Refusal::Elsewhere(namespace) => say(
+                format_args!(
+                    "is not in the namespace {namespace}, where Cluster API looks for hosts"
+                ),
+                format_args!("not in the namespace {namespace}, where Cluster API looks for hosts"),
             ),
             Refusal::NotSelected(requirement) => say(
                 format_args!("does not match `{requirement}` of the labelSelector"),

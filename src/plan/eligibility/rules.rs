@@ -42,8 +42,9 @@ enum Rule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     Rule::Requirement(named),
+    Rule::Requirement(in_namespace),
     Rule::Requirement(selected),
     Rule::Requirement(sufficient),
     Rule::Plan(available),
@@ -90,6 +91,12 @@ pub(crate) fn unusable(host: &Host, system: RequiredSystem) -> Option<Refusal> {
 fn named(index: usize, _: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     let (mac, named) = needs.machine?.named?;
     (named != index).then_some(Refusal::NotNamed(mac))
+}
+
+/// Requires the namespace of the Machines, because Cluster API claims no hosts elsewhere.
+fn in_namespace(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    let namespace = needs.namespace.filter(|own| **own != host.key.namespace)?;
+    Some(Refusal::Elsewhere(namespace.clone()))
 }
 
 /// Requires the labels of the labelSelector. A label with a variable leaves the answer open.

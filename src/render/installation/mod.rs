@@ -171,7 +171,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         );
         renderer.findings.push(
             Finding::new(Code::NoMachineAddress, message)
-                .at(renderer.cluster.origin.at(node_set.route.clone()))
+                .at(node_set.at.place())
                 .see(host.origin.name(), host.key.to_string())
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
@@ -205,15 +205,12 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
         more(others.len())
     );
     let finding = Finding::new(Code::MixedFamilies, message)
-        .at(cluster.origin.at(first.node_set.route.clone()))
+        .at(first.node_set.at.place())
         .see(
             first.host.origin.name(),
             "its network card has no IPv4 address",
         )
-        .see(
-            cluster.origin.at(other.node_set.route.clone()),
-            "this machine is reached by IPv4",
-        );
+        .see(other.node_set.at.place(), "this machine is reached by IPv4");
     let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
     Some(finding.help(help).of(&cluster.key))
 }
@@ -232,7 +229,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
                 cluster.key
             );
             Finding::new(Code::NodeNameTaken, message)
-                .at(cluster.origin.at(node_set.route.clone()))
+                .at(node_set.at.place())
                 .help(format!("rename it, such as to `node-{node}`"))
         })
 }

@@ -56,7 +56,8 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
         }
         Detail::Auth(auth) => {
             let name = service.object_name(&renderer.cluster.key);
-            let kubernetes = renderer.site.settings.services.kubernetes_version;
+            let of_settings = renderer.site.settings.services.kubernetes_version;
+            let kubernetes = of_settings.or(renderer.cluster.kubernetes_version);
             files(
                 renderer,
                 service,

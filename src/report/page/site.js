@@ -100,7 +100,7 @@ export function standing(host) {
   if (host.assigned) {
     words.push(`${partWords(host.assigned)} of ${keyOf(host.assigned.cluster)}`);
     if (host.assigned.how === "added") words.push("added");
-    if (host.assigned.how === "adopted") words.push("adopted by labels");
+    if (host.assigned.how === "adopted") words.push("adopted");
     if (host.failed) words.push("has failed");
     if (host.deleting) words.push("is being deleted");
   } else {

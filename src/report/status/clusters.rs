@@ -245,7 +245,12 @@ fn notes(cluster: &ClusterOverview) -> Vec<String> {
 
 /// Returns the remarks about a node set.
 fn notes_of(set: &NodeSetOverview) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = set
+        .part
+        .node_set
+        .iter()
+        .map(|name| one_line(name.as_str()))
+        .collect();
     match (set.short_of, set.missing()) {
         (0, 0) => {}
         (0, waiting) => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
@@ -389,8 +394,16 @@ pub(super) fn write_spare(out: &mut Text, overview: &Overview, all: bool) -> fmt
 fn selector(spare: &Spare) -> String {
     match &spare.asked {
         Some(asked) => one_line(&asked.to_string()),
-        None if spare.selector.is_empty() => "every host".to_owned(),
-        None => one_line(&spare.selector),
+        None => {
+            let selector = match spare.selector.as_str() {
+                "" => "every host".to_owned(),
+                selector => one_line(selector),
+            };
+            match &spare.namespace {
+                Some(namespace) => format!("{selector} in {namespace}"),
+                None => selector,
+            }
+        }
     }
 }
 
@@ -401,6 +414,7 @@ fn askers(spare: &Spare) -> String {
         .iter()
         .map(|(cluster, role)| format!("{cluster} {role}"))
         .collect();
+    names.dedup();
     for machines in spare.machines.chunk_by(|(a, ..), (b, ..)| a == b) {
         names.extend(match machines {
             [(cluster, role, node)] => Some(format!("{cluster} {node} ({role})")),

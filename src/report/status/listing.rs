@@ -64,7 +64,7 @@ fn words(host: &HostOverview) -> String {
     let mut words = vec![format!("{} of {}", assigned.part, assigned.cluster)];
     match assigned.how {
         Some(How::Added) => words.push("added".to_owned()),
-        Some(How::Adopted) => words.push("adopted by labels".to_owned()),
+        Some(How::Adopted) => words.push("adopted".to_owned()),
         Some(How::Stays) | None => {}
     }
     words.extend(

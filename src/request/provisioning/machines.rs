@@ -8,7 +8,7 @@ use super::{Check, Machines, Route, part, quantity};
 use crate::api::mac::MacAddress;
 use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
-use crate::finding::{Code, Finding, Place, Step};
+use crate::finding::{Code, Field, Finding, Place, Step};
 use crate::inventory::host::Host;
 use crate::inventory::hosts_by_mac::HostsByMac;
 use crate::inventory::machine::{AskedCpus, AskedMachine};
@@ -146,14 +146,21 @@ impl Check<'_> {
             if let Some((mac, host)) = machine.named {
                 self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
             }
+            let at = Field::new(self.origin, route);
             let node_set = NodeSet {
                 selector,
+                namespace: None,
                 topology_keys: Vec::new(),
-                topology_routes: Vec::new(),
+                topology_at: Vec::new(),
                 active: 1,
                 standby: 0,
                 machine: Some(machine),
-                route,
+                machine_names: Vec::new(),
+                selector_at: at.below(["labelSelector".into()]),
+                count_at: at.clone(),
+                active_at: at.clone(),
+                standby_at: at.clone(),
+                at,
             };
             machines.node_sets.insert(part(role, &name), node_set);
         }

@@ -109,6 +109,8 @@ fn check(
         node_sets,
         services: Vec::new(),
         installation,
+        machine_templates: Vec::new(),
+        kubernetes_version: None,
     };
     (valid.then_some(cluster), named, findings)
 }
@@ -265,5 +267,6 @@ fn part(role: Role, name: &NodeName) -> Part {
     Part {
         role,
         node: Some(name.clone()),
+        node_set: None,
     }
 }

@@ -70,7 +70,7 @@ impl Check<'_> {
                 part.node.as_ref()?,
                 host,
                 host.machine.address(Some(mac))?,
-                &node_set.route,
+                &node_set.at.route,
             ))
         });
         let named: Vec<_> = named.collect();

@@ -25,7 +25,7 @@ use crate::api::names::{
 use crate::api::network_data::is_reachable;
 use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Field, Finding, Origin, Step};
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
@@ -84,6 +84,8 @@ fn check(
         node_sets,
         services,
         installation: None,
+        machine_templates: Vec::new(),
+        kubernetes_version: None,
     };
     (valid.then_some(cluster), findings)
 }
@@ -204,8 +206,12 @@ impl Check<'_> {
                 Selector::default()
             }),
         };
-        let (topology_keys, topology_routes) =
-            self.topology_keys(node_set, route).into_iter().unzip();
+        let at = Field::new(self.origin, route.clone());
+        let (topology_keys, topology_at) = self
+            .topology_keys(node_set, route)
+            .into_iter()
+            .map(|(key, route)| (key, at.below(route)))
+            .unzip();
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
@@ -235,15 +241,21 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        let route = route.clone();
+        let count_at = |field: &str| at.below(["count".into(), field.into()]);
         NodeSet {
             selector,
+            namespace: None,
             topology_keys,
-            topology_routes,
+            topology_at,
             active,
             standby,
             machine: None,
-            route,
+            machine_names: Vec::new(),
+            selector_at: at.below(["labelSelector".into()]),
+            count_at: at.below(["count".into()]),
+            active_at: count_at("active"),
+            standby_at: count_at("standby"),
+            at,
         }
     }
 

@@ -1,0 +1,371 @@
+//! Objects of Cluster API and of its Metal3 provider (CAPM3), as far as they decide about hosts.
+//!
+//! A type has the fields of both contracts, `v1beta1` and `v1beta2`: an object has those of its own.
+//! Unknown fields are not read, because other programs check these objects.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::host::Metadata;
+use super::object_kind::ObjectKind;
+
+/// The API group of Cluster, MachineDeployment and ClusterClass.
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// The API group of the objects of CAPM3.
+pub const INFRASTRUCTURE_GROUP: &str = "infrastructure.cluster.x-k8s.io";
+/// The API group of all control planes.
+pub const CONTROL_PLANE_GROUP: &str = "controlplane.cluster.x-k8s.io";
+/// The kind of clusters.
+pub const KIND: &str = "Cluster";
+/// The kind of node sets of workers.
+pub const MACHINE_DEPLOYMENT: &str = "MachineDeployment";
+/// The kind of CAPM3's machine templates, which select hosts.
+pub const MACHINE_TEMPLATE: &str = "Metal3MachineTemplate";
+/// The kind of clusters on hosts of Metal3.
+pub const METAL3_CLUSTER: &str = "Metal3Cluster";
+/// The kind of templates of clusters.
+pub const CLUSTER_CLASS: &str = "ClusterClass";
+/// The end of the kind of every control plane.
+pub const CONTROL_PLANE: &str = "ControlPlane";
+/// The end of the kind of every template of a control plane.
+pub const CONTROL_PLANE_TEMPLATE: &str = "ControlPlaneTemplate";
+
+/// The identity of Cluster.
+pub static OBJECT: ObjectKind = ObjectKind {
+    kind: KIND,
+    group: GROUP,
+    api_version: "cluster.x-k8s.io/v1beta2",
+    domain: GROUP,
+    distinctive_fields: &["controlPlaneRef", "infrastructureRef", "topology"],
+    cluster_label: None,
+};
+/// The name of its CustomResourceDefinition.
+pub const DEFINITION: &str = "clusters.cluster.x-k8s.io";
+
+/// Annotation on a Cluster: `true` if sipgen assigns its hosts, `false` if not, whatever the
+/// settings say.
+pub const ASSIGN: &str = "sip.airshipit.org/assign-hosts";
+/// Annotation on a control plane or MachineDeployment: the number of hosts beside its replicas. By
+/// default those that its rollout needs.
+pub const SPARE: &str = "sip.airshipit.org/spare-hosts";
+/// Annotation on a control plane or MachineDeployment: the label of which no two of its hosts share
+/// a value.
+pub const TOPOLOGY_KEY: &str = "sip.airshipit.org/topology-key";
+/// Annotation on a MachineDeployment: the most replicas that the cluster autoscaler asks for.
+pub const AUTOSCALER_MAXIMUM: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+/// Annotation on a Machine: Cluster API deletes it first.
+pub const DELETE_MACHINE: &str = "cluster.x-k8s.io/delete-machine";
+/// Label on a host: the domain that CAPM3 prefers for Machines with this `failureDomain`.
+pub const FAILURE_DOMAIN: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
+
+/// A reference to another object. In `v1beta2` it is in the same namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// Namespace, if it is another.
+    pub namespace: Option<String>,
+}
+
+/// A Cluster's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterSpec {
+    /// The control plane; none if a ClusterClass makes it.
+    pub control_plane_ref: Option<Reference>,
+    /// The infrastructure; none if a ClusterClass makes it.
+    pub infrastructure_ref: Option<Reference>,
+    /// The ClusterClass with its parameters.
+    pub topology: Option<Topology>,
+}
+
+/// A Cluster made of a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Topology {
+    /// Name of the class in `v1beta1`.
+    pub class: Option<String>,
+    /// Namespace of the class in `v1beta1`.
+    pub class_namespace: Option<String>,
+    /// The class in `v1beta2`.
+    pub class_ref: Option<ClassReference>,
+    /// Version of Kubernetes.
+    pub version: Option<String>,
+    /// The control plane.
+    pub control_plane: ScaledTopology,
+    /// The workers.
+    pub workers: WorkersTopology,
+}
+
+/// A reference to a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ClassReference {
+    /// Name.
+    pub name: String,
+    /// Namespace, if it is another.
+    pub namespace: Option<String>,
+}
+
+/// Workers of a Cluster made of a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkersTopology {
+    /// Its MachineDeployments.
+    pub machine_deployments: Vec<ScaledTopology>,
+}
+
+/// A control plane or a MachineDeployment of a Cluster made of a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScaledTopology {
+    /// Annotations.
+    pub metadata: Metadata,
+    /// Class of a MachineDeployment.
+    pub class: String,
+    /// Name of a MachineDeployment.
+    pub name: String,
+    /// Number of Machines.
+    pub replicas: Option<i64>,
+    /// Failure domain of a MachineDeployment.
+    pub failure_domain: Option<String>,
+    /// Rollout of a MachineDeployment in `v1beta1`.
+    pub strategy: Option<Strategy>,
+    /// Rollout of a MachineDeployment in `v1beta2`.
+    pub rollout: Option<Rollout>,
+}
+
+/// A control plane, of any kind.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ControlPlaneSpec {
+    /// Number of Machines.
+    pub replicas: Option<i64>,
+    /// Version of Kubernetes.
+    pub version: Option<String>,
+    /// Machines.
+    pub machine_template: Option<ControlPlaneMachines>,
+    /// Machines of RKE2ControlPlane before its `machineTemplate` had them.
+    pub infrastructure_ref: Option<Reference>,
+    /// Rollout in `v1beta1`.
+    pub rollout_strategy: Option<Strategy>,
+    /// Rollout in `v1beta2`.
+    pub rollout: Option<Rollout>,
+}
+
+/// Machines of a control plane.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ControlPlaneMachines {
+    /// Their template in `v1beta1`.
+    pub infrastructure_ref: Option<Reference>,
+    /// Their spec in `v1beta2`.
+    pub spec: Option<MachineSpec>,
+}
+
+/// A MachineDeployment's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineDeploymentSpec {
+    /// Its Cluster.
+    pub cluster_name: String,
+    /// Number of Machines.
+    pub replicas: Option<i64>,
+    /// Rollout in `v1beta1`.
+    pub strategy: Option<Strategy>,
+    /// Rollout in `v1beta2`.
+    pub rollout: Option<Rollout>,
+    /// Template of its Machines.
+    pub template: MachineTemplate,
+}
+
+/// Template of Machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct MachineTemplate {
+    /// Their spec.
+    pub spec: MachineSpec,
+}
+
+/// A Machine's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSpec {
+    /// Template of its infrastructure.
+    pub infrastructure_ref: Option<Reference>,
+    /// Failure domain.
+    pub failure_domain: Option<String>,
+}
+
+/// Rollout in `v1beta2`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Rollout {
+    /// The strategy.
+    pub strategy: Option<Strategy>,
+}
+
+/// The way in which Machines are replaced.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Strategy {
+    /// `RollingUpdate`, the default, or `OnDelete`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Parameters of a rolling update.
+    pub rolling_update: Option<RollingUpdate>,
+}
+
+/// Parameters of a rolling update.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RollingUpdate {
+    /// Number of Machines above `replicas`; 1 by default.
+    pub max_surge: Option<IntOrPercent>,
+}
+
+/// A number, or a share of the replicas such as `25%`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum IntOrPercent {
+    /// A number.
+    Int(i64),
+    /// A share in percent.
+    Percent(String),
+}
+
+/// A Metal3MachineTemplate's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct MachineTemplateSpec {
+    /// Template of Metal3Machines.
+    pub template: Metal3MachineTemplate,
+}
+
+/// Template of Metal3Machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Metal3MachineTemplate {
+    /// Their spec.
+    pub spec: Metal3MachineSpec,
+}
+
+/// A Metal3Machine's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metal3MachineSpec {
+    /// The hosts that it may claim.
+    pub host_selector: HostSelector,
+}
+
+/// Labels of hosts that a Metal3Machine may claim.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HostSelector {
+    /// Values of labels.
+    pub match_labels: BTreeMap<String, String>,
+    /// Further requirements.
+    pub match_expressions: Vec<HostRequirement>,
+}
+
+/// A requirement on a label. CAPM3 ignores the case of its operator.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct HostRequirement {
+    /// Key of the label.
+    pub key: String,
+    /// `in`, `notin`, `exists`, `!`, `=`, `==`, `!=`, `gt` or `lt`.
+    pub operator: String,
+    /// Values.
+    pub values: Vec<String>,
+}
+
+/// A ClusterClass's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClassSpec {
+    /// The control plane.
+    pub control_plane: ControlPlaneClass,
+    /// The workers.
+    pub workers: WorkersClass,
+    /// Changes of the templates, by variables.
+    pub patches: Vec<serde_json::Value>,
+}
+
+/// The control plane of a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ControlPlaneClass {
+    /// Its template in `v1beta1`.
+    #[serde(rename = "ref")]
+    pub reference: Option<Reference>,
+    /// Its template in `v1beta2`.
+    pub template_ref: Option<Reference>,
+    /// Its Machines.
+    pub machine_infrastructure: Option<TemplateReference>,
+}
+
+/// A reference to a template.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TemplateReference {
+    /// In `v1beta1`.
+    #[serde(rename = "ref")]
+    pub reference: Option<Reference>,
+    /// In `v1beta2`.
+    pub template_ref: Option<Reference>,
+}
+
+/// The workers of a ClusterClass.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkersClass {
+    /// Classes of MachineDeployments.
+    pub machine_deployments: Vec<DeploymentClass>,
+}
+
+/// A class of MachineDeployments.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeploymentClass {
+    /// Its name.
+    pub class: String,
+    /// Templates in `v1beta1`.
+    pub template: DeploymentTemplates,
+    /// Template of Metal3Machines in `v1beta2`.
+    pub infrastructure: Option<TemplateReference>,
+    /// Failure domain.
+    pub failure_domain: Option<String>,
+    /// Rollout in `v1beta1`.
+    pub strategy: Option<Strategy>,
+    /// Rollout in `v1beta2`.
+    pub rollout: Option<Rollout>,
+}
+
+/// Templates of a class of MachineDeployments in `v1beta1`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct DeploymentTemplates {
+    /// Template of Metal3Machines.
+    pub infrastructure: Option<TemplateReference>,
+}
+
+/// A template of control planes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ControlPlaneTemplateSpec {
+    /// The template.
+    pub template: ControlPlaneTemplate,
+}
+
+/// The content of a template of control planes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ControlPlaneTemplate {
+    /// Spec of the control planes.
+    pub spec: ControlPlaneSpec,
+}

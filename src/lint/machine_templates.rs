@@ -1,0 +1,48 @@
+//! Rule: Cluster API may claim other hosts than the assigned ones, because a Metal3MachineTemplate does
+//! not select these by their labels.
+
+use crate::finding::{Code, Finding};
+use crate::request::{Cluster, MachineTemplate};
+use crate::site::Site;
+
+/// Warns about templates of clusters that had hosts before this run. The labels of the first hosts must
+/// be applied before a template selects by them.
+pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+    let has_hosts = |cluster: &&&Cluster| {
+        let mut held = site.state.held.values().flatten();
+        held.any(|held| held.cluster == cluster.key)
+    };
+    let of_cluster = |cluster: &&Cluster| {
+        let templates = cluster.machine_templates.iter();
+        let unpinned = templates.filter(|template| {
+            !template.is_pinned && site.name_in_component(&cluster.key, template).is_none()
+        });
+        let describe = |template| describe(site, cluster, template);
+        unpinned.map(describe).collect::<Vec<Finding>>()
+    };
+    let has_templates = |cluster: &&&Cluster| !cluster.machine_templates.is_empty();
+    let clusters = clusters.iter().filter(has_templates).filter(has_hosts);
+    clusters.flat_map(of_cluster).collect()
+}
+
+fn describe(site: &Site, cluster: &Cluster, template: &MachineTemplate) -> Finding {
+    let help = if template.is_of_class {
+        "give the ClusterClass a patch that selects hosts by their labels: see docs/cluster-api.md"
+            .to_owned()
+    } else {
+        format!(
+            "list `{}` under `components` of its kustomization, by the relative path",
+            site.component_for_cluster_api(&cluster.key)
+        )
+    };
+    Finding::new(
+        Code::Unpinned,
+        format!(
+            "the Metal3MachineTemplate `{}` does not select the hosts that are assigned to {}, so its Machines may claim others",
+            template.name, cluster.key
+        ),
+    )
+    .at(template.selector_at.place())
+    .help(help)
+    .of(&cluster.key)
+}

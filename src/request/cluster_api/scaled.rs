@@ -1,0 +1,430 @@
+//! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
+
+use super::{Check, MachineName, annotation};
+use crate::api::assignment::{CLUSTER_NAME, CLUSTER_NAMESPACE, NODE_TYPE};
+use crate::api::cluster_api::{
+    AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterSpec, ControlPlaneSpec, IntOrPercent,
+    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, Reference, Rollout, ScaledTopology,
+    Strategy, TemplateReference, Topology,
+};
+use crate::api::host::Metadata;
+use crate::api::names::{Namespace, Role};
+use crate::finding::{Code, Field, Origin, Step};
+use crate::request::cluster_parts::{PartDocument, PartSpec};
+use crate::settings::services::KubernetesVersion;
+
+/// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
+pub(super) struct Scaled<'a> {
+    /// Name of the MachineDeployment; `None` for the control plane.
+    pub(super) name: Option<&'a str>,
+    pub(super) metadata: &'a Metadata,
+    pub(super) replicas: Option<i64>,
+    pub(super) strategy: Option<&'a Strategy>,
+    pub(super) failure_domain: Option<&'a str>,
+    pub(super) template: Template<'a>,
+    /// Where its fields are.
+    pub(super) at: Field,
+    /// Where its annotations are.
+    pub(super) metadata_at: Field,
+    /// Names of its Machines.
+    pub(super) machine_names: Vec<MachineName>,
+}
+
+/// The Metal3MachineTemplate of a node set.
+pub(super) struct Template<'a> {
+    pub(super) name: &'a str,
+    pub(super) spec: &'a MachineTemplateSpec,
+    origin: &'a Origin,
+    /// Set if it is the template of a ClusterClass.
+    pub(super) is_of_class: bool,
+    /// Set if the ClusterClass adds labels of assignments.
+    pub(super) is_pinned_by_class: bool,
+}
+
+impl Template<'_> {
+    pub(super) fn selector_at(&self) -> Field {
+        Field::new(self.origin, ["spec", "template", "spec", "hostSelector"])
+    }
+}
+
+impl Scaled<'_> {
+    pub(super) fn role(&self) -> Role {
+        match self.name {
+            None => Role::ControlPlane,
+            Some(_) => Role::Worker,
+        }
+    }
+
+    pub(super) fn title(&self) -> String {
+        match self.name {
+            None => "the control plane".to_owned(),
+            Some(name) => format!("the MachineDeployment {name}"),
+        }
+    }
+
+    /// Returns the place of the number of hosts.
+    pub(super) fn replicas_at(&self) -> Field {
+        if annotation(self.metadata, AUTOSCALER_MAXIMUM).is_some() {
+            self.annotation(AUTOSCALER_MAXIMUM)
+        } else {
+            self.at.below(["replicas".into()])
+        }
+    }
+
+    pub(super) fn annotation(&self, key: &str) -> Field {
+        self.metadata_at.below(["annotations".into(), key.into()])
+    }
+}
+
+/// Returns the number of Machines that a rollout runs beside the replicas; `None` if it is invalid.
+pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usize> {
+    /// Cluster API's default.
+    const DEFAULT: usize = 1;
+    let Some(strategy) = strategy else {
+        return Some(DEFAULT);
+    };
+    if strategy.kind.as_deref() == Some("OnDelete") {
+        return Some(0);
+    }
+    let surge = strategy
+        .rolling_update
+        .as_ref()
+        .and_then(|update| update.max_surge.as_ref());
+    match surge {
+        None => Some(DEFAULT),
+        Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
+        Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
+            // Cluster API rounds up.
+            Some(percent) => Some(replicas.checked_mul(percent.parse().ok()?)?.div_ceil(100)),
+            None => text.parse().ok(),
+        },
+    }
+}
+
+fn either<'a>(
+    strategy: &'a Option<Strategy>,
+    rollout: &'a Option<Rollout>,
+) -> Option<&'a Strategy> {
+    let of_rollout = || rollout.as_ref()?.strategy.as_ref();
+    strategy.as_ref().or_else(of_rollout)
+}
+
+fn template_of(reference: &TemplateReference) -> Option<&Reference> {
+    reference
+        .reference
+        .as_ref()
+        .or(reference.template_ref.as_ref())
+}
+
+/// Returns whether a patch of a class mentions the labels of assignments in a host selector.
+fn adds_labels(class: &ClassSpec) -> bool {
+    let patches = class.patches.iter().map(serde_json::Value::to_string);
+    patches.into_iter().any(|patch| {
+        let has = |word: &str| patch.contains(word);
+        // In the path of a JSON patch, the slash is `~1`.
+        let names = |label: &str| has(label) || has(&label.replace('/', "~1"));
+        has("hostSelector") && names(CLUSTER_NAME) && names(CLUSTER_NAMESPACE) && names(NODE_TYPE)
+    })
+}
+
+fn machines_of(spec: &ControlPlaneSpec) -> Option<&Reference> {
+    let of_machines = || {
+        let machines = spec.machine_template.as_ref()?;
+        let of_spec = || machines.spec.as_ref()?.infrastructure_ref.as_ref();
+        machines.infrastructure_ref.as_ref().or_else(of_spec)
+    };
+    of_machines().or(spec.infrastructure_ref.as_ref())
+}
+
+impl<'a> Check<'a> {
+    /// Returns the control plane and the MachineDeployments whose Machines are hosts of Metal3.
+    pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<Scaled<'a>> {
+        match &spec.topology {
+            Some(topology) => self.of_class(topology),
+            None => self.written_out(spec),
+        }
+    }
+
+    /// Returns the version of Kubernetes of the control plane.
+    pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
+        let of_control_plane = || {
+            let reference = spec.control_plane_ref.as_ref()?;
+            let document = self.objects.referenced(reference, &self.key.namespace)?;
+            match &document.spec {
+                Ok(PartSpec::ControlPlane(control_plane)) => control_plane.version.clone(),
+                _ => None,
+            }
+        };
+        let version = match &spec.topology {
+            Some(topology) => topology.version.clone(),
+            None => of_control_plane(),
+        };
+        // RKE2 and k0s append their own version.
+        version?.split('+').next()?.parse().ok()
+    }
+
+    /// Returns the object that a reference names, and reports one that is missing or unreadable.
+    fn part_of(
+        &mut self,
+        reference: &Reference,
+        namespace: &Namespace,
+        from: Field,
+    ) -> Option<(&'a PartDocument, &'a PartSpec)> {
+        let Some(document) = self.objects.referenced(reference, namespace) else {
+            self.missing(from, &reference.kind, &reference.name);
+            return None;
+        };
+        match &document.spec {
+            Ok(spec) => Some((document, spec)),
+            Err(error) => {
+                let finding = crate::decode::unreadable(&document.origin, error, &document.kind);
+                self.findings.push(finding.of(self.key));
+                None
+            }
+        }
+    }
+
+    /// Returns the machine template that a reference names; `None` if Machines are no hosts of
+    /// Metal3.
+    fn template(
+        &mut self,
+        reference: &'a Reference,
+        namespace: &Namespace,
+        from: Field,
+        class: Option<&ClassSpec>,
+    ) -> Option<Template<'a>> {
+        if reference.kind != MACHINE_TEMPLATE {
+            return None;
+        }
+        match self.part_of(reference, namespace, from)? {
+            (document, PartSpec::MachineTemplate(spec)) => Some(Template {
+                name: &reference.name,
+                spec,
+                origin: &document.origin,
+                is_of_class: class.is_some(),
+                is_pinned_by_class: class.is_some_and(adds_labels),
+            }),
+            _ => None,
+        }
+    }
+
+    fn written_out(&mut self, spec: &'a ClusterSpec) -> Vec<Scaled<'a>> {
+        let mut scaled = Vec::new();
+        scaled.extend(self.control_plane(spec));
+        let (objects, key) = (self.objects, self.key);
+        for (name, document) in objects.of_kind(MACHINE_DEPLOYMENT, &key.namespace) {
+            let deployment = match &document.spec {
+                Ok(PartSpec::MachineDeployment(deployment)) => deployment,
+                Ok(_) => continue,
+                Err(error) => {
+                    // Its cluster is unknown, so it may be this one.
+                    let finding =
+                        crate::decode::unreadable(&document.origin, error, MACHINE_DEPLOYMENT);
+                    self.findings.push(finding.of(key));
+                    continue;
+                }
+            };
+            if deployment.cluster_name != key.name.as_str() {
+                continue;
+            }
+            let machine = &deployment.template.spec;
+            let Some(reference) = &machine.infrastructure_ref else {
+                continue;
+            };
+            let at = Field::new(&document.origin, ["spec"]);
+            let from = at.below(["template", "spec", "infrastructureRef", "name"].map(Step::from));
+            let Some(template) = self.template(reference, &key.namespace, from, None) else {
+                continue;
+            };
+            scaled.push(Scaled {
+                name: Some(name),
+                metadata: &document.metadata,
+                replicas: deployment.replicas,
+                strategy: either(&deployment.strategy, &deployment.rollout),
+                failure_domain: machine.failure_domain.as_deref(),
+                machine_names: vec![
+                    MachineName::new(name, 2),
+                    MachineName::new(template.name, 1),
+                ],
+                template,
+                at,
+                metadata_at: Field::new(&document.origin, ["metadata"]),
+            });
+        }
+        scaled
+    }
+
+    fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<Scaled<'a>> {
+        let reference = spec.control_plane_ref.as_ref()?;
+        let (origin, namespace) = (self.origin, &self.key.namespace);
+        let from = Field::new(origin, ["spec", "controlPlaneRef", "name"]);
+        let (document, part) = self.part_of(reference, namespace, from)?;
+        let PartSpec::ControlPlane(control_plane) = part else {
+            return None;
+        };
+        // Without Machines, the control plane runs elsewhere, as with Kamaji.
+        let machines = machines_of(control_plane)?;
+        let at = Field::new(&document.origin, ["spec"]);
+        let template = self.template(machines, namespace, at.clone(), None)?;
+        Some(Scaled {
+            name: None,
+            metadata: &document.metadata,
+            replicas: control_plane.replicas,
+            strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
+            failure_domain: None,
+            machine_names: vec![
+                MachineName::new(&reference.name, 1),
+                MachineName::new(template.name, 1),
+            ],
+            template,
+            at,
+            metadata_at: Field::new(&document.origin, ["metadata"]),
+        })
+    }
+
+    fn of_class(&mut self, topology: &'a Topology) -> Vec<Scaled<'a>> {
+        let (name, namespace) = match (&topology.class_ref, &topology.class) {
+            (Some(class), _) => (class.name.as_str(), class.namespace.as_ref()),
+            (None, Some(class)) => (class.as_str(), topology.class_namespace.as_ref()),
+            (None, None) => ("", None),
+        };
+        let own = &self.key.namespace;
+        let namespace =
+            namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
+        let at = Field::new(self.origin, ["spec", "topology"]);
+        let reference = Reference {
+            kind: CLUSTER_CLASS.to_owned(),
+            name: name.to_owned(),
+            namespace: None,
+        };
+        let Some((document, PartSpec::Class(class))) =
+            self.part_of(&reference, &namespace, at.clone())
+        else {
+            return Vec::new();
+        };
+        let class_at = Field::new(&document.origin, ["spec"]);
+        let mut scaled = Vec::new();
+        scaled.extend(self.control_plane_of_class(topology, class, &namespace, &class_at));
+        for (index, deployment) in topology.workers.machine_deployments.iter().enumerate() {
+            let at = at.below(["workers".into(), "machineDeployments".into(), index.into()]);
+            scaled.extend(self.deployment_of_class(deployment, class, &namespace, &class_at, at));
+        }
+        scaled
+    }
+
+    fn control_plane_of_class(
+        &mut self,
+        topology: &'a Topology,
+        class: &'a ClassSpec,
+        namespace: &Namespace,
+        class_at: &Field,
+    ) -> Option<Scaled<'a>> {
+        let machines = class
+            .control_plane
+            .machine_infrastructure
+            .as_ref()
+            .and_then(template_of)?;
+        let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
+        let template = self.template(machines, namespace, from, Some(class))?;
+        let control_plane = &class.control_plane;
+        let reference = control_plane
+            .reference
+            .as_ref()
+            .or(control_plane.template_ref.as_ref());
+        let from = class_at.below(["controlPlane".into()]);
+        let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
+        let strategy = match part {
+            Some((_, PartSpec::ControlPlaneTemplate(control_plane))) => {
+                let spec = &control_plane.template.spec;
+                either(&spec.rollout_strategy, &spec.rollout)
+            }
+            _ => None,
+        };
+        let at = Field::new(self.origin, ["spec", "topology", "controlPlane"]);
+        Some(Scaled {
+            name: None,
+            metadata: &topology.control_plane.metadata,
+            replicas: topology.control_plane.replicas,
+            strategy,
+            failure_domain: None,
+            // The control plane has a random suffix, and so does each Machine.
+            machine_names: vec![MachineName::new(self.key.name.as_str(), 2)],
+            template,
+            metadata_at: at.below(["metadata".into()]),
+            at,
+        })
+    }
+
+    fn deployment_of_class(
+        &mut self,
+        deployment: &'a ScaledTopology,
+        class: &'a ClassSpec,
+        namespace: &Namespace,
+        class_at: &Field,
+        at: Field,
+    ) -> Option<Scaled<'a>> {
+        let mut classes = class.workers.machine_deployments.iter().enumerate();
+        let Some((index, of_class)) = classes.find(|(_, known)| known.class == deployment.class)
+        else {
+            self.report(
+                Code::PartMissing,
+                at.below(["class".into()]),
+                format!(
+                    "the ClusterClass has no class `{}` of MachineDeployments",
+                    deployment.class
+                ),
+                "name one of `spec.workers.machineDeployments[].class` of the ClusterClass",
+            );
+            return None;
+        };
+        let of_template = || of_class.template.infrastructure.as_ref();
+        let machines = of_class
+            .infrastructure
+            .as_ref()
+            .or_else(of_template)
+            .and_then(template_of)?;
+        let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
+        let template = self.template(machines, namespace, from, Some(class))?;
+        let own = either(&deployment.strategy, &deployment.rollout);
+        let prefix = format!("{}-{}", self.key.name, deployment.name);
+        Some(Scaled {
+            name: Some(&deployment.name),
+            metadata: &deployment.metadata,
+            replicas: deployment.replicas,
+            strategy: own.or(either(&of_class.strategy, &of_class.rollout)),
+            failure_domain: deployment
+                .failure_domain
+                .as_deref()
+                .or(of_class.failure_domain.as_deref()),
+            // The MachineDeployment, its MachineSet and each Machine have a random suffix.
+            machine_names: vec![MachineName::new(&prefix, 3)],
+            template,
+            metadata_at: at.below(["metadata".into()]),
+            at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_rollout_needs_as_many_hosts_as_cluster_api_starts_at_once() {
+        for (yaml, surge) in [
+            ("{}", Some(1)),
+            ("{type: OnDelete}", Some(0)),
+            (
+                "{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}",
+                Some(0),
+            ),
+            ("{rollingUpdate: {maxSurge: 2}}", Some(2)),
+            ("{rollingUpdate: {maxSurge: '25%'}}", Some(3)),
+            ("{rollingUpdate: {maxSurge: '3'}}", Some(3)),
+            ("{rollingUpdate: {maxSurge: many}}", None),
+            ("{rollingUpdate: {maxSurge: -1}}", None),
+        ] {
+            let strategy = yaml_serde::from_str(yaml).unwrap();
+            assert_eq!(super::surge(Some(&strategy), 10), surge, "{yaml}");
+        }
+        assert_eq!(super::surge(None, 10), Some(1));
+    }
+}

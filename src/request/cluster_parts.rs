@@ -1,0 +1,152 @@
+//! The objects that a Cluster consists of: control planes, MachineDeployments, templates and classes.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::cluster_api::{
+    CLUSTER_CLASS, CONTROL_PLANE, CONTROL_PLANE_GROUP, CONTROL_PLANE_TEMPLATE, ClassSpec,
+    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, INFRASTRUCTURE_GROUP, KIND,
+    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineDeploymentSpec, MachineTemplateSpec, Reference,
+};
+use crate::api::group;
+use crate::api::host::Metadata;
+use crate::api::names::Namespace;
+use crate::finding::Origin;
+use crate::load::{Document, ParseError};
+
+/// The specs of these objects.
+#[derive(Debug, Clone)]
+pub(crate) enum PartSpec {
+    ControlPlane(ControlPlaneSpec),
+    ControlPlaneTemplate(ControlPlaneTemplateSpec),
+    MachineDeployment(MachineDeploymentSpec),
+    MachineTemplate(MachineTemplateSpec),
+    Class(Box<ClassSpec>),
+}
+
+/// An object of a Cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct PartDocument {
+    pub(crate) kind: String,
+    pub(crate) origin: Origin,
+    pub(crate) metadata: Metadata,
+    /// Its spec, or the reason why it cannot be read.
+    pub(crate) spec: Result<PartSpec, ParseError>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct WithSpec<T> {
+    spec: T,
+}
+
+/// Reads an object of a Cluster; `None` for any other object. The error is that of a document without
+/// a readable name.
+pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, ParseError>> {
+    let kind = document.kind()?;
+    let (read, own_group): (fn(&Document<'_>) -> Result<PartSpec, ParseError>, _) = match kind {
+        MACHINE_DEPLOYMENT => (
+            |document| spec(document).map(PartSpec::MachineDeployment),
+            GROUP,
+        ),
+        CLUSTER_CLASS => (
+            |document| spec(document).map(|spec| PartSpec::Class(Box::new(spec))),
+            GROUP,
+        ),
+        MACHINE_TEMPLATE => (
+            |document| spec(document).map(PartSpec::MachineTemplate),
+            INFRASTRUCTURE_GROUP,
+        ),
+        _ if kind.ends_with(CONTROL_PLANE_TEMPLATE) => (
+            |document| spec(document).map(PartSpec::ControlPlaneTemplate),
+            CONTROL_PLANE_GROUP,
+        ),
+        _ if kind.ends_with(CONTROL_PLANE) => (
+            |document| spec(document).map(PartSpec::ControlPlane),
+            CONTROL_PLANE_GROUP,
+        ),
+        _ => return None,
+    };
+    match document.parse::<Head>() {
+        Ok(head) => (group(&head.api_version) == own_group).then(|| {
+            Ok(PartDocument {
+                kind: kind.to_owned(),
+                origin: document.origin.clone(),
+                metadata: head.metadata,
+                spec: read(document),
+            })
+        }),
+        Err(error) => document.mentions(&[own_group]).then_some(Err(error)),
+    }
+}
+
+/// Returns whether a document that cannot be parsed may be a Cluster or one of its objects.
+pub(crate) fn may_be_part(document: &Document<'_>) -> bool {
+    const KINDS: [&str; 4] = [KIND, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, CLUSTER_CLASS];
+    document.mentions(&[CONTROL_PLANE_GROUP])
+        || document.mentions(&[GROUP]) && document.mentions_kind(&KINDS)
+}
+
+fn spec<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, ParseError> {
+    document.parse::<WithSpec<T>>().map(|with| with.spec)
+}
+
+/// The objects of all Clusters, by kind, namespace and name.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterParts {
+    objects: BTreeMap<(String, Namespace, String), PartDocument>,
+}
+
+impl ClusterParts {
+    /// Adds an object with the namespace and name that builds give it. Of two, the first counts.
+    pub(crate) fn add(&mut self, namespace: Namespace, name: String, document: PartDocument) {
+        let key = (document.kind.clone(), namespace, name);
+        self.objects.entry(key).or_insert(document);
+    }
+
+    /// Returns the object that a reference in a namespace names.
+    pub(super) fn referenced(
+        &self,
+        reference: &Reference,
+        namespace: &Namespace,
+    ) -> Option<&PartDocument> {
+        let namespace = match reference.namespace.as_deref() {
+            Some(other) if !other.is_empty() => other.parse().ok()?,
+            _ => namespace.clone(),
+        };
+        self.named(&reference.kind, &namespace, &reference.name)
+    }
+
+    /// Returns the object of a kind with a name.
+    pub(super) fn named(
+        &self,
+        kind: &str,
+        namespace: &Namespace,
+        name: &str,
+    ) -> Option<&PartDocument> {
+        let key = (kind.to_owned(), namespace.clone(), name.to_owned());
+        self.objects.get(&key)
+    }
+
+    /// Returns the objects of a kind in a namespace, with their names.
+    pub(super) fn of_kind<'a>(
+        &'a self,
+        kind: &'a str,
+        namespace: &'a Namespace,
+    ) -> impl Iterator<Item = (&'a str, &'a PartDocument)> {
+        self.objects
+            .iter()
+            .filter(move |((known, place, _), _)| known == kind && place == namespace)
+            .map(|((_, _, name), document)| (name.as_str(), document))
+    }
+}

@@ -1,0 +1,541 @@
+//! Clusters of Cluster API as requests.
+
+use crate::support::{Repo, assert_says, documents};
+
+/// The fixture with its hosts in a snapshot, some of them used by Machines.
+fn observed(machines: &[(&str, &str)]) -> Repo {
+    let repo = Repo::of_fixture("capm3");
+    snapshot(&repo, machines);
+    repo.remove("hosts/kustomization.yaml");
+    repo.remove("hosts/hosts.yaml");
+    repo
+}
+
+/// Writes a snapshot of the fixture's hosts.
+fn snapshot(repo: &Repo, machines: &[(&str, &str)]) {
+    let hosts = (1..=8).map(|number| {
+        let name = format!("m{number}");
+        let machine = machines.iter().find(|(host, _)| *host == name);
+        let consumer = machine.map_or(String::new(), |(_, machine)| {
+            format!(
+                "  consumerRef: {{kind: Metal3Machine, name: {machine}, namespace: tenant-a}}\n"
+            )
+        });
+        let state = if machine.is_some() { "provisioned" } else { "available" };
+        let size = if number <= 5 { "small" } else { "big" };
+        let rack = (number - 1) % 4 + 1;
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: tenant-a\n  \
+             uid: 00000000-0000-0000-0000-00000000000{number}\n  \
+             labels: {{example.com/size: {size}, topology.example.com/rack: r{rack}}}\n\
+             spec:\n  online: true\n{consumer}status: {{provisioning: {{state: {state}}}}}\n"
+        )
+    });
+    repo.write("inventory/hosts.yaml", &hosts.collect::<String>());
+}
+
+/// The labels of the fixture's hosts in the output, as `host: role node-set`.
+fn assigned(repo: &Repo) -> Vec<String> {
+    let mut found = Vec::new();
+    for (file, text) in repo.files("overlays/hosts") {
+        for host in documents(&text) {
+            let labels = &host["metadata"]["labels"];
+            let value = |key: &str| {
+                let value = labels[format!("sip.airshipit.org/{key}").as_str()].as_str();
+                value.unwrap_or_default().to_owned()
+            };
+            if host["kind"] == "BareMetalHost" && !value("cluster-name").is_empty() {
+                assert_eq!(value("cluster-namespace"), "tenant-a", "{file}");
+                let name = host["metadata"]["name"].as_str().unwrap();
+                found.push(format!(
+                    "{name}: {} {}",
+                    value("node-type"),
+                    value("node-set")
+                ));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn hosts_are_assigned_to_the_control_plane_and_to_machine_deployments() {
+    let repo = Repo::of_fixture("capm3");
+
+    let run = repo.generate(&[]).expect(0);
+
+    // Three replicas, and one for the rollout, each in another rack; m9 is in another namespace.
+    assert_eq!(
+        assigned(&repo),
+        [
+            "m1: ControlPlane ",
+            "m2: ControlPlane ",
+            "m3: ControlPlane ",
+            "m4: ControlPlane ",
+            "m6: Worker edge-md",
+            "m7: Worker edge-md",
+        ]
+    );
+    assert_says(&run.stderr, &["1 cluster: 6 hosts assigned, 6 added"]);
+}
+
+#[test]
+fn only_annotated_clusters_are_requests_by_default() {
+    let repo = Repo::of_fixture("capm3");
+    repo.remove("sipgen.yaml");
+    let cluster = "clusters/edge/cluster.yaml";
+    let annotate = |value: &str| {
+        let annotation = format!(
+            "  name: edge\n  annotations: {{sip.airshipit.org/assign-hosts: \"{value}\"}}\nspec:\n  clusterNetwork"
+        );
+        repo.replace(
+            cluster,
+            "  name: edge\nspec:\n  clusterNetwork",
+            &annotation,
+        );
+    };
+
+    repo.generate(&["--allow-empty"]).expect(0);
+    assert_eq!(assigned(&repo), [""; 0]);
+
+    annotate("true");
+    repo.generate(&[]).expect(0);
+    assert_eq!(assigned(&repo).len(), 6);
+
+    // Of another provider.
+    let repo = Repo::of_fixture("capm3");
+    for file in ["control-plane.yaml", "workers.yaml"] {
+        let file = format!("clusters/edge/{file}");
+        repo.write(
+            &file,
+            &repo
+                .read(&file)
+                .replace("Metal3MachineTemplate", "DockerMachineTemplate"),
+        );
+    }
+    let run = repo.generate(&["--allow-empty"]).expect(0);
+    assert_says(&run.stderr, &["0 clusters: 0 hosts assigned"]);
+
+    let repo = Repo::of_fixture("capm3");
+    repo.replace(
+        cluster,
+        "  name: edge\nspec:\n  clusterNetwork",
+        "  name: edge\n  annotations: {sip.airshipit.org/assign-hosts: \"false\"}\nspec:\n  clusterNetwork",
+    );
+    repo.generate(&["--allow-empty"]).expect(0);
+    assert_eq!(assigned(&repo), [""; 0]);
+}
+
+#[test]
+fn hosts_of_running_machines_are_adopted_by_their_node_sets() {
+    let repo = observed(&[
+        ("m2", "edge-cp-x2k9p"),
+        ("m8", "edge-md-4k7zd-hv5rl"),
+        // Of other owners.
+        ("m1", "edge-cp-x2k9p-extra"),
+        ("m6", "edge-mdx-4k7zd-hv5rl"),
+    ]);
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["4 added, 0 released, 2 adopted"]);
+    assert_eq!(
+        assigned(&repo),
+        [
+            "m2: ControlPlane ",
+            "m3: ControlPlane ",
+            "m4: ControlPlane ",
+            "m5: ControlPlane ",
+            "m7: Worker edge-md",
+            "m8: Worker edge-md",
+        ]
+    );
+}
+
+#[test]
+fn a_host_keeps_its_labels_until_its_machine_is_gone() {
+    let machines = [
+        ("m1", "edge-cp-x2k9p"),
+        ("m2", "edge-cp-f7m4c"),
+        ("m3", "edge-cp-q8w6t"),
+    ];
+    let repo = observed(&machines);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let control_plane = |repo: &Repo| {
+        let all = assigned(repo).into_iter();
+        all.filter(|host| host.contains("ControlPlane")).count()
+    };
+    assert_eq!(control_plane(&repo), 4);
+
+    repo.replace(
+        "clusters/edge/control-plane.yaml",
+        "replicas: 3",
+        "replicas: 1",
+    );
+    let run = repo.generate(&[]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0908",
+            "Metal3Machine tenant-a/edge-cp-q8w6t still uses tenant-a/m3",
+            "kubectl annotate machine -n tenant-a edge-cp-q8w6t cluster.x-k8s.io/delete-machine=",
+        ],
+    );
+    assert_says(&run.stderr, &["releases tenant-a/m4"]);
+    assert_eq!(control_plane(&repo), 3, "only the unused host is released");
+    repo.commit();
+
+    // Cluster API has deleted others than the one named.
+    snapshot(&repo, &machines[2..]);
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("SIP0908"), "{}", run.stderr);
+    let left = assigned(&repo);
+    assert_eq!(control_plane(&repo), 2);
+    assert!(left.contains(&"m3: ControlPlane ".to_owned()), "{left:?}");
+}
+
+#[test]
+fn a_missing_part_is_an_error_and_no_file_changes() {
+    for (file, from, to, said) in [
+        (
+            "cluster.yaml",
+            "    name: edge-cp",
+            "    name: edge-pc",
+            "the KubeadmControlPlane `edge-pc` is not in the inputs",
+        ),
+        (
+            "workers.yaml",
+            "        name: edge-md.v1\n---",
+            "        name: edge-md.v2\n---",
+            "the Metal3MachineTemplate `edge-md.v2` is not in the inputs",
+        ),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  replicas: [3",
+            "the resource cannot be read",
+        ),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  replicas: three",
+            "the KubeadmControlPlane cannot be read",
+        ),
+        (
+            "workers.yaml",
+            "operator: In",
+            "operator: DoesNotExist",
+            "CAPM3 does not know the operator DoesNotExist",
+        ),
+        (
+            "workers.yaml",
+            "maxSurge: 0",
+            "maxSurge: some",
+            "neither a number nor a percentage",
+        ),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  replicas: -3",
+            "`replicas: -3` is not a valid number of hosts",
+        ),
+        (
+            "workers.yaml",
+            "        name: edge-md.v1\n---",
+            "        name: edge-cp\n---",
+            "share the Metal3MachineTemplate `edge-cp`",
+        ),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        repo.replace(&format!("clusters/edge/{file}"), from, to);
+        let run = repo.generate(&[]).expect(1);
+        assert_says(&run.stderr, &[said, &format!("--> clusters/edge/{file}:")]);
+        assert!(!repo.exists("overlays"), "{said}");
+    }
+}
+
+#[test]
+fn a_rollout_and_an_autoscaler_decide_the_number_of_hosts() {
+    for (file, from, to, hosts) in [
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}\n  replicas: 3",
+            5,
+        ),
+        (
+            "control-plane.yaml",
+            "  replicas: 3",
+            "  rolloutStrategy: {rollingUpdate: {maxSurge: 0}}\n  replicas: 3",
+            5,
+        ),
+        ("control-plane.yaml", "  replicas: 3\n", "", 4),
+        ("workers.yaml", "maxSurge: 0", "maxSurge: 50%", 7),
+        (
+            "workers.yaml",
+            "    rollingUpdate:",
+            "    type: OnDelete\n    rollingUpdate:",
+            6,
+        ),
+        (
+            "workers.yaml",
+            "  name: edge-md\nspec:",
+            "  name: edge-md\n  annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: \"3\"}\nspec:",
+            7,
+        ),
+        (
+            "workers.yaml",
+            "  name: edge-md\nspec:",
+            "  name: edge-md\n  annotations: {sip.airshipit.org/spare-hosts: \"1\"}\nspec:",
+            7,
+        ),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        repo.replace(&format!("clusters/edge/{file}"), from, to);
+        repo.generate(&[]).expect(0);
+        assert_eq!(assigned(&repo).len(), hosts, "{to}");
+    }
+}
+
+#[test]
+fn a_machine_deployment_in_a_failure_domain_gets_hosts_of_it_only() {
+    let repo = Repo::of_fixture("capm3");
+    repo.replace(
+        "clusters/edge/workers.yaml",
+        "      version: v1.34.2\n",
+        "      version: v1.34.2\n      failureDomain: hall-2\n",
+    );
+
+    let run = repo.generate(&[]).expect(1);
+    assert_says(
+        &run.stderr,
+        &["SIP0501", "infrastructure.cluster.x-k8s.io/failure-domain"],
+    );
+
+    let hosts = repo.read("hosts/hosts.yaml").replace(
+        "    example.com/size: big",
+        "    infrastructure.cluster.x-k8s.io/failure-domain: hall-2\n    example.com/size: big",
+    );
+    repo.write("hosts/hosts.yaml", &hosts);
+    repo.generate(&[]).expect(0);
+    assert_eq!(assigned(&repo).len(), 6);
+}
+
+#[test]
+fn a_template_without_the_component_is_reported_after_the_first_assignment() {
+    let repo = Repo::of_fixture("capm3");
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+    repo.commit();
+
+    let run = repo.generate(&["--check"]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0905",
+            "`edge-cp`",
+            "`edge-md.v1`",
+            "overlays/tenants/tenant-a/edge/cluster-api",
+        ],
+    );
+
+    let kustomization = "clusters/edge/kustomization.yaml";
+    let text = repo.read(kustomization);
+    repo.write(
+        kustomization,
+        &format!("{text}components:\n  - ../../overlays/tenants/tenant-a/edge/cluster-api\n"),
+    );
+    let run = repo.generate(&["--check"]).expect(0);
+    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+}
+
+#[test]
+fn a_sip_cluster_of_the_same_name_decides() {
+    let repo = Repo::of_fixture("capm3");
+    repo.write(
+        "clusters/sip.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: tenant-a}\nspec:\n  nodes:\n    \
+         ControlPlane:\n      labelSelector: {matchLabels: {example.com/size: small}}\n      count: {active: 3}\n    \
+         Worker:\n      labelSelector: {matchLabels: {example.com/size: big}}\n      count: {active: 2}\n",
+    );
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0907",
+            "a rollout needs 4 ControlPlane hosts of tenant-a/edge, and the SIPCluster requests 3",
+        ],
+    );
+    assert_eq!(
+        assigned(&repo),
+        [
+            "m1: ControlPlane ",
+            "m2: ControlPlane ",
+            "m3: ControlPlane ",
+            "m6: Worker ",
+            "m7: Worker "
+        ]
+    );
+}
+
+#[test]
+fn a_request_may_change_its_kind_without_moving_a_host() {
+    let repo = Repo::of_fixture("capm3");
+    repo.generate(&[]).expect(0);
+    let before = assigned(&repo);
+    repo.commit();
+    repo.write(
+        "clusters/sip.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: tenant-a}\nspec:\n  nodes:\n    \
+         ControlPlane:\n      labelSelector: {}\n      count: {active: 3, standby: 1}\n    \
+         Worker:\n      labelSelector: {}\n      count: {active: 2}\n",
+    );
+    repo.generate(&[]).expect(0);
+    let names = |assigned: &[String]| -> Vec<String> {
+        let name = |host: &String| host.split(':').next().unwrap().to_owned();
+        assigned.iter().map(name).collect()
+    };
+    assert_eq!(names(&assigned(&repo)), names(&before));
+    repo.commit();
+
+    repo.remove("clusters/sip.yaml");
+    repo.generate(&[]).expect(0);
+    assert_eq!(assigned(&repo), before);
+}
+
+/// A ClusterClass that two Clusters share, in both contracts.
+fn with_class(api: &str) -> Repo {
+    let repo = Repo::of_fixture("capm3");
+    for file in [
+        "cluster.yaml",
+        "control-plane.yaml",
+        "workers.yaml",
+        "kustomization.yaml",
+    ] {
+        repo.remove(&format!("clusters/edge/{file}"));
+    }
+    let reference = |field: &str, kind: &str, name: &str| match api {
+        "v1beta1" => format!("{{{field}: {{apiVersion: x/v1beta1, kind: {kind}, name: {name}}}}}"),
+        _ => format!("{{{field}: {{apiVersion: x/v1beta2, kind: {kind}, name: {name}}}}}"),
+    };
+    let (field, infrastructure, class) = match api {
+        "v1beta1" => (
+            "ref",
+            "template: {infrastructure: ",
+            "class: metal, classNamespace: tenant-a",
+        ),
+        _ => (
+            "templateRef",
+            "infrastructure: {x: ",
+            "classRef: {name: metal, namespace: tenant-a}",
+        ),
+    };
+    let template = |name: &str| reference(field, "Metal3MachineTemplate", name);
+    let worker = match api {
+        "v1beta1" => format!("{infrastructure}{}}}", template("workers")),
+        _ => format!("infrastructure: {}", template("workers")),
+    };
+    let control_plane = reference(field, "KubeadmControlPlaneTemplate", "cp");
+    let control_plane = control_plane.trim_start_matches('{').trim_end_matches('}');
+    let mut text = format!(
+        "apiVersion: cluster.x-k8s.io/{api}\nkind: ClusterClass\nmetadata: {{name: metal, namespace: tenant-a}}\nspec:\n  \
+         controlPlane: {{{control_plane}}}, machineInfrastructure: {}}}\n  \
+         workers: {{machineDeployments: [{{class: small, {worker}}}]}}\n",
+        template("cp"),
+    );
+    for (name, size) in [("cp", "small"), ("workers", "big")] {
+        text += &format!(
+            "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3MachineTemplate\nmetadata: {{name: {name}, namespace: tenant-a}}\n\
+             spec: {{template: {{spec: {{hostSelector: {{matchLabels: {{example.com/size: {size}}}}}}}}}}}\n"
+        );
+    }
+    text += "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlaneTemplate\nmetadata: {name: cp, namespace: tenant-a}\n\
+             spec: {template: {spec: {rolloutStrategy: {rollingUpdate: {maxSurge: 0}}}}}\n";
+    for name in ["east", "west"] {
+        text += &format!(
+            "---\napiVersion: cluster.x-k8s.io/{api}\nkind: Cluster\nmetadata: {{name: {name}, namespace: tenant-a}}\nspec:\n  topology:\n    \
+             {}\n    version: v1.34.2\n    controlPlane: {{replicas: 1}}\n    workers:\n      machineDeployments:\n      \
+             - {{class: small, name: md-0, replicas: 1, metadata: {{annotations: {{sip.airshipit.org/spare-hosts: \"0\"}}}}}}\n",
+            if api == "v1beta1" {
+                class.replace(", ", "\n    ")
+            } else {
+                class.to_owned()
+            },
+        );
+    }
+    repo.write("clusters/all.yaml", &text);
+    repo
+}
+
+#[test]
+fn clusters_of_a_class_get_hosts_in_both_contracts() {
+    for api in ["v1beta1", "v1beta2"] {
+        let repo = with_class(api);
+        repo.generate(&[]).expect(0);
+        let assigned = assigned(&repo);
+        let parts: Vec<&str> = assigned.iter().map(|host| &host[4..]).collect();
+        let expected = [
+            "ControlPlane ",
+            "ControlPlane ",
+            "Worker md-0",
+            "Worker md-0",
+        ];
+        assert_eq!(parts, expected, "{api}: {assigned:?}");
+        assert!(
+            !repo.exists("overlays/tenants"),
+            "the class is not for one cluster"
+        );
+    }
+}
+
+#[test]
+fn machines_of_a_class_are_known_by_their_names() {
+    let repo = with_class("v1beta2");
+    snapshot(
+        &repo,
+        &[
+            ("m5", "west-x2k9p-7dkcw"),
+            ("m8", "west-md-0-x2k9p-7dkcw-hv5rl"),
+        ],
+    );
+    repo.remove("hosts/kustomization.yaml");
+    repo.remove("hosts/hosts.yaml");
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(
+        repo.hosts_of("tenant-a", "west"),
+        ["ControlPlane tenant-a/m5", "Worker tenant-a/m8"],
+        "{:?}",
+        assigned(&repo)
+    );
+}
+
+#[test]
+fn a_class_without_a_patch_for_its_hosts_is_reported() {
+    let repo = with_class("v1beta2");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let run = repo.generate(&["--check"]).expect(0);
+    assert_says(&run.stderr, &["SIP0905", "give the ClusterClass a patch"]);
+
+    let page = repo_file("docs/cluster-api.md");
+    let (_, patches) = page.split_once("```yaml\n# clusterclass.yaml\n").unwrap();
+    let (patches, _) = patches.split_once("```").unwrap();
+    let text = repo.read("clusters/all.yaml");
+    let patches = patches.strip_prefix("spec:\n").unwrap();
+    repo.write(
+        "clusters/all.yaml",
+        &text.replacen("  workers: {", &format!("{patches}  workers: {{"), 1),
+    );
+    let run = repo.generate(&["--check"]).expect(0);
+    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+}
+
+fn repo_file(path: &str) -> String {
+    std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
