@@ -38,6 +38,7 @@ pub mod names;
 pub mod network_data;
 pub mod object_kind;
 pub mod provisioning;
+pub mod reservation;
 pub mod service;
 pub mod service_fields;
 pub mod sipcluster;

@@ -220,6 +220,8 @@ codes! {
     "0343" PlaintextSecretAllowed Warning Run Shown "a Secret has values in plain text, which the settings allow or no build uses"
     "0344" ShellHost Warning Run Shown "a host has no spec"
     "0345" WrongCase Error Cluster Hidden "a field of a request is in the wrong case"
+    "0346" InvalidReservation Error Run Shown "an annotation reserves a host for no valid tenant"
+    "0347" IdleReservation Warning Run Shown "a reservation matches no host"
     "0348" UnusedDuplicate Warning Run Shown "a host or request is a duplicate that no build reaches"
     "0349" UnusedObject Warning Run Shown "an object that no build reaches is invalid"
 

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use std::sync::Arc;
+
 use camino::Utf8Path;
 
 use super::hardware::{HardwareByHost, HostHardware};
@@ -12,11 +14,13 @@ use super::join::Descriptions;
 use super::network_index::Networks;
 use super::networks::{Network, Unnamed};
 use crate::api::host;
-use crate::api::names::HostKey;
+use crate::api::names::{ClusterKey, HostKey};
+use crate::api::reservation::Tenants;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
 use crate::layout::VARIABLE;
 use crate::settings::gitops::Form;
+use crate::settings::reservations::Reservation;
 use crate::settings::{self, Settings};
 use crate::text::counted;
 use crate::text::credentials::masked_value;
@@ -30,6 +34,8 @@ pub struct Inventory {
     pub roots: BTreeMap<usize, Root>,
     /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
+    /// The reservations of all hosts.
+    pub reservations: BTreeSet<Arc<Tenants>>,
     by_key: HashMap<HostKey, usize>,
 }
 
@@ -46,6 +52,14 @@ impl Inventory {
     /// Returns the index of a host.
     pub fn index(&self, key: &HostKey) -> Option<usize> {
         self.by_key.get(key).copied()
+    }
+
+    /// Returns the reservations that include a cluster.
+    pub(crate) fn reservations_for(&self, cluster: &ClusterKey) -> BTreeSet<Arc<Tenants>> {
+        let all = self.reservations.iter();
+        all.filter(|tenants| tenants.include(cluster))
+            .cloned()
+            .collect()
     }
 
     /// Returns the host with a key.
@@ -112,10 +126,29 @@ pub(crate) fn assemble(
         .enumerate()
         .map(|(index, host)| (host.key.clone(), index))
         .collect();
+    let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
+    inventory.reservations = reservations.cloned().collect();
+    findings.extend(idle_reservations(&inventory.hosts, settings));
     findings.extend(shared_bmcs(&inventory.hosts));
     findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
     (inventory, findings)
+}
+
+/// Reports reservations of the settings whose labels no host has.
+fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
+    let reservations = settings.reservations.iter().enumerate();
+    let idle = reservations
+        .filter(|(_, reservation)| !hosts.iter().any(|host| reservation.matches(&host.labels)));
+    let describe = |(index, _): (usize, &Reservation)| {
+        Finding::new(
+            Code::IdleReservation,
+            format!("no host has the labels of reservation {}", index + 1),
+        )
+        .at(settings.place(["reservations".into(), index.into(), "labels".into()]))
+        .help("correct the labels, or remove the reservation")
+    };
+    idle.map(describe).collect()
 }
 
 /// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent

@@ -16,6 +16,7 @@ use crate::api::host::Bmc;
 use crate::api::mac::MacAddress;
 use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
+use crate::api::reservation::Tenants;
 use crate::finding::{Origin, Place, Step};
 
 /// A host of the site.
@@ -47,6 +48,8 @@ pub struct Host {
     pub bmc: Option<Bmc>,
     /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
+    /// Its reservations, each for some tenants.
+    pub reservations: Vec<Arc<Tenants>>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
     /// Its object in the base cluster.

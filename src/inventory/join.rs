@@ -1,5 +1,8 @@
 //! Joins the manifest and the snapshot of each host.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::appliers;
 use super::hardware::HostHardware;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState, Standing};
@@ -12,8 +15,10 @@ use super::usage::Usage;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, DETACHED, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field};
 use crate::api::names::HostKey;
+use crate::api::reservation::{RESERVED_FOR, Tenants};
 use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
+use crate::settings::reservations::Reservation;
 use crate::settings::{self, Mode, Settings, sources};
 use crate::text::credentials::masked_value;
 
@@ -189,6 +194,7 @@ impl Descriptions {
                     self.all()
                         .any(|document| annotation(document, name).is_some())
                 }),
+            reservations: self.reservations(&labels, settings, findings),
             disable_power_off: self
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())
@@ -200,6 +206,37 @@ impl Descriptions {
             labels,
             key,
         })
+    }
+
+    /// Returns the reservations of the settings and of the annotation.
+    fn reservations(
+        &self,
+        labels: &BTreeMap<String, String>,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<Arc<Tenants>> {
+        let matching = settings.reservations.iter();
+        let matching = matching.filter(|reservation| reservation.matches(labels));
+        let mut all: Vec<Tenants> = matching.map(Reservation::tenants).collect();
+        let annotated = self
+            .all()
+            .find_map(|document| Some((document, annotation(document, RESERVED_FOR)?)));
+        if let Some((document, text)) = annotated {
+            match text.parse() {
+                Ok(tenants) => all.push(tenants),
+                Err(error) => findings.push(
+                    Finding::new(
+                        Code::InvalidReservation,
+                        format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}"),
+                    )
+                    .at(document
+                        .origin
+                        .at(["metadata", "annotations", RESERVED_FOR]))
+                    .help("write namespaces or NAMESPACE/CLUSTER, separated by commas"),
+                ),
+            }
+        }
+        all.into_iter().map(Arc::new).collect()
     }
 
     fn live_state(&self) -> LiveState {

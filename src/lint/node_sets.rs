@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::Except;
-use crate::api::names::{Namespace, Role};
+use crate::api::names::Role;
 use crate::finding::Place;
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
@@ -55,10 +55,10 @@ impl<'a> NodeSets<'a> {
             .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<Wanting<'a>> = Vec::new();
-        let mut known: HashMap<(String, Option<Namespace>), usize> = HashMap::new();
+        let mut known = HashMap::new();
         for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
             let pool = *known
-                .entry((node_set.selector.to_string(), node_set.namespace.clone()))
+                .entry(Needs::without_services(node_set).key())
                 .or_insert_with(|| {
                     needs.push(Needs::without_services(node_set));
                     needs.len() - 1

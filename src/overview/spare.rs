@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::HostOverview;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Role};
-use crate::inventory::machine::AskedMachine;
 use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{Counted, HostKinds};
 use crate::plan::host_state::HostState;
@@ -55,8 +54,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
             .map(move |(part, set)| (cluster, part, set))
     });
     let mut found: Vec<(Needs<'_>, Spare)> = Vec::new();
-    let mut known: HashMap<(String, Option<&Namespace>, Option<&AskedMachine>), usize> =
-        HashMap::new();
+    let mut known = HashMap::new();
     for (cluster, part, node_set) in node_sets {
         let machine = node_set.machine.as_ref();
         if machine.is_some_and(|machine| machine.named.is_some()) {
@@ -64,7 +62,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
         }
         let text = node_set.selector.to_string();
         let namespace = node_set.namespace.as_ref();
-        let key = (text.clone(), namespace, machine);
+        let key = Needs::without_services(node_set).key();
         let at = *known.entry(key).or_insert_with(|| {
             let spare = Spare {
                 selector: text,

@@ -233,6 +233,7 @@ impl<'a> Assignments<'a> {
                 (
                     Violation::Failed
                     | Violation::NotSelected
+                    | Violation::ReservedForOthers
                     | Violation::Insufficient
                     | Violation::SharesDomain,
                     Some(why),
@@ -240,7 +241,10 @@ impl<'a> Assignments<'a> {
                     format!("it stays: {why}")
                 }
                 (
-                    Violation::NotSelected | Violation::Insufficient | Violation::SharesDomain,
+                    Violation::NotSelected
+                    | Violation::ReservedForOthers
+                    | Violation::Insufficient
+                    | Violation::SharesDomain,
                     None,
                 ) if !rebalance => {
                     "it stays; `--rebalance` replaces such hosts where possible".to_owned()
@@ -258,6 +262,7 @@ impl<'a> Assignments<'a> {
                 | (
                     Violation::Failed
                     | Violation::NotSelected
+                    | Violation::ReservedForOthers
                     | Violation::Insufficient
                     | Violation::SharesDomain,
                     None,
@@ -267,7 +272,9 @@ impl<'a> Assignments<'a> {
             let (code, place, asked_for) = match violation {
                 Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
                 Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
-                Violation::Insufficient => (Code::Flawed, host.origin.name(), Some("")),
+                Violation::Insufficient | Violation::ReservedForOthers => {
+                    (Code::Flawed, host.origin.name(), Some(""))
+                }
                 Violation::NotInstalled => (
                     Code::NotInstalled,
                     host.live_place(["status", "provisioning", "state"]),

@@ -5,10 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use std::sync::Arc;
+
 use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
 use crate::api::names::Namespace;
+use crate::api::reservation::Tenants;
 use crate::inventory::Host;
 use crate::inventory::machine::{AskedCpus, Machine};
 
@@ -37,6 +40,7 @@ struct Alike<'a> {
     labels: Vec<(usize, Option<&'a str>)>,
     /// Namespace, if a node set requires it.
     namespace: Option<&'a Namespace>,
+    reservations: &'a [Arc<Tenants>],
     /// For each interface that services use: set if the host has an address on it.
     addressed: Vec<bool>,
     /// The capacity, if a machine has requirements.
@@ -176,6 +180,7 @@ impl<'h> HostKinds<'h> {
             let alike = Alike {
                 labels,
                 namespace,
+                reservations: &host.reservations,
                 addressed: addressed.collect(),
                 machine,
                 named: named.then_some(index),

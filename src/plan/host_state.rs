@@ -180,6 +180,7 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         // systems do not apply.
         Refusal::NotNamed(_)
         | Refusal::Elsewhere(_)
+        | Refusal::ReservedFor(_)
         | Refusal::NotSelected(_)
         | Refusal::Insufficient(_)
         | Refusal::NotInstalled(_)

@@ -206,6 +206,7 @@ fn demands<'a>(
             Some(Violation::Failed) => !in_use,
             Some(
                 Violation::NotSelected
+                | Violation::ReservedForOthers
                 | Violation::Insufficient
                 | Violation::SharesDomain
                 | Violation::NotInstalled,

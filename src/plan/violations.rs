@@ -24,6 +24,8 @@ pub(super) enum Violation {
     SharesDomain,
     /// The node set's labelSelector no longer matches it.
     NotSelected,
+    /// It is reserved for other tenants.
+    ReservedForOthers,
     /// It has less than its machine requires.
     Insufficient,
     /// It has no operating system for its machine to run on.
@@ -42,6 +44,7 @@ impl Violation {
                 "shares its topology domain with another host of the node set"
             }
             Violation::NotSelected => "no longer matches the labelSelector",
+            Violation::ReservedForOthers => "is reserved for others",
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
             Violation::Failed => "has failed",
@@ -70,6 +73,7 @@ pub(super) fn own_violation(
         Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Undecided(_) => {
             Some(Violation::NotSelected)
         }
+        Refusal::ReservedFor(_) => Some(Violation::ReservedForOthers),
         Refusal::Insufficient(_) => Some(Violation::Insufficient),
         // `Assignments::retain` releases such a host.
         Refusal::NotNamed(_) => None,

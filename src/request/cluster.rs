@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::sync::Arc;
+
 use kube::core::Selector;
 use serde::Serialize;
 
@@ -9,6 +11,7 @@ use super::kind::ClusterKind;
 use super::object_name::object_name;
 use super::service::Service;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
+use crate::api::reservation::Tenants;
 use crate::finding::{Field, Origin};
 use crate::inventory::machine::AskedMachine;
 use crate::settings::services::KubernetesVersion;
@@ -96,6 +99,8 @@ pub struct NodeSet {
     pub selector: Selector,
     /// Namespace of its hosts; `None` for any.
     pub namespace: Option<Namespace>,
+    /// The reservations of hosts that include its cluster.
+    pub reservations: BTreeSet<Arc<Tenants>>,
     /// Labels whose values are topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
     /// Place of each of those labels.

@@ -3,12 +3,13 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `provisioning`, `requests`, `services`, `snapshot`: further groups of settings
+//! - `provisioning`, `requests`, `reservations`, `services`, `snapshot`: further groups of settings
 
 mod files;
 pub mod gitops;
 pub mod provisioning;
 pub mod requests;
+pub mod reservations;
 pub mod services;
 pub mod snapshot;
 pub mod sources;
@@ -29,6 +30,7 @@ use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
 use requests::Requests;
+use reservations::Reservation;
 use services::Services;
 use snapshot::{Secrets, SnapshotSettings};
 use sources::{Sops, Source};
@@ -114,6 +116,10 @@ pub struct Settings {
     /// Further objects that request hosts, beside SIPClusters and Provisionings.
     #[serde(default)]
     pub requests: Requests,
+    /// Hosts that only some tenants may have, by their labels. The annotation
+    /// `sip.airshipit.org/reserved-for` reserves a single host.
+    #[serde(default)]
+    pub reservations: Vec<Reservation>,
     /// Settings for the services of all clusters.
     #[serde(default)]
     pub services: Services,
@@ -249,6 +255,7 @@ impl Default for Settings {
             findings: Told::default(),
             topology: Topology::default(),
             requests: Requests::default(),
+            reservations: Vec::new(),
             services: Services::default(),
             provisioning: Provisioning::default(),
         }
@@ -369,6 +376,7 @@ impl Settings {
             findings.extend(self.check_overlaps(files));
         }
         findings.extend(self.check_labels(files));
+        findings.extend(self.check_reservations(files));
         findings.extend(self.check_ignored(files));
         if !is_image(&self.provisioning.image) {
             // The value is not shown, because it may be a URL with a password.
@@ -477,6 +485,19 @@ impl Settings {
             ));
         }
         findings
+    }
+
+    fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.reservations.iter().enumerate();
+        let mistakes = mistakes.filter_map(|(index, reservation)| {
+            let (field, problem) = reservation.mistake()?;
+            let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of reservation {} {problem}", index + 1);
+            let help =
+                "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
     }
 
     /// Checks label keys: one that no label can have would silently select nothing.

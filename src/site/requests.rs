@@ -62,6 +62,15 @@ pub(super) fn check(
         }
     }
     findings.extend(provisioning::without_cluster(context.software, &clusters));
+    for request in clusters
+        .values_mut()
+        .filter_map(|request| request.cluster.as_mut())
+    {
+        let reservations = context.inventory.reservations_for(&request.key);
+        for node_set in request.node_sets.values_mut() {
+            node_set.reservations = reservations.clone();
+        }
+    }
     (clusters, templates, findings)
 }
 

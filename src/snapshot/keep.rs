@@ -19,10 +19,12 @@ use crate::api::host::{
 };
 use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::api::reservation::RESERVED_FOR;
 
 /// Annotations whose value matters.
-const WITH_VALUE: [&str; 6] = [
+const WITH_VALUE: [&str; 7] = [
     GIVEN_BACK,
+    RESERVED_FOR,
     GIVEN_BACK_BY,
     PRUNE,
     SSA,

@@ -42,6 +42,7 @@ mod refusing_services;
 mod refusing_settings;
 mod rendering;
 mod report_page;
+mod reservations;
 mod rooms;
 mod schemas;
 mod sharing;

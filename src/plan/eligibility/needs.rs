@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use std::sync::Arc;
+
 use kube::core::Selector;
 
 use crate::api::names::Namespace;
+use crate::api::reservation::Tenants;
 use crate::inventory::machine::AskedMachine;
 use crate::request::NodeSet;
 
@@ -14,6 +17,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) selector: &'a Selector,
     /// Namespace of the hosts, if Cluster API must find them there.
     pub(crate) namespace: Option<&'a Namespace>,
+    /// Reservations of hosts that include the cluster.
+    pub(crate) reservations: &'a BTreeSet<Arc<Tenants>>,
     /// Interfaces on which the cluster's services use the host's address.
     pub(crate) interfaces: BTreeSet<&'a str>,
     /// Labels of which no two hosts of the node set may share a value.
@@ -44,9 +49,10 @@ impl RequiredSystem {
 }
 
 /// Equal for equal requirements.
-type Key<'a> = (
+pub(crate) type Key<'a> = (
     String,
     Option<&'a Namespace>,
+    &'a BTreeSet<Arc<Tenants>>,
     BTreeSet<&'a str>,
     Vec<&'a str>,
     Option<&'a AskedMachine>,
@@ -58,16 +64,18 @@ impl<'a> Needs<'a> {
         Self {
             selector: &node_set.selector,
             namespace: node_set.namespace.as_ref(),
+            reservations: &node_set.reservations,
             interfaces: BTreeSet::new(),
             topology_keys: Vec::new(),
             machine: node_set.machine.as_ref(),
         }
     }
 
-    pub(in crate::plan) fn key(&self) -> Key<'a> {
+    pub(crate) fn key(&self) -> Key<'a> {
         (
             self.selector.to_string(),
             self.namespace,
+            self.reservations,
             self.interfaces.clone(),
             self.topology_keys.clone(),
             self.machine,

@@ -16,6 +16,8 @@ pub(crate) enum Refusal {
     NotNamed(MacAddress),
     /// Cluster API claims only hosts in this namespace.
     Elsewhere(Namespace),
+    /// These tenants may have it.
+    ReservedFor(String),
     /// The first requirement of the labelSelector that the host does not meet.
     NotSelected(String),
     Insufficient(Insufficient),
@@ -65,9 +67,7 @@ impl Refusal {
     pub(in crate::plan) fn obstacle(&self) -> Obstacle<'_> {
         match self {
             Refusal::NotNamed(_) => Obstacle::AnotherHost,
-            Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Insufficient(_) => {
-                Obstacle::Requirement
-            }
+            Refusal::NotSelected(_) | Refusal::Insufficient(_) => Obstacle::Requirement,
             Refusal::Assigned(cluster) => Obstacle::Owner(cluster),
             Refusal::GivenBack(by) => Obstacle::Release(by),
             Refusal::NamedBy(_) | Refusal::Claimed(_) => Obstacle::Claim,
@@ -78,7 +78,9 @@ impl Refusal {
             | Refusal::InError(_)
             | Refusal::NotFree(_)
             | Refusal::NotInstalled(_)
-            | Refusal::Reserved(_) => Obstacle::Condition,
+            | Refusal::Reserved(_)
+            | Refusal::Elsewhere(_)
+            | Refusal::ReservedFor(_) => Obstacle::Condition,
             Refusal::Unaddressed(_) => Obstacle::NetworkData,
             Refusal::DomainTaken { key, .. } => Obstacle::Domain(key),
         }
@@ -112,6 +114,10 @@ impl Refusal {
                     "is not in the namespace {namespace}, where Cluster API looks for hosts"
                 ),
                 format_args!("not in the namespace {namespace}, where Cluster API looks for hosts"),
+            ),
+            Refusal::ReservedFor(tenants) => say(
+                format_args!("is reserved for {tenants}"),
+                format_args!("reserved for {tenants}"),
             ),
             Refusal::NotSelected(requirement) => say(
                 format_args!("does not match `{requirement}` of the labelSelector"),

@@ -42,11 +42,12 @@ enum Rule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     Rule::Requirement(named),
-    Rule::Requirement(in_namespace),
     Rule::Requirement(selected),
     Rule::Requirement(sufficient),
+    Rule::Requirement(in_namespace),
+    Rule::Requirement(not_reserved_for_others),
     Rule::Plan(available),
     Rule::Plan(unassigned),
     Rule::Condition(not_applied_in_full),
@@ -97,6 +98,17 @@ fn named(index: usize, _: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 fn in_namespace(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     let namespace = needs.namespace.filter(|own| **own != host.key.namespace)?;
     Some(Refusal::Elsewhere(namespace.clone()))
+}
+
+/// Requires that every reservation of the host includes the cluster. A reservation does not keep a
+/// host from being named.
+fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    if needs.named().is_some() {
+        return None;
+    }
+    let mut others = host.reservations.iter();
+    let other = others.find(|tenants| !needs.reservations.contains(*tenants))?;
+    Some(Refusal::ReservedFor(other.to_string()))
 }
 
 /// Requires the labels of the labelSelector. A label with a variable leaves the answer open.

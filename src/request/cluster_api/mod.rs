@@ -9,7 +9,7 @@ mod agreement;
 mod host_selector;
 mod scaled;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
 
@@ -217,6 +217,7 @@ impl<'a> Check<'a> {
         NodeSet {
             selector,
             namespace: Some(self.key.namespace.clone()),
+            reservations: BTreeSet::new(),
             topology_keys: key.map(str::to_owned).into_iter().collect(),
             topology_at: key.map(|_| key_at).into_iter().collect(),
             active,

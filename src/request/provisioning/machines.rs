@@ -150,6 +150,7 @@ impl Check<'_> {
             let node_set = NodeSet {
                 selector,
                 namespace: None,
+                reservations: BTreeSet::new(),
                 topology_keys: Vec::new(),
                 topology_at: Vec::new(),
                 active: 1,

@@ -8,7 +8,7 @@ pub(crate) mod legacy_labels;
 mod legacy_spec;
 mod load_balancer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use kube::core::Selector;
@@ -245,6 +245,7 @@ impl Check<'_> {
         NodeSet {
             selector,
             namespace: None,
+            reservations: BTreeSet::new(),
             topology_keys,
             topology_at,
             active,
