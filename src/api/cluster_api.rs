@@ -284,6 +284,14 @@ pub struct HostRequirement {
     pub values: Vec<String>,
 }
 
+/// A Metal3Cluster's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metal3ClusterSpec {
+    /// The failure domains: a mapping in `v1beta1`, a list in `v1beta2`.
+    pub failure_domains: Option<serde_json::Value>,
+}
+
 /// A ClusterClass's spec.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,6 +1,9 @@
 //! Topology domains: the values of topology keys on hosts.
 
+use crate::api::cluster_api::FAILURE_DOMAIN;
+use crate::api::names::{Part, Role};
 use crate::inventory::Host;
+use crate::request::Cluster;
 
 /// Returns the topology domain of a host. An empty value counts as missing, because ViNO copies a
 /// label that its node lacks as `""`.
@@ -16,4 +19,19 @@ pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str,
     keys.iter()
         .filter_map(|key| Some((*key, domain(host, key)?)))
         .collect()
+}
+
+/// Returns the topology domain of a control-plane host that becomes its failure domain in Cluster API.
+///
+/// A failure domain that others have set stays.
+pub(crate) fn failure_domain<'a>(
+    cluster: &Cluster,
+    part: &Part,
+    host: &'a Host,
+) -> Option<&'a str> {
+    let is_one = cluster.lacks_failure_domains && part.role == Role::ControlPlane;
+    let node_set = cluster.node_sets.get(part).filter(|_| is_one)?;
+    let domain = domain(host, node_set.topology_keys.first()?)?;
+    let other = host.labels.get(FAILURE_DOMAIN);
+    other.is_none_or(|other| other == domain).then_some(domain)
 }

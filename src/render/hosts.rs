@@ -24,16 +24,18 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
 use crate::api::assignment;
+use crate::api::cluster_api::FAILURE_DOMAIN;
 use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
-use crate::api::names::{ClusterKey, ObjectName, Part};
+use crate::api::names::{ObjectName, Part};
 use crate::delivery::Component;
 use crate::finding::{Code, Finding};
 use crate::inventory::{Host, Standing};
 use crate::layout::{self, header};
 use crate::output::state::Held;
-use crate::plan::{Placement, Plan};
+use crate::plan::{Placement, Plan, topology};
+use crate::request::Cluster;
 use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::visible::yaml_text;
@@ -56,10 +58,11 @@ const GIVEN_BACK: &str = "the hosts that clusters gave back";
 pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     let mut tree = Tree::new();
     for (cluster, placement) in &plan.clusters {
-        let Some(request) = site.clusters.get(cluster) else {
+        let request = site.clusters.get(cluster);
+        let Some(cluster) = request.and_then(|request| request.cluster.as_ref()) else {
             continue;
         };
-        let made_from = header(request.origin.made_from().as_str());
+        let made_from = header(cluster.origin.made_from().as_str());
         render_declared(site, cluster, placement, &made_from, &mut tree);
         render_observed(site, cluster, placement, &made_from, &mut tree);
     }
@@ -82,7 +85,13 @@ fn assigned<'a>(
     })
 }
 
-fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str, Option<&'a str>> {
+fn labels<'a>(
+    cluster: &'a Cluster,
+    part: &'a Part,
+    host: &'a Host,
+) -> BTreeMap<&'static str, Option<&'a str>> {
+    let domain = topology::failure_domain(cluster, part, host);
+    let cluster = &cluster.key;
     let mut labels = BTreeMap::from([
         (
             assignment::CLUSTER_NAMESPACE,
@@ -95,6 +104,7 @@ fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str,
         (assignment::NODE, &part.node),
         (assignment::NODE_SET, &part.node_set),
     ];
+    labels.extend(domain.map(|domain| (FAILURE_DOMAIN, Some(domain))));
     labels.extend(
         names
             .into_iter()
@@ -106,7 +116,7 @@ fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str,
 /// Renders a cluster's patches, one file per root.
 fn render_declared(
     site: &Site,
-    cluster: &ClusterKey,
+    cluster: &Cluster,
     placement: &Placement,
     made_from: &str,
     tree: &mut Tree,
@@ -115,7 +125,7 @@ fn render_declared(
     for (host, part) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            let mut labels = labels(cluster, part);
+            let mut labels = labels(cluster, part, host);
             // A patch can remove labels of an older generation. A partial object cannot.
             let older = host
                 .assignment
@@ -128,14 +138,14 @@ fn render_declared(
     }
     for (root, text) in by_root {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
-        tree.insert(directory.join(layout::patch_file(cluster)), text);
+        tree.insert(directory.join(layout::patch_file(&cluster.key)), text);
     }
 }
 
 /// Renders a cluster's observed hosts as partial objects.
 fn render_observed(
     site: &Site,
-    cluster: &ClusterKey,
+    cluster: &Cluster,
     placement: &Placement,
     made_from: &str,
     tree: &mut Tree,
@@ -149,13 +159,18 @@ fn render_observed(
             &mut text,
             site,
             host,
-            &labels(cluster, part),
+            &labels(cluster, part, host),
             &observed_annotations(site),
         );
         any = true;
     }
     if any {
-        insert_observed(layout::observed_directory(cluster), made_from, text, tree);
+        insert_observed(
+            layout::observed_directory(&cluster.key),
+            made_from,
+            text,
+            tree,
+        );
     }
 }
 

@@ -10,7 +10,9 @@ use serde::Serialize;
 use super::renderer::{Renderer, TemplateSet};
 use crate::api::assignment;
 use crate::api::names::{ClusterKey, NodePort, Role};
+use crate::inventory::natural;
 use crate::layout;
+use crate::plan::{Placement, topology};
 use crate::request::service::EndpointKind;
 use crate::request::{Cluster, ClusterKind, Service};
 use crate::site::Site;
@@ -38,6 +40,8 @@ pub(super) struct Values<'a> {
     /// Metal3MachineTemplates of a request by Cluster API's objects, with the labels of their hosts;
     /// empty for a SIPCluster.
     machine_templates: Vec<PinnedTemplate<'a>>,
+    /// Failure domains for a Metal3Cluster that names none.
+    failure_domains: Vec<&'a str>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -60,7 +64,7 @@ struct Endpoint {
 pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
-    let values = values(cluster, renderer.site);
+    let values = values(cluster, renderer.placement, renderer.site);
     if cluster.kind != ClusterKind::ClusterApi {
         renderer.files_below(&TEMPLATES, &directory, &values);
     } else if !values.machine_templates.is_empty() {
@@ -70,7 +74,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     }
 }
 
-fn values<'a>(cluster: &'a Cluster, site: &Site) -> Values<'a> {
+fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) -> Values<'a> {
     let mut endpoints = BTreeMap::from([
         (
             "host-selector-cluster-namespace".to_owned(),
@@ -103,6 +107,7 @@ fn values<'a>(cluster: &'a Cluster, site: &Site) -> Values<'a> {
         ]),
         role_label: assignment::NODE_TYPE,
         roles: Role::ALL,
+        failure_domains: failure_domains(cluster, placement, site),
         machine_templates: cluster
             .machine_templates
             .iter()
@@ -118,6 +123,29 @@ fn values<'a>(cluster: &'a Cluster, site: &Site) -> Values<'a> {
             .collect(),
     }
 }
+
+/// Returns the failure domains of the control-plane hosts, in natural order.
+fn failure_domains<'a>(
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> Vec<&'a str> {
+    let hosts = placement
+        .iter()
+        .flat_map(|(part, assigned)| assigned.iter().map(move |assigned| (part, assigned.host)));
+    let domains = hosts.filter_map(|(part, host)| {
+        topology::failure_domain(cluster, part, &site.inventory.hosts[host])
+    });
+    let mut domains: Vec<&str> = domains.collect();
+    domains.sort_by(|a, b| natural(a, b));
+    domains.dedup();
+    // Metal3Cluster accepts no more.
+    domains.truncate(MOST_DOMAINS);
+    domains
+}
+
+/// Maximum number of failure domains of a Metal3Cluster.
+const MOST_DOMAINS: usize = 100;
 
 /// Returns the address of the tenant's API, if the SIPCluster has it.
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {

@@ -35,6 +35,8 @@ pub struct Cluster {
     pub installation: Option<Installation>,
     /// Metal3MachineTemplates of a request by Cluster API's objects.
     pub machine_templates: Vec<MachineTemplate>,
+    /// Set if its Metal3Cluster names no failure domains, so that its topology domains become some.
+    pub lacks_failure_domains: bool,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
     pub kubernetes_version: Option<KubernetesVersion>,
 }

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use crate::api::cluster_api::{
     CLUSTER_CLASS, CONTROL_PLANE, CONTROL_PLANE_GROUP, CONTROL_PLANE_TEMPLATE, ClassSpec,
     ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, INFRASTRUCTURE_GROUP, KIND,
-    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineDeploymentSpec, MachineTemplateSpec, Reference,
+    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, METAL3_CLUSTER, MachineDeploymentSpec,
+    MachineTemplateSpec, Metal3ClusterSpec, Reference,
 };
 use crate::api::group;
 use crate::api::host::Metadata;
@@ -23,6 +24,7 @@ pub(crate) enum PartSpec {
     ControlPlaneTemplate(ControlPlaneTemplateSpec),
     MachineDeployment(MachineDeploymentSpec),
     MachineTemplate(MachineTemplateSpec),
+    Metal3Cluster(Metal3ClusterSpec),
     Class(Box<ClassSpec>),
 }
 
@@ -65,6 +67,10 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         ),
         MACHINE_TEMPLATE => (
             |document| spec(document).map(PartSpec::MachineTemplate),
+            INFRASTRUCTURE_GROUP,
+        ),
+        METAL3_CLUSTER => (
+            |document| spec(document).map(PartSpec::Metal3Cluster),
             INFRASTRUCTURE_GROUP,
         ),
         _ if kind.ends_with(CONTROL_PLANE_TEMPLATE) => (

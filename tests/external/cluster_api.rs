@@ -405,3 +405,78 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
         ])
     );
 }
+
+#[test]
+fn a_metal3_cluster_gets_the_topology_domains_of_its_control_plane_in_both_contracts() {
+    for version in ["v1beta1", "v1beta2"] {
+        let repo = Repo::of_fixture("capm3");
+        let cluster = "clusters/edge/cluster.yaml";
+        repo.replace(
+            cluster,
+            "infrastructure.cluster.x-k8s.io/v1beta2",
+            &format!("infrastructure.cluster.x-k8s.io/{version}"),
+        );
+        repo.generate(&[]).expect(0);
+        let kustomization = "clusters/edge/kustomization.yaml";
+        let text = repo.read(kustomization);
+        let component = "components:\n  - ../../overlays/tenants/tenant-a/edge/cluster-api\n";
+        repo.write(kustomization, &format!("{text}{component}"));
+        let built = || {
+            let objects = documents(&kustomize_build(repo.path().join("clusters/edge")));
+            let is_it = |object: &Value| object["kind"] == "Metal3Cluster";
+            let cluster = objects.into_iter().find(is_it).unwrap();
+            yaml_serde::to_string(&cluster["spec"]["failureDomains"]).unwrap()
+        };
+        let hosts = documents(&kustomize_build(
+            repo.path().join("overlays/hosts/declared/hosts"),
+        ));
+        let domains: BTreeMap<String, Option<String>> = hosts
+            .iter()
+            .map(|host| {
+                let label = "infrastructure.cluster.x-k8s.io/failure-domain";
+                let domain = host["metadata"]["labels"][label].as_str();
+                (string(&host["metadata"]["name"]), domain.map(str::to_owned))
+            })
+            .collect();
+
+        let all = ["r1", "r2", "r3", "r4"];
+        for (host, domain) in ["m1", "m2", "m3", "m4"].into_iter().zip(all) {
+            assert_eq!(domains[host].as_deref(), Some(domain), "{host}");
+        }
+        assert_eq!(domains["m6"], None, "a worker");
+        let entry = |domain: &&str| match version {
+            "v1beta1" => format!("{domain}:\n  controlPlane: true\n"),
+            _ => format!("- controlPlane: true\n  name: {domain}\n"),
+        };
+        assert_eq!(
+            built(),
+            all.iter().map(entry).collect::<String>(),
+            "{version}"
+        );
+        let after = repo.generate(&["--check"]).expect(0);
+        assert!(after.stderr.contains("no file changes"), "{}", after.stderr);
+
+        // Failure domains of one's own stay.
+        let own = if version == "v1beta1" {
+            "{hall: {}}"
+        } else {
+            "[{name: hall}]"
+        };
+        let text = repo.read(cluster);
+        repo.write(
+            cluster,
+            &text.replace(
+                "    port: 6443",
+                &format!("    port: 6443\n  failureDomains: {own}"),
+            ),
+        );
+        repo.generate(&[]).expect(0);
+        assert!(
+            built().contains("hall") && !built().contains("r1"),
+            "{}",
+            built()
+        );
+        let patches = repo.read("overlays/hosts/declared/hosts/tenant-a.edge.yaml");
+        assert!(!patches.contains("failure-domain"), "{patches}");
+    }
+}

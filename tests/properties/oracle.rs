@@ -20,6 +20,15 @@ struct Host {
     flavor: u8,
     rack: Option<u8>,
     feed: Option<u8>,
+    /// The clusters that it is reserved for, as bits.
+    reserved: Option<u8>,
+}
+
+impl Host {
+    fn is_for(&self, cluster: usize) -> bool {
+        self.reserved
+            .is_none_or(|clusters| clusters & (1 << cluster) != 0)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -40,8 +49,14 @@ struct Cluster {
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let label = |values: u8| prop::option::weighted(0.9, 0..values);
+    let reserved = prop::option::weighted(0.3, 1..8_u8);
     let host =
-        (0..2_u8, label(3), label(3)).prop_map(|(flavor, rack, feed)| Host { flavor, rack, feed });
+        (0..2_u8, label(3), label(3), reserved).prop_map(|(flavor, rack, feed, reserved)| Host {
+            flavor,
+            rack,
+            feed,
+            reserved,
+        });
     prop::collection::vec(host, 1..=7)
 }
 
@@ -88,7 +103,7 @@ fn place(
         };
         let crowded = node_set.by_rack && beside(|host| host.rack)
             || node_set.by_feed && beside(|host| host.feed);
-        if !matches || crowded || taken.contains_key(&index) {
+        if !matches || !host.is_for(unit.0) || crowded || taken.contains_key(&index) {
             continue;
         }
         taken.insert(index, *unit);
@@ -128,7 +143,10 @@ fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
 
 fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
     let mut text = String::new();
-    for (index, Host { flavor, rack, feed }) in hosts.iter().enumerate() {
+    for (index, host) in hosts.iter().enumerate() {
+        let Host {
+            flavor, rack, feed, ..
+        } = host;
         let label = |key: &str, value: Option<u8>| {
             value.map_or(String::new(), |value| format!(", {key}: v{value}"))
         };
@@ -137,10 +155,18 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
             label(RACK, *rack),
             label(FEED, *feed)
         );
+        let tenants = (0..3).filter(|cluster| host.is_for(*cluster));
+        let tenants: Vec<String> = tenants.map(|cluster| format!("t/c{cluster}")).collect();
+        let annotations = host.reserved.map_or(String::new(), |_| {
+            format!(
+                ", annotations: {{sip.airshipit.org/reserved-for: \"{}\"}}",
+                tenants.join(", ")
+            )
+        });
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
-             labels: {{{labels}}}}}\nspec: {{}}\n"
+             labels: {{{labels}}}{annotations}}}\nspec: {{}}\n"
         );
     }
     for (
@@ -222,6 +248,7 @@ proptest! {
                     &hosts[name[1..].parse::<usize>().unwrap()]
                 }).collect();
                 for (at, host) in mine.iter().enumerate() {
+                    prop_assert!(host.is_for(index));
                     prop_assert!(node_set.flavor.is_none_or(|flavor| flavor == host.flavor));
                     for other in &mine[..at] {
                         prop_assert!(!(node_set.by_rack && host.rack.is_some() && host.rack == other.rack));

@@ -119,8 +119,7 @@ fn check(
     }
     let machine_templates = check.machine_templates(&scaled);
     let kubernetes_version = check.kubernetes_version(spec);
-    let findings = check.findings;
-    let valid = !findings.iter().any(Finding::is_error);
+    let valid = !check.findings.iter().any(Finding::is_error);
     let cluster = Cluster {
         kind: document.kind,
         key: key.clone(),
@@ -130,9 +129,10 @@ fn check(
         services: Vec::new(),
         installation: None,
         machine_templates,
+        lacks_failure_domains: check.lacks_failure_domains(spec),
         kubernetes_version,
     };
-    (valid.then_some(cluster), findings)
+    (valid.then_some(cluster), check.findings)
 }
 
 /// Validation of one Cluster, with its findings.

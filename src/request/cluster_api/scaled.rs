@@ -163,6 +163,17 @@ impl<'a> Check<'a> {
         version?.split('+').next()?.parse().ok()
     }
 
+    /// Returns whether the inputs have the Metal3Cluster, without failure domains.
+    pub(super) fn lacks_failure_domains(&self, spec: &ClusterSpec) -> bool {
+        let reference = spec.infrastructure_ref.as_ref();
+        let document =
+            reference.and_then(|reference| self.objects.referenced(reference, &self.key.namespace));
+        document.is_some_and(|document| match &document.spec {
+            Ok(PartSpec::Metal3Cluster(spec)) => spec.failure_domains.is_none(),
+            _ => false,
+        })
+    }
+
     /// Returns the object that a reference names, and reports one that is missing or unreadable.
     fn part_of(
         &mut self,

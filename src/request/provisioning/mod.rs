@@ -110,6 +110,7 @@ fn check(
         services: Vec::new(),
         installation,
         machine_templates: Vec::new(),
+        lacks_failure_domains: false,
         kubernetes_version: None,
     };
     (valid.then_some(cluster), named, findings)

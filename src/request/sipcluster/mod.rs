@@ -85,6 +85,7 @@ fn check(
         services,
         installation: None,
         machine_templates: Vec::new(),
+        lacks_failure_domains: false,
         kubernetes_version: None,
     };
     (valid.then_some(cluster), findings)
