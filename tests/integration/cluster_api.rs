@@ -539,3 +539,61 @@ fn a_class_without_a_patch_for_its_hosts_is_reported() {
 fn repo_file(path: &str) -> String {
     std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
+
+/// The order of a hand-over: Cluster API gives the host up, a snapshot shows it free, the other Cluster
+/// gets it.
+#[test]
+fn a_host_moves_to_another_cluster_only_after_its_machine_is_gone() {
+    let used = [
+        ("m6", "edge-md-4k7zd-hv5rl"),
+        ("m7", "edge-md-4k7zd-x2k9p"),
+        ("m8", "edge-md-4k7zd-q8w6t"),
+    ];
+    let repo = observed(&used);
+    repo.replace("clusters/edge/workers.yaml", "replicas: 2", "replicas: 3");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+
+    // The first Cluster needs one host less, and the second one wants it.
+    repo.replace("clusters/edge/workers.yaml", "replicas: 3", "replicas: 2");
+    for file in ["cluster.yaml", "workers.yaml", "kustomization.yaml"] {
+        let text = repo.read(&format!("clusters/edge/{file}"));
+        let text = text
+            .replace("edge", "west")
+            .replace("  - control-plane.yaml\n", "")
+            .replace("replicas: 2", "replicas: 1")
+            .replace(
+                "  controlPlaneRef:\n    apiGroup: controlplane.cluster.x-k8s.io\n    kind: KubeadmControlPlane\n    name: west-cp\n",
+                "",
+            );
+        repo.write(&format!("clusters/west/{file}"), &text);
+    }
+    let west = |repo: &Repo| repo.hosts_of("tenant-a", "west");
+    let run = repo.generate(&["--keep-going"]).expect(1);
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0908",
+            "Worker hosts of tenant-a/west",
+            "3 assigned to a cluster already",
+        ],
+    );
+    assert_eq!(west(&repo), [""; 0]);
+    repo.commit();
+
+    // Cluster API has deleted the Machine: the host is released, and still has its labels.
+    snapshot(&repo, &used[..2]);
+    repo.generate(&["--keep-going"]).expect(1);
+    assert!(!assigned(&repo).iter().any(|host| host.starts_with("m8")));
+    assert_eq!(west(&repo), [""; 0]);
+    repo.commit();
+
+    // The agent has removed the labels.
+    let text = repo.read("inventory/hosts.yaml").replace(
+        "  name: m8\n",
+        "  name: m8\n  annotations: {sip.airshipit.org/given-back: pending-1}\n",
+    );
+    repo.write("inventory/hosts.yaml", &text);
+    repo.generate(&[]).expect(0);
+    assert_eq!(west(&repo), ["Worker tenant-a/m8"]);
+}
