@@ -337,6 +337,7 @@ codes! {
     "0906" SharedMachineTemplate Error Cluster Shown "node sets share a Metal3MachineTemplate"
     "0907" Disagreement Warning Cluster Shown "objects of Cluster API need more hosts than the SIPCluster requests"
     "0908" HeldByMachine Warning Cluster Shown "a surplus host is still in use by a Machine"
+    "0909" OrphanMachineDeployment Warning Run Shown "a MachineDeployment belongs to no Cluster of the inputs"
 }
 
 /// Areas by the first two digits of a code.

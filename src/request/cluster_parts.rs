@@ -1,6 +1,6 @@
 //! The objects that a Cluster consists of: control planes, MachineDeployments, templates and classes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +13,7 @@ use crate::api::cluster_api::{
 };
 use crate::api::group;
 use crate::api::host::Metadata;
-use crate::api::names::Namespace;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::finding::Origin;
 use crate::load::{Document, ParseError};
 
@@ -96,6 +96,26 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
     }
 }
 
+/// Tolerated typos in a kind, as edit distance. All kinds of these groups differ by more.
+const SLIPS: usize = 2;
+
+/// Returns the kind that a document of one of these groups probably means by a misspelled one.
+pub(crate) fn intended_kind(kind: &str, api_version: &str) -> Option<&'static str> {
+    const KINDS: [(&str, &str); 6] = [
+        (KIND, GROUP),
+        (MACHINE_DEPLOYMENT, GROUP),
+        (CLUSTER_CLASS, GROUP),
+        (MACHINE_TEMPLATE, INFRASTRUCTURE_GROUP),
+        (METAL3_CLUSTER, INFRASTRUCTURE_GROUP),
+        ("KubeadmControlPlane", CONTROL_PLANE_GROUP),
+    ];
+    let known = KINDS
+        .into_iter()
+        .filter(|(_, own)| group(api_version) == *own);
+    let mut known = known.map(|(known, _)| known);
+    known.find(|known| *known != kind && strsim::damerau_levenshtein(kind, known) <= SLIPS)
+}
+
 /// Returns whether a document that cannot be parsed may be a Cluster or one of its objects.
 pub(crate) fn may_be_part(document: &Document<'_>) -> bool {
     const KINDS: [&str; 4] = [KIND, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, CLUSTER_CLASS];
@@ -142,6 +162,24 @@ impl ClusterParts {
     ) -> Option<&PartDocument> {
         let key = (kind.to_owned(), namespace.clone(), name.to_owned());
         self.objects.get(&key)
+    }
+
+    /// Returns the MachineDeployments whose Cluster is none of these.
+    pub(crate) fn orphans<'a>(
+        &'a self,
+        clusters: &'a BTreeSet<ClusterKey>,
+    ) -> impl Iterator<Item = (&'a PartDocument, &'a str)> {
+        self.objects
+            .iter()
+            .filter_map(|((_, namespace, _), document)| {
+                let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
+                    return None;
+                };
+                let is_of = |key: &ClusterKey| {
+                    key.namespace == *namespace && key.name.as_str() == spec.cluster_name
+                };
+                (!clusters.iter().any(is_of)).then_some((document, spec.cluster_name.as_str()))
+            })
     }
 
     /// Returns the objects of a kind in a namespace, with their names.

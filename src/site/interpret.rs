@@ -268,6 +268,10 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 /// Reads a Cluster of Cluster API, or one of its parts, in any version.
 fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
     if kind != cluster_api::KIND {
+        if let Some(finding) = misspelled_part(document, kind) {
+            let origin = document.origin.clone();
+            return Some(Object::BrokenClusterPart(origin, finding));
+        }
         return Some(match cluster_parts::read(document)? {
             Ok(part) => Object::ClusterPart(Box::new(part)),
             Err(_) if document.looks_like_template() => return None,
@@ -293,6 +297,26 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
         spec,
         found,
     ))
+}
+
+/// Reports an object whose kind was probably meant to be one of Cluster API's.
+fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
+    let envelope = document.parse::<Envelope>().ok()?;
+    let meant = cluster_parts::intended_kind(kind, &envelope.api_version)?;
+    if document.looks_like_template() {
+        return None;
+    }
+    let message = format!(
+        "unknown kind `{kind}` of {}: the object is not a {meant}",
+        envelope.api_version
+    );
+    Some(
+        Finding::new(Code::NearMiss, message)
+            .at(document.origin.at(["kind"]))
+            .help(format!(
+                "write `kind: {meant}`; otherwise its Cluster loses hosts"
+            )),
+    )
 }
 
 fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> Object {

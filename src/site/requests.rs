@@ -1,10 +1,11 @@
 //! Requests, checked and joined with the inventory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::names::ClusterKey;
 use crate::decode::suspected_templates::Template;
 use crate::finding::{Code, Finding};
+use crate::request::cluster_parts::PartDocument;
 use crate::request::{
     Checked, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api, provisioning,
 };
@@ -32,6 +33,10 @@ pub(super) fn check(
             context,
         );
     }
+    let known: BTreeSet<ClusterKey> = of_cluster_api
+        .iter()
+        .map(|(document, _)| document.key.clone())
+        .collect();
     for (document, spec) in of_cluster_api {
         let is_sip_cluster = |request: &Request| request.kind == ClusterKind::SipCluster;
         match clusters.get_mut(&document.key) {
@@ -60,6 +65,13 @@ pub(super) fn check(
             }
             _ => {}
         }
+    }
+    if clusters
+        .values()
+        .any(|request| request.kind == ClusterKind::ClusterApi)
+    {
+        let orphans = context.cluster_parts.orphans(&known);
+        findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
     findings.extend(provisioning::without_cluster(context.software, &clusters));
     for request in clusters
@@ -121,6 +133,21 @@ fn beside(
         }
         _ => Vec::new(),
     }
+}
+
+/// Reports a MachineDeployment of an unknown Cluster.
+fn orphan(document: &PartDocument, cluster: &str) -> Finding {
+    let name = document.metadata.name.as_deref().unwrap_or_default();
+    let message = if cluster.is_empty() {
+        format!("the MachineDeployment `{name}` names no Cluster, so it gets no hosts")
+    } else {
+        format!(
+            "the MachineDeployment `{name}` belongs to the Cluster `{cluster}`, which is not in the inputs, so it gets no hosts"
+        )
+    };
+    Finding::new(Code::OrphanMachineDeployment, message)
+        .at(document.origin.at(["spec", "clusterName"]))
+        .help("correct `clusterName`, or add the Cluster's manifest to the inputs, in the same namespace")
 }
 
 /// Reports a second request of a cluster.

@@ -212,6 +212,18 @@ fn a_missing_part_is_an_error_and_no_file_changes() {
             "the Metal3MachineTemplate `edge-md.v2` is not in the inputs",
         ),
         (
+            "workers.yaml",
+            "kind: MachineDeployment",
+            "kind: MachineDeploymnet",
+            "unknown kind `MachineDeploymnet` of cluster.x-k8s.io/v1beta1: the object is not a MachineDeployment",
+        ),
+        (
+            "cluster.yaml",
+            "kind: Cluster\n",
+            "kind: Clutser\n",
+            "write `kind: Cluster`",
+        ),
+        (
             "control-plane.yaml",
             "  replicas: 3",
             "  replicas: [3",
