@@ -52,33 +52,32 @@ struct WithSpec<T> {
     spec: T,
 }
 
+type ReadSpec = fn(&Document<'_>) -> Result<PartSpec, ParseError>;
+
 /// Reads an object of a Cluster; `None` for any other object. The error is that of a document without
 /// a readable name.
 pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, ParseError>> {
     let kind = document.kind()?;
-    let (read, own_group): (fn(&Document<'_>) -> Result<PartSpec, ParseError>, _) = match kind {
-        MACHINE_DEPLOYMENT => (
-            |document| spec(document).map(PartSpec::MachineDeployment),
-            GROUP,
-        ),
+    let (read, own_group): (ReadSpec, _) = match kind {
+        MACHINE_DEPLOYMENT => (|it| spec(it).map(PartSpec::MachineDeployment), GROUP),
         CLUSTER_CLASS => (
-            |document| spec(document).map(|spec| PartSpec::Class(Box::new(spec))),
+            |it| spec(it).map(|spec| PartSpec::Class(Box::new(spec))),
             GROUP,
         ),
         MACHINE_TEMPLATE => (
-            |document| spec(document).map(PartSpec::MachineTemplate),
+            |it| spec(it).map(PartSpec::MachineTemplate),
             INFRASTRUCTURE_GROUP,
         ),
         METAL3_CLUSTER => (
-            |document| spec(document).map(PartSpec::Metal3Cluster),
+            |it| spec(it).map(PartSpec::Metal3Cluster),
             INFRASTRUCTURE_GROUP,
         ),
         _ if kind.ends_with(CONTROL_PLANE_TEMPLATE) => (
-            |document| spec(document).map(PartSpec::ControlPlaneTemplate),
+            |it| spec(it).map(PartSpec::ControlPlaneTemplate),
             CONTROL_PLANE_GROUP,
         ),
         _ if kind.ends_with(CONTROL_PLANE) => (
-            |document| spec(document).map(PartSpec::ControlPlane),
+            |it| spec(it).map(PartSpec::ControlPlane),
             CONTROL_PLANE_GROUP,
         ),
         _ => return None,

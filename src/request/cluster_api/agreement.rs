@@ -8,7 +8,7 @@ use crate::request::Cluster;
 /// Reports where the objects of Cluster API need more hosts than the SIPCluster requests.
 pub(crate) fn disagreements(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
     let of_role = |role: Role| {
-        let node_set = sip_cluster
+        let (_, node_set) = sip_cluster
             .node_sets
             .iter()
             .find(|(part, _)| part.role == role)?;
@@ -20,7 +20,6 @@ pub(crate) fn disagreements(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Fin
             (replicas + set.active, machines + set.wanted())
         });
         let (_, first) = sets.clone().next()?;
-        let (_, node_set) = node_set.into();
         let wanted = node_set.wanted();
         if machines <= wanted {
             return None;
