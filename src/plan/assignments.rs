@@ -449,17 +449,28 @@ fn held_by_machines(
     let describe = |(_, assignment): &(_, CurrentAssignment<'_>)| {
         let host = &site.inventory.hosts[assignment.host];
         let consumer = host.user().unwrap_or_default();
-        let machine = consumer.rsplit('/').next().unwrap_or_default();
         let namespace = &cluster.key.namespace;
+        // While a host waits for its next Machine, CAPM3 1.14 names the Cluster instead.
+        let machine = consumer
+            .strip_prefix("Metal3Machine ")
+            .and_then(|name| name.split_once('/'));
+        let command = machine.map_or(String::new(), |(_, machine)| {
+            format!(
+                "; to make Cluster API delete this Machine first:\n\
+                 kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
+            )
+        });
         Finding::new(
             Code::HeldByMachine,
-            format!("{} needs fewer {part} hosts, and {consumer} still uses {}", cluster.key, host.key),
+            format!(
+                "{} needs fewer {part} hosts, and {consumer} still uses {}",
+                cluster.key, host.key
+            ),
         )
         .at(wanted_at(cluster, part))
         .see(host.live_place(["spec", "consumerRef"]), "in use here")
         .help(format!(
-            "the host keeps its labels until a snapshot shows it unused; to make Cluster API delete this Machine first:\n\
-             kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
+            "the host keeps its labels until a snapshot shows it unused{command}"
         ))
         .of(&cluster.key)
     };

@@ -8,8 +8,8 @@ use crate::inventory::natural;
 use crate::request::ClusterKind;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{
-    Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, Shared, State,
-    Totals,
+    Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, ServiceChange,
+    Shared, State, Totals,
 };
 use crate::settings::gitops::Form;
 use crate::text::counted;
@@ -105,6 +105,49 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         ));
     }
     lines
+}
+
+/// Describes a cluster of which only services change, and these only in what templates or settings
+/// give to every cluster, as an upgrade of sipgen does; `None` for any other change.
+pub(super) fn of_upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String> {
+    let is_common = |service: &ServiceChange| {
+        let is_configuration = |aspect: &Aspect| *aspect == Aspect::Configuration;
+        service.state == State::Changed && service.aspects.iter().all(is_configuration)
+    };
+    let services = &cluster.services;
+    let others = cluster.installer.is_some() || !cluster.endpoints.is_empty();
+    if services.is_empty() || others || !services.iter().all(is_common) {
+        return None;
+    }
+    if !hosts(cluster, name).is_empty() {
+        return None;
+    }
+    let mut groups: BTreeMap<(bool, bool), Vec<String>> = BTreeMap::new();
+    for service in services {
+        let group = (service.restarts, !service.aspects.is_empty());
+        groups
+            .entry(group)
+            .or_default()
+            .push(name(&service.service));
+    }
+    let describe = |((restarts, is_configuration), names): ((bool, bool), Vec<String>)| {
+        let what = if is_configuration {
+            "configuration"
+        } else {
+            "only comments"
+        };
+        let services = match names.as_slice() {
+            [one] => format!("service {one}"),
+            several => format!("services {}", several.join(", ")),
+        };
+        match (restarts, names.len()) {
+            (false, _) => format!("{services}: {what}; no restart"),
+            (true, 1) => format!("{services}: {what}; its pods restart"),
+            (true, _) => format!("{services}: {what}; their pods restart"),
+        }
+    };
+    let groups: Vec<String> = groups.into_iter().map(describe).collect();
+    Some(groups.join(", "))
 }
 
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {

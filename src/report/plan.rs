@@ -47,7 +47,12 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
         };
         let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
-        writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
+        write!(out, "{} {}", styled(style, sign), head.trim_end())?;
+        if let Some(upgrade) = phrases::of_upgrade(cluster, &plain) {
+            writeln!(out, ": {upgrade}")?;
+            continue;
+        }
+        writeln!(out)?;
         write_lines(out, &phrases::lines(cluster, &plain))?;
     }
     let shared = phrases::shared(&review.shared, &plain);

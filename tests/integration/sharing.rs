@@ -173,12 +173,9 @@ fn the_diff_of_an_upgrade_names_each_cluster_in_a_line() {
     let run = run(&mut repo.sipgen(&["diff"])).expect(1);
 
     insta::assert_snapshot!(run.stdout, @"
-    ~ tenant/one
-        ~ service auth: configuration; its pods restart
-    ~ tenant/three
-        ~ service auth: configuration; its pods restart
-    ~ tenant/two
-        ~ service auth: configuration; its pods restart
+    ~ tenant/one: service auth: configuration; its pods restart
+    ~ tenant/three: service auth: configuration; its pods restart
+    ~ tenant/two: service auth: configuration; its pods restart
     3 clusters changed; 3 services changed
     13 files: 5 created, 3 changed, 5 deleted
     ");
@@ -237,7 +234,7 @@ fn shared_files_that_somebody_edits_are_restored_and_the_diff_names_those_who_us
         assert_says(
             &run.stdout,
             &[&format!(
-                "~ tenant/{cluster}\n    ~ service auth: configuration; its pods restart\n"
+                "~ tenant/{cluster}: service auth: configuration; its pods restart\n"
             )],
         );
     }

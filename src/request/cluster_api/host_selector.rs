@@ -114,7 +114,7 @@ fn expression(
             "operator",
             "CAPM3 does not know the operator DoesNotExist, so its Machines never get a host"
                 .to_owned(),
-            "write `operator: \"!\"`",
+            "write `operator: \"!\"` and `values: []`",
         )),
         (other, _) => Err((
             "operator",

@@ -396,13 +396,17 @@ impl<'a> Check<'a> {
             .and_then(template_of)?;
         let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
         let template = self.template(machines, namespace, from, Some(class))?;
-        let own = either(&deployment.strategy, &deployment.rollout);
         let prefix = format!("{}-{}", self.key.name, deployment.name);
         Some(Scaled {
             name: Some(&deployment.name),
             metadata: &deployment.metadata,
             replicas: deployment.replicas,
-            strategy: own.or(either(&of_class.strategy, &of_class.rollout)),
+            // A rollout of the topology replaces the whole rollout of the class.
+            strategy: if deployment.strategy.is_some() || deployment.rollout.is_some() {
+                either(&deployment.strategy, &deployment.rollout)
+            } else {
+                either(&of_class.strategy, &of_class.rollout)
+            },
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
