@@ -37,7 +37,8 @@ pub(super) fn by_builds(
             .map(|origin| origin.file.clone())
             .collect()
     };
-    let is_vital = |object: &Object| object.is_vital(settings);
+    let has_cluster_api = read.iter().any(|object| object.is_asked(settings));
+    let is_vital = |object: &Object| object.is_vital(settings, has_cluster_api);
     let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
     let wanted = Wanted {
         files: &files,
@@ -190,12 +191,21 @@ impl Object {
     }
 
     /// Returns whether planning is impossible without the built object.
-    fn is_vital(&self, settings: &Settings) -> bool {
+    fn is_vital(&self, settings: &Settings, has_cluster_api: bool) -> bool {
+        match self {
+            Object::Cluster(_, ClusterKind::ClusterApi, ..) => self.is_asked(settings),
+            Object::Cluster(..) | Object::Software(..) | Object::Host(..) => true,
+            Object::ClusterPart(_) => has_cluster_api,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the object is a Cluster of Cluster API that requests hosts.
+    fn is_asked(&self, settings: &Settings) -> bool {
         match self {
             Object::Cluster(_, ClusterKind::ClusterApi, metadata, ..) => {
                 cluster_api::is_asked(metadata, settings)
             }
-            Object::Cluster(..) | Object::Software(..) | Object::Host(..) => true,
             _ => false,
         }
     }

@@ -609,3 +609,27 @@ fn a_host_moves_to_another_cluster_only_after_its_machine_is_gone() {
     repo.generate(&[]).expect(0);
     assert_eq!(west(&repo), ["Worker tenant-a/m8"]);
 }
+
+/// Only kustomize knows what a transformer makes of the parts.
+#[test]
+fn a_build_that_only_kustomize_knows_is_an_error() {
+    let repo = Repo::of_fixture("capm3");
+    repo.write(
+        "clusters/edge/workers/kustomization.yaml",
+        "resources: [workers.yaml]\nnamespace: tenant-a\ntransformers: [change.yaml]\n",
+    );
+    repo.write(
+        "clusters/edge/workers/change.yaml",
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: change}\npatch: '[{op: replace, path: /spec/replicas, value: 1}]'\n\
+         target: {kind: MachineDeployment}\n",
+    );
+    let workers = repo.read("clusters/edge/workers.yaml");
+    repo.write("clusters/edge/workers/workers.yaml", &workers);
+    repo.remove("clusters/edge/workers.yaml");
+    repo.replace("clusters/edge/kustomization.yaml", "  - workers.yaml\n", "");
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(&run.stderr, &["SIP0118"]);
+    assert!(!repo.exists("overlays"));
+}

@@ -236,11 +236,8 @@ impl<'a> Check<'a> {
     /// for.
     fn replicas(&mut self, set: &Scaled<'_>) -> usize {
         let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM);
-        let most = most.map(|text| {
-            (
-                text,
-                self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text),
-            )
+        let most = most.map_or(0, |text| {
+            self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text)
         });
         let replicas = set.replicas.unwrap_or(1);
         let valid = usize::try_from(replicas)
@@ -254,7 +251,6 @@ impl<'a> Check<'a> {
                 format!("write 0 to {MOST_HOSTS}"),
             );
         }
-        let most = most.map_or(0, |(_, most)| most);
         valid.unwrap_or_default().max(most)
     }
 
