@@ -633,3 +633,98 @@ fn a_build_that_only_kustomize_knows_is_an_error() {
     assert_says(&run.stderr, &["SIP0118"]);
     assert!(!repo.exists("overlays"));
 }
+
+/// Control planes of other providers, as their projects write them.
+#[test]
+fn control_planes_of_other_providers_request_hosts_by_their_machine_templates() {
+    let reference = "{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3MachineTemplate, name: edge-cp}";
+    for (kind, spec, hosts) in [
+        (
+            "RKE2ControlPlane",
+            format!(
+                "{{replicas: 3, version: v1.34.2+rke2r1, rolloutStrategy: {{rollingUpdate: {{maxSurge: 1}}}}, machineTemplate: {{infrastructureRef: {reference}}}}}"
+            ),
+            6,
+        ),
+        (
+            "RKE2ControlPlane",
+            format!(
+                "{{replicas: 3, rolloutStrategy: {{rollingUpdate: {{maxSurge: 0}}}}, infrastructureRef: {reference}}}"
+            ),
+            5,
+        ),
+        (
+            "RKE2ControlPlane",
+            format!(
+                "{{replicas: 1, rollout: {{strategy: {{type: RollingUpdate, rollingUpdate: {{maxSurge: 1}}}}}}, machineTemplate: {{spec: {{infrastructureRef: {reference}}}}}}}"
+            ),
+            4,
+        ),
+        (
+            "K0sControlPlane",
+            format!(
+                "{{replicas: 3, version: v1.34.2+k0s.0, updateStrategy: Recreate, machineTemplate: {{infrastructureRef: {reference}}}}}"
+            ),
+            6,
+        ),
+        // Its replicas are pods.
+        (
+            "KamajiControlPlane",
+            "{replicas: 2, version: v1.34.2}".to_owned(),
+            2,
+        ),
+        (
+            "K0smotronControlPlane",
+            "{replicas: 3, version: v1.34.2-k0s.0}".to_owned(),
+            2,
+        ),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        let file = "clusters/edge/control-plane.yaml";
+        let text = repo.read(file);
+        let (_, template) = text.split_once("---\n").unwrap();
+        repo.write(
+            file,
+            &format!(
+                "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: {kind}\nmetadata: {{name: edge-cp}}\nspec: {spec}\n---\n{template}"
+            ),
+        );
+        repo.replace("clusters/edge/cluster.yaml", "KubeadmControlPlane", kind);
+
+        let run = repo.generate(&[]).expect(0);
+
+        assert_eq!(
+            assigned(&repo).len(),
+            hosts,
+            "{kind} {spec}: {}",
+            run.stderr
+        );
+    }
+}
+
+/// Labels in the style of guides that set them by hand: they select the hosts, and more hosts than the
+/// Cluster needs may have them.
+#[test]
+fn hosts_that_are_labelled_by_hand_are_a_pool_to_choose_from() {
+    let repo = Repo::of_fixture("capm3");
+    let hosts = repo.read("hosts/hosts.yaml");
+    let hosts = hosts
+        .replace("example.com/size: small", "cluster-role: control-plane")
+        .replace("example.com/size: big", "cluster-role: worker");
+    repo.write("hosts/hosts.yaml", &hosts);
+    repo.replace(
+        "clusters/edge/control-plane.yaml",
+        "example.com/size: small",
+        "cluster-role: control-plane",
+    );
+    repo.replace(
+        "clusters/edge/workers.yaml",
+        "key: example.com/size",
+        "key: cluster-role",
+    );
+    repo.replace("clusters/edge/workers.yaml", "[big]", "[worker]");
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(assigned(&repo).len(), 6);
+}
