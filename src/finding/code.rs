@@ -214,6 +214,7 @@ codes! {
     "0333" NotDecrypted Error Run Hidden "network data that hosts need cannot be decrypted"
     "0334" UnreadableNetworkData Error Run Hidden "a host's network data cannot be read"
 
+    "0335" InvalidPreAllocation Warning Run Shown "an IPPool keeps an invalid address for a claim"
     "0340" UnnamedNetworkData Warning Run Shown "a Secret with network data is not referenced by any host"
     "0341" MissingNetworkData Warning Run Shown "hosts reference network data that is not in the repo"
     "0342" PlaintextSecret Error Run Shown "a Secret in the inputs has values in plain text"

@@ -104,6 +104,8 @@ pub struct AssignmentLabels {
 pub struct HostNetwork {
     /// Its addresses.
     pub data: Network,
+    /// Addresses that pools keep for it, by pool.
+    pub pre_allocated: BTreeMap<String, IpAddr>,
     /// Field that names the Secret with them, or would.
     pub field: &'static [&'static str],
     /// Secrets of its namespace that it names: BMC credentials and network data.
@@ -151,7 +153,16 @@ impl Host {
     }
 
     /// Returns the host's address on an interface, or the reason why it has none.
+    ///
+    /// An interface is a network of the network data, or else a pool that keeps an address for the
+    /// host.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
+        let of_pool = self.network.pre_allocated.get(interface);
+        self.address_in_network_data(interface)
+            .or_else(|reason| of_pool.copied().ok_or(reason))
+    }
+
+    fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
         match &self.network.data {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {
                 NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),

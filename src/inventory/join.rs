@@ -156,6 +156,7 @@ impl Descriptions {
         findings.extend(found);
         let network = HostNetwork {
             data,
+            pre_allocated: networks.pools().of(&key),
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),

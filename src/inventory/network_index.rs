@@ -8,6 +8,7 @@ use super::decryption;
 use super::keyless::{self, Keyless};
 use super::network_files::PlainFiles;
 use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable};
+use super::pools::{NamedPool, Pools};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::Malformed;
 use crate::finding::{Code, Finding, Origin, Place};
@@ -23,9 +24,22 @@ pub(crate) struct Networks {
     unnamed: Vec<Unnamed>,
     /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, Keyless>,
+    /// Addresses that pools keep.
+    pools: Pools,
 }
 
 impl Networks {
+    /// Adds the addresses that pools keep for hosts.
+    pub(crate) fn with_pools(mut self, pools: Vec<NamedPool>, findings: &mut Vec<Finding>) -> Self {
+        self.pools = Pools::new(pools, findings);
+        self
+    }
+
+    /// Returns the addresses that pools keep.
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
     /// Indexes network data. A manifest wins over its snapshot; two that differ are a finding if a
     /// host names them. Encrypted network data is decrypted if a host needs it and `decrypt` is
     /// set.
@@ -85,6 +99,7 @@ impl Networks {
             beside,
             unnamed: Vec::new(),
             keyless: BTreeMap::new(),
+            pools: Pools::default(),
         };
         if !duplicates.is_empty() {
             let names = hosts

@@ -12,6 +12,7 @@ use crate::api::gitops::{
 };
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::ip_pool::{self, IpPool};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
@@ -41,6 +42,8 @@ pub(super) enum Object {
     /// A document of Cluster API that cannot be parsed.
     BrokenClusterPart(Origin, Finding),
     Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
+    /// A pool with addresses for hosts.
+    IpPool(Origin, Box<IpPool>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
@@ -170,6 +173,11 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
+        ip_pool::KIND if document.mentions(&[ip_pool::GROUP]) => {
+            let pool = document.parse::<IpPool>().ok()?;
+            (group(&pool.api_version) == ip_pool::GROUP)
+                .then(|| Object::IpPool(origin, Box::new(pool)))
+        }
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
             match document.parse::<Service>() {
                 Ok(service) if service.api_version == "v1" => {

@@ -18,6 +18,7 @@ use super::{delivered, misplaced};
 use crate::api::cluster_api::GROUP;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::ip_pool::{self, IpPool};
 use crate::api::kustomization::Kustomization;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::network_data::NetworkDataSecret;
@@ -32,6 +33,7 @@ use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::Networks;
 use crate::inventory::networks::{self, Held, Referring};
+use crate::inventory::pools::NamedPool;
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
@@ -76,7 +78,8 @@ pub(super) struct Objects {
 }
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 9] = [
+    ip_pool::GROUP,
     host::KIND,
     GROUP,
     "Secret",
@@ -206,6 +209,7 @@ pub(super) fn read(
     let services = services
         .filter_map(|(origin, service)| names.service(origin, &service))
         .collect();
+    let pools = name_pools(all.ip_pools, &names);
     let mut findings = names.findings;
     let left_out = left_out
         .into_iter()
@@ -217,7 +221,8 @@ pub(super) fn read(
         repo, &builds, &referring, &namespace,
     ));
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
-    let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
+    let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings)
+        .with_pools(pools, &mut findings);
     let objects = Objects {
         clusters,
         in_repo,
@@ -373,6 +378,7 @@ struct ByKind {
     templates: Vec<Template>,
     agent_objects: Vec<AgentObject>,
     services: Vec<(Origin, Box<Service>)>,
+    ip_pools: Vec<(Origin, Box<IpPool>)>,
     operators_templates: Vec<OperatorsTemplate>,
     definitions: BTreeSet<&'static str>,
     generated_hosts: Vec<Utf8PathBuf>,
@@ -422,6 +428,7 @@ impl ByKind {
                 self.plain_secrets.extend(plain.map(|plain| *plain));
             }
             Object::Service(origin, service) => self.services.push((origin, service)),
+            Object::IpPool(origin, pool) => self.ip_pools.push((origin, pool)),
             Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
             Object::Definition(name) => {
                 self.definitions.insert(name);
@@ -540,6 +547,25 @@ fn name_cluster_parts(parts: Vec<PartDocument>, names: &Names<'_>) -> ClusterPar
         }
     }
     objects
+}
+
+fn name_pools(pools: Vec<(Origin, Box<IpPool>)>, names: &Names<'_>) -> Vec<NamedPool> {
+    let mut named = Vec::new();
+    for (origin, pool) in pools
+        .into_iter()
+        .filter(|(origin, _)| names.inputs.takes(origin))
+    {
+        let name = pool.metadata.name.clone().unwrap_or_default();
+        for namespace in names.namespaces_of(&origin, &pool.metadata) {
+            named.push(NamedPool {
+                namespace,
+                name: name.clone(),
+                origin: origin.clone(),
+                spec: pool.spec.clone(),
+            });
+        }
+    }
+    named
 }
 
 fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<SoftwareDocument> {

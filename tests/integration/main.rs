@@ -34,6 +34,7 @@ mod migrating;
 mod older_generations;
 mod options;
 mod placement;
+mod pools;
 mod preparing_repos;
 mod provisionings;
 mod refusing_clusters;
