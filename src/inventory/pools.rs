@@ -19,14 +19,20 @@ pub(crate) struct NamedPool {
 /// The addresses of all pools.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
-    /// By namespace, the addresses of each pool by claim.
-    pools: BTreeMap<Namespace, Vec<(String, BTreeMap<String, IpAddr>)>>,
+    pools: BTreeMap<Namespace, Vec<Pool>>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    name: String,
+    /// Addresses by claim.
+    addresses: BTreeMap<String, IpAddr>,
 }
 
 impl Pools {
     /// Reads the addresses, and reports texts that are none.
     pub(crate) fn new(named: Vec<NamedPool>, findings: &mut Vec<Finding>) -> Self {
-        let mut pools: BTreeMap<Namespace, Vec<_>> = BTreeMap::new();
+        let mut pools: BTreeMap<Namespace, Vec<Pool>> = BTreeMap::new();
         for pool in named {
             let mut addresses = BTreeMap::new();
             for (claim, text) in &pool.spec.pre_allocations {
@@ -48,7 +54,10 @@ impl Pools {
                 }
             }
             let of_namespace = pools.entry(pool.namespace).or_default();
-            of_namespace.push((pool.name, addresses));
+            of_namespace.push(Pool {
+                name: pool.name,
+                addresses,
+            });
         }
         Self { pools }
     }
@@ -56,8 +65,8 @@ impl Pools {
     /// Returns the addresses that are kept for a host, by pool.
     pub(crate) fn of(&self, host: &HostKey) -> BTreeMap<String, IpAddr> {
         let pools = self.pools.get(&host.namespace).into_iter().flatten();
-        let kept = pools.filter_map(|(pool, addresses)| {
-            Some((pool.clone(), *addresses.get(&claim_of(host, pool))?))
+        let kept = pools.filter_map(|Pool { name, addresses }| {
+            Some((name.clone(), *addresses.get(&claim_of(host, name))?))
         });
         kept.collect()
     }
