@@ -98,8 +98,8 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
 /// Tolerated typos in a kind, as edit distance. All kinds of these groups differ by more.
 const SLIPS: usize = 2;
 
-/// Returns the kind that a document of one of these groups probably means by a misspelled one.
-pub(crate) fn intended_kind(kind: &str, api_version: &str) -> Option<&'static str> {
+/// Returns the kind that is probably meant by a misspelled one in its group, with this group.
+pub(crate) fn intended_kind(kind: &str) -> Option<(&'static str, &'static str)> {
     const KINDS: [(&str, &str); 6] = [
         (KIND, GROUP),
         (MACHINE_DEPLOYMENT, GROUP),
@@ -108,11 +108,12 @@ pub(crate) fn intended_kind(kind: &str, api_version: &str) -> Option<&'static st
         (METAL3_CLUSTER, INFRASTRUCTURE_GROUP),
         ("KubeadmControlPlane", CONTROL_PLANE_GROUP),
     ];
-    let known = KINDS
-        .into_iter()
-        .filter(|(_, own)| group(api_version) == *own);
-    let mut known = known.map(|(known, _)| known);
-    known.find(|known| *known != kind && strsim::damerau_levenshtein(kind, known) <= SLIPS)
+    KINDS.into_iter().find(|(known, _)| {
+        // Comparing lengths first avoids the edit distance for most kinds.
+        *known != kind
+            && kind.len().abs_diff(known.len()) <= SLIPS
+            && strsim::damerau_levenshtein(kind, known) <= SLIPS
+    })
 }
 
 /// Returns whether a document that cannot be parsed may be a Cluster or one of its objects.

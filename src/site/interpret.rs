@@ -156,11 +156,6 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
         return request(document, object);
     }
-    if document.mentions(&[cluster_api::GROUP])
-        && let Some(object) = of_cluster_api(document, kind)
-    {
-        return Some(object);
-    }
     match kind {
         // Inspected hardware is most of a live host and irrelevant here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
@@ -218,7 +213,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             _ => network_data(document)
                 .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
         },
-        _ => misspelled_object(document, None),
+        _ => of_cluster_api(document, kind).or_else(|| misspelled_object(document, None)),
     }
 }
 
@@ -275,6 +270,9 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 
 /// Reads a Cluster of Cluster API, or one of its parts, in any version.
 fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
+    if !document.mentions(&[cluster_api::GROUP]) {
+        return None;
+    }
     if kind != cluster_api::KIND {
         if let Some(finding) = misspelled_part(document, kind) {
             let origin = document.origin.clone();
@@ -309,8 +307,11 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
 
 /// Reports an object whose kind was probably meant to be one of Cluster API's.
 fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
+    let (meant, own_group) = cluster_parts::intended_kind(kind)?;
     let envelope = document.parse::<Envelope>().ok()?;
-    let meant = cluster_parts::intended_kind(kind, &envelope.api_version)?;
+    if group(&envelope.api_version) != own_group {
+        return None;
+    }
     if document.looks_like_template() {
         return None;
     }
