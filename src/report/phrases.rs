@@ -1,6 +1,6 @@
 //! Phrases for changes of clusters, shared by all reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use crate::api::names::{HostKey, NodeName, Part, Role};
@@ -66,24 +66,13 @@ pub(super) fn state(state: State) -> &'static str {
 pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let mut lines = hosts(cluster, name);
     for service in &cluster.services {
-        let aspects: Vec<&str> = service
-            .aspects
-            .iter()
-            .map(|aspect| self::aspect(*aspect))
-            .collect();
-        let aspects = if aspects.is_empty() {
-            "only comments".to_owned()
-        } else {
-            aspects.join(", ")
-        };
-        let aspects = match service.state {
-            State::Changed if service.restarts => format!(": {aspects}; its pods restart"),
-            State::Changed => format!(": {aspects}; no restart"),
+        let effect = match service.state {
+            State::Changed => effect(service, "its"),
             State::Created | State::Deleted => String::new(),
         };
         lines.push(Line::new(
             service.state,
-            format!("service {}{aspects}", name(&service.service)),
+            format!("service {}{effect}", name(&service.service)),
         ));
     }
     lines.extend(
@@ -122,32 +111,38 @@ pub(super) fn of_upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<Stri
     if !hosts(cluster, name).is_empty() {
         return None;
     }
-    let mut groups: BTreeMap<(bool, bool), Vec<String>> = BTreeMap::new();
+    let mut groups: BTreeMap<(bool, &BTreeSet<Aspect>), Vec<&ServiceChange>> = BTreeMap::new();
     for service in services {
-        let group = (service.restarts, !service.aspects.is_empty());
-        groups
-            .entry(group)
-            .or_default()
-            .push(name(&service.service));
+        let group = (service.restarts, &service.aspects);
+        groups.entry(group).or_default().push(service);
     }
-    let describe = |((restarts, is_configuration), names): ((bool, bool), Vec<String>)| {
-        let what = if is_configuration {
-            "configuration"
-        } else {
-            "only comments"
-        };
-        let services = match names.as_slice() {
-            [one] => format!("service {one}"),
-            several => format!("services {}", several.join(", ")),
-        };
-        match (restarts, names.len()) {
-            (false, _) => format!("{services}: {what}; no restart"),
-            (true, 1) => format!("{services}: {what}; its pods restart"),
-            (true, _) => format!("{services}: {what}; their pods restart"),
+    let describe = |services: Vec<&ServiceChange>| {
+        let names = services.iter().map(|service| name(&service.service));
+        let names = names.collect::<Vec<String>>().join(", ");
+        match services.as_slice() {
+            [one] => format!("service {names}{}", effect(one, "its")),
+            several => format!("services {names}{}", effect(several[0], "their")),
         }
     };
-    let groups: Vec<String> = groups.into_iter().map(describe).collect();
+    let groups: Vec<String> = groups.into_values().map(describe).collect();
     Some(groups.join(", "))
+}
+
+/// Describes the changed aspects of a service, and whether its pods restart.
+fn effect(service: &ServiceChange, whose: &str) -> String {
+    let aspects = service
+        .aspects
+        .iter()
+        .map(|aspect| aspect_in_words(*aspect));
+    let aspects = match aspects.collect::<Vec<&str>>().as_slice() {
+        [] => "only comments".to_owned(),
+        aspects => aspects.join(", "),
+    };
+    if service.restarts {
+        format!(": {aspects}; {whose} pods restart")
+    } else {
+        format!(": {aspects}; no restart")
+    }
 }
 
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
@@ -371,7 +366,7 @@ fn remarks(host: &GivenBack, name: Name<'_>) -> String {
     }
 }
 
-fn aspect(aspect: Aspect) -> &'static str {
+fn aspect_in_words(aspect: Aspect) -> &'static str {
     match aspect {
         Aspect::Hosts => "hosts",
         Aspect::Ports => "ports",

@@ -36,7 +36,7 @@ struct Connector {
     config: Value,
 }
 
-/// What the judge of Dex's types prints of some lines of input.
+/// Returns the verdicts of Dex's types, one for each line of input.
 fn dex(arguments: &[&str], input: &str) -> Vec<Value> {
     let output = fed(tool("dex-connectors").args(arguments), input);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -56,7 +56,7 @@ fn settings() -> Vec<Setting> {
         .collect()
 }
 
-/// What Dex says of connectors; nothing of those that it takes.
+/// Returns Dex's error for each connector; an empty text for a valid one.
 fn by_dex(connectors: &[Connector]) -> Vec<String> {
     let lines: String = connectors
         .iter()
@@ -74,7 +74,7 @@ fn by_dex(connectors: &[Connector]) -> Vec<String> {
         .collect()
 }
 
-/// What sipgen says of connectors, each in a SIPCluster of its own.
+/// Returns sipgen's messages for each connector, each in a SIPCluster of its own.
 fn by_sipgen(connectors: &[Connector]) -> Vec<Vec<String>> {
     let documents = connectors.iter().enumerate().map(|(index, connector)| {
         let auth = json!({
@@ -125,6 +125,11 @@ fn nested(of_type: &[&Setting], path: &[String], value: Value) -> Value {
     })
 }
 
+/// The settings of a type.
+fn of_type<'a>(settings: &'a [Setting], of: &str) -> Vec<&'a Setting> {
+    settings.iter().filter(|setting| setting.of == of).collect()
+}
+
 /// The types whose settings sipgen knows: it names one that no type has.
 fn known_types(settings: &[Setting]) -> BTreeSet<String> {
     let types: BTreeSet<&str> = settings.iter().map(|setting| setting.of.as_str()).collect();
@@ -172,10 +177,7 @@ fn a_setting_is_known_where_dex_has_it_and_nowhere_else() {
     let mut connectors = Vec::new();
     let mut tried = Vec::new();
     for of in &known {
-        let of_type: Vec<&Setting> = settings
-            .iter()
-            .filter(|setting| setting.of == *of)
-            .collect();
+        let of_type = of_type(&settings, of);
         let parents = of_type
             .iter()
             .filter(|setting| setting.kind.ends_with("fields"));
@@ -267,10 +269,7 @@ fn a_value_that_dex_cannot_read_is_refused() {
     let mut connectors = Vec::new();
     let mut tried = Vec::new();
     for of in &known {
-        let of_type: Vec<&Setting> = settings
-            .iter()
-            .filter(|setting| setting.of == *of)
-            .collect();
+        let of_type = of_type(&settings, of);
         for setting in of_type.iter().filter(|setting| !setting.path().is_empty()) {
             for value in &values {
                 connectors.push(Connector {

@@ -1,4 +1,4 @@
-//! What `diff` says of restarts and of immutable fields, compared with the builds of kustomize before and after.
+//! The restarts and immutable fields in `diff`, compared with kustomize's builds before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 
