@@ -72,6 +72,15 @@ impl Usage {
         .flatten()
     }
 
+    /// Returns namespace and name of the Metal3Machine that consumes the host. While a host waits for
+    /// its next Machine, CAPM3 1.14 names the Cluster as the consumer instead.
+    pub(crate) fn metal3_machine(&self) -> Option<(&str, &str)> {
+        let Usage::Consumer(consumer) = self else {
+            return None;
+        };
+        consumer.strip_prefix("Metal3Machine ")?.split_once('/')
+    }
+
     /// Describes the user of the host.
     pub fn user(&self) -> String {
         match self {

@@ -66,22 +66,6 @@ impl Builds {
         reached
     }
 
-    /// Returns the directories that list a component and whose build has a file before it runs.
-    pub(crate) fn with_component(&self, component: &Utf8Path, file: &Utf8Path) -> Vec<&Utf8Path> {
-        let mut found = Vec::new();
-        for (directory, node) in &self.nodes {
-            let mut entries = node.kustomization.components.iter().flatten();
-            let is_it =
-                |entry: &String| join(directory, entry).is_some_and(|path| path == component);
-            if let Some(before) = entries.position(is_it)
-                && self.before_component(directory, before).contains_key(file)
-            {
-                found.push(directory.as_path());
-            }
-        }
-        found
-    }
-
     /// Returns the files that a directory's build reaches.
     pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<Reach>> {
         self.before_component(directory, usize::MAX)

@@ -1,6 +1,9 @@
 //! Rule: Cluster API may claim other hosts than the assigned ones, because a Metal3MachineTemplate does
 //! not select these by their labels.
 
+use std::collections::BTreeSet;
+
+use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::request::{Cluster, MachineTemplate};
 use crate::site::Site;
@@ -8,21 +11,18 @@ use crate::site::Site;
 /// Warns about templates of clusters that had hosts before this run. The labels of the first hosts must
 /// be applied before a template selects by them.
 pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    let has_hosts = |cluster: &&&Cluster| {
-        let mut held = site.state.held.values().flatten();
-        held.any(|held| held.cluster == cluster.key)
-    };
-    let of_cluster = |cluster: &&Cluster| {
+    let held = site.state.held.values().flatten();
+    let with_hosts: BTreeSet<&ClusterKey> = held.map(|held| &held.cluster).collect();
+    let mut findings = Vec::new();
+    for cluster in clusters
+        .iter()
+        .filter(|cluster| with_hosts.contains(&cluster.key))
+    {
         let templates = cluster.machine_templates.iter();
-        let unpinned = templates.filter(|template| {
-            !template.is_pinned && site.name_in_component(&cluster.key, template).is_none()
-        });
-        let describe = |template| describe(site, cluster, template);
-        unpinned.map(describe).collect::<Vec<Finding>>()
-    };
-    let has_templates = |cluster: &&&Cluster| !cluster.machine_templates.is_empty();
-    let clusters = clusters.iter().filter(has_templates).filter(has_hosts);
-    clusters.flat_map(of_cluster).collect()
+        let unpinned = templates.filter(|template| !template.is_pinned);
+        findings.extend(unpinned.map(|template| describe(site, cluster, template)));
+    }
+    findings
 }
 
 fn describe(site: &Site, cluster: &Cluster, template: &MachineTemplate) -> Finding {

@@ -450,10 +450,7 @@ fn held_by_machines(
         let host = &site.inventory.hosts[assignment.host];
         let consumer = host.user().unwrap_or_default();
         let namespace = &cluster.key.namespace;
-        // While a host waits for its next Machine, CAPM3 1.14 names the Cluster instead.
-        let machine = consumer
-            .strip_prefix("Metal3Machine ")
-            .and_then(|name| name.split_once('/'));
+        let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
         let command = machine.map_or(String::new(), |(_, machine)| {
             format!(
                 "; to make Cluster API delete this Machine first:\n\

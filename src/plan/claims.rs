@@ -9,7 +9,6 @@ use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, Namespace, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
-use crate::inventory::usage::Usage;
 use crate::output::state::Held;
 use crate::request::{Cluster, ClusterKind};
 use crate::site::Site;
@@ -95,10 +94,7 @@ impl<'a> Machines<'a> {
     /// equally well, none is returned.
     fn user_of(&self, host: &Host) -> Option<(&'a ClusterKey, &'a Part)> {
         let clusters = self.clusters.get(&host.key.namespace)?;
-        let Some(Usage::Consumer(consumer)) = &host.live.usage else {
-            return None;
-        };
-        let (namespace, name) = consumer.strip_prefix("Metal3Machine ")?.split_once('/')?;
+        let (namespace, name) = host.live.usage.as_ref()?.metal3_machine()?;
         if namespace != host.key.namespace.as_str() {
             return None;
         }

@@ -114,10 +114,7 @@ fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) ->
             .filter(|template| !template.is_of_class)
             .map(|template| PinnedTemplate {
                 // kustomize anchors it, and a dot would match any character.
-                name: site
-                    .name_in_component(&cluster.key, template)
-                    .unwrap_or(&template.name)
-                    .replace('.', "\\."),
+                name: template.name.replace('.', "\\."),
                 labels: &template.labels,
             })
             .collect(),

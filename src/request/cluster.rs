@@ -44,11 +44,11 @@ pub struct Cluster {
 /// A Metal3MachineTemplate that must select the hosts of a node set.
 #[derive(Debug, Clone)]
 pub struct MachineTemplate {
-    /// Its name.
+    /// Its name; that where the component of its cluster runs, if a build includes the component.
     pub name: String,
     /// Labels of the hosts.
     pub labels: BTreeMap<&'static str, String>,
-    /// Set if its host selector has these labels.
+    /// Set if its host selector has these labels, or gets them from a component or a ClusterClass.
     pub is_pinned: bool,
     /// Set if it belongs to a ClusterClass, which other Clusters may share.
     pub is_of_class: bool,

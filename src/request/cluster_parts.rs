@@ -175,10 +175,13 @@ impl ClusterParts {
                 let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
                     return None;
                 };
-                let is_of = |key: &ClusterKey| {
-                    key.namespace == *namespace && key.name.as_str() == spec.cluster_name
-                };
-                (!clusters.iter().any(is_of)).then_some((document, spec.cluster_name.as_str()))
+                let name = spec.cluster_name.parse().ok();
+                let cluster = name.map(|name| ClusterKey {
+                    namespace: namespace.clone(),
+                    name,
+                });
+                let is_known = cluster.is_some_and(|cluster| clusters.contains(&cluster));
+                (!is_known).then_some((document, spec.cluster_name.as_str()))
             })
     }
 
@@ -188,9 +191,10 @@ impl ClusterParts {
         kind: &'a str,
         namespace: &'a Namespace,
     ) -> impl Iterator<Item = (&'a str, &'a PartDocument)> {
+        let first = (kind.to_owned(), namespace.clone(), String::new());
         self.objects
-            .iter()
-            .filter(move |((known, place, _), _)| known == kind && place == namespace)
+            .range(first..)
+            .take_while(move |((known, place, _), _)| known == kind && place == namespace)
             .map(|((_, _, name), document)| (name.as_str(), document))
     }
 }

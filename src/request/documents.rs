@@ -7,7 +7,7 @@ use super::kind::ClusterKind;
 use super::{Cluster, Request};
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::host::Metadata;
-use crate::api::names::{ClusterKey, ObjectName};
+use crate::api::names::{ClusterKey, ObjectName, is_label_value};
 use crate::api::provisioning::SoftwareSpec;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
@@ -96,6 +96,22 @@ impl ClusterDocument {
     fn annotation(&self, key: &str) -> Option<&str> {
         let annotations = self.metadata.annotations.as_ref()?;
         annotations.get(key).map(String::as_str)
+    }
+
+    /// Reports a cluster's name that is too long for a label.
+    pub(super) fn check_name(&self, findings: &mut Vec<Finding>) {
+        if is_label_value(self.key.name.as_str()) {
+            return;
+        }
+        findings.push(
+            Finding::new(
+                Code::ClusterNameTooLong,
+                "the cluster's name has more than 63 characters, the limit of label values",
+            )
+            .at(self.origin.at(["metadata", "name"]))
+            .help("choose a shorter name")
+            .of(&self.key),
+        );
     }
 
     /// Parses the priority annotation.

@@ -10,6 +10,7 @@
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
 //! * `concern`: whether a mistake can reach a base cluster.
+//! * `machine_templates`: names of machine templates where components run.
 //! * `hardware`: inspected hardware, read on demand.
 //! * `lost`: objects of the previous run that something unread may hold.
 //! * `mistaken_templates`: requests that are mistaken for templates of other tools.
@@ -28,6 +29,7 @@ mod interpret;
 mod left_out;
 mod listing;
 mod lost;
+mod machine_templates;
 mod misplaced;
 mod mistaken_templates;
 mod names;
@@ -50,7 +52,7 @@ use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::state::State;
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{ClusterKind, Context, MachineTemplate, Request};
+use crate::request::{ClusterKind, Context, Request};
 use crate::settings::Settings;
 use inputs::Rendered;
 pub use left_out::HostLeftOut;
@@ -147,13 +149,14 @@ impl Site {
             &objects.software,
             &objects.cluster_parts,
         );
-        let (clusters, templates, findings) = requests::check(
+        let (mut clusters, templates, findings) = requests::check(
             objects.clusters,
             objects.cluster_api_clusters,
             objects.templates,
             &context,
         );
         take(findings);
+        machine_templates::pin(&mut clusters, &builds, &settings);
         // Older labels name no namespace, so they need the clusters.
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
@@ -225,21 +228,6 @@ impl Site {
             .output
             .join(directory)
             .join(layout::CLUSTER_API)
-    }
-
-    /// Returns the name of a machine template where the component of its cluster runs; `None` if no
-    /// kustomization includes the component there.
-    pub(crate) fn name_in_component<'a>(
-        &'a self,
-        cluster: &ClusterKey,
-        template: &'a MachineTemplate,
-    ) -> Option<&'a str> {
-        let origin = &template.selector_at.origin;
-        let component = self.component_for_cluster_api(cluster);
-        let directories = self.builds.with_component(&component, &origin.file);
-        let directory = directories.first()?;
-        let level = origin.level(directory);
-        Some(level.map_or(template.name.as_str(), |level| level.name.as_str()))
     }
 
     /// Returns the roots of declared hosts whose builds also contain a document.

@@ -18,54 +18,31 @@ use crate::settings::{Settings, sources};
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
     of_cluster_api: Vec<(ClusterDocument, Spec)>,
-    mut templates: Vec<Template>,
+    templates: Vec<Template>,
     context: &Context<'_>,
 ) -> (BTreeMap<ClusterKey, Request>, Vec<Template>, Vec<Finding>) {
-    let mut findings = Vec::new();
-    let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
+    let mut requests = Requests {
+        context,
+        clusters: BTreeMap::new(),
+        templates,
+        findings: Vec::new(),
+    };
     for (document, spec) in documents {
-        add(
-            document,
-            spec,
-            &mut clusters,
-            &mut templates,
-            &mut findings,
-            context,
-        );
+        requests.add(document, spec);
     }
     let known: BTreeSet<ClusterKey> = of_cluster_api
         .iter()
         .map(|(document, _)| document.key.clone())
         .collect();
     for (document, spec) in of_cluster_api {
-        let is_sip_cluster = |request: &Request| request.kind == ClusterKind::SipCluster;
-        match clusters.get_mut(&document.key) {
-            Some(request) if is_sip_cluster(request) => {
-                findings.extend(beside(request, document, spec, context));
-            }
-            _ if cluster_api::is_asked(&document.metadata, context.settings) => {
-                let (key, is_annotated) = (
-                    document.key.clone(),
-                    cluster_api::is_annotated(&document.metadata),
-                );
-                add(
-                    document,
-                    spec,
-                    &mut clusters,
-                    &mut templates,
-                    &mut findings,
-                    context,
-                );
-                let request = clusters
-                    .get(&key)
-                    .and_then(|request| request.cluster.as_ref());
-                if !is_annotated && request.is_some_and(|cluster| cluster.node_sets.is_empty()) {
-                    clusters.remove(&key);
-                }
-            }
-            _ => {}
-        }
+        requests.add_of_cluster_api(document, spec);
     }
+    let Requests {
+        mut clusters,
+        templates,
+        mut findings,
+        ..
+    } = requests;
     if clusters
         .values()
         .any(|request| request.kind == ClusterKind::ClusterApi)
@@ -86,33 +63,58 @@ pub(super) fn check(
     (clusters, templates, findings)
 }
 
-/// Adds a request to `clusters`.
-fn add(
-    document: ClusterDocument,
-    spec: Spec,
-    clusters: &mut BTreeMap<ClusterKey, Request>,
-    templates: &mut Vec<Template>,
-    findings: &mut Vec<Finding>,
-    context: &Context<'_>,
-) {
-    let key = document.key.clone();
-    if let Some(other) = clusters.get(&key) {
-        findings.push(duplicate(&document, other, context.settings));
-        return;
-    }
-    let Some(spec) = spec else {
-        clusters.insert(key, document.into_request(None));
-        return;
-    };
-    match spec.check(document, context) {
-        Checked::Request(request, found) => {
-            findings.extend(found);
-            clusters.insert(key, *request);
+/// The requests that are checked so far.
+struct Requests<'a, 'site> {
+    context: &'a Context<'site>,
+    clusters: BTreeMap<ClusterKey, Request>,
+    templates: Vec<Template>,
+    findings: Vec<Finding>,
+}
+
+impl Requests<'_, '_> {
+    /// Checks a request and adds it, unless its cluster has one.
+    fn add(&mut self, document: ClusterDocument, spec: Spec) {
+        if let Some(other) = self.clusters.get(&document.key) {
+            let finding = duplicate(&document, other, self.context.settings);
+            self.findings.push(finding);
+            return;
         }
-        Checked::Template(origin) => templates.push(Template {
-            origin,
-            asked: None,
-        }),
+        let key = document.key.clone();
+        let Some(spec) = spec else {
+            self.clusters.insert(key, document.into_request(None));
+            return;
+        };
+        // A Cluster of another infrastructure provider needs no hosts.
+        let is_optional = document.kind == ClusterKind::ClusterApi
+            && !cluster_api::is_annotated(&document.metadata);
+        match spec.check(document, self.context) {
+            Checked::Request(request, found) => {
+                self.findings.extend(found);
+                let cluster = request.cluster.as_ref();
+                let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
+                if !(is_optional && needs_none) {
+                    self.clusters.insert(key, *request);
+                }
+            }
+            Checked::Template(origin) => self.templates.push(Template {
+                origin,
+                asked: None,
+            }),
+        }
+    }
+
+    /// Adds a Cluster of Cluster API if it is a request.
+    fn add_of_cluster_api(&mut self, document: ClusterDocument, spec: Spec) {
+        match self.clusters.get_mut(&document.key) {
+            Some(request) if request.kind == ClusterKind::SipCluster => {
+                let found = beside(request, document, spec, self.context);
+                self.findings.extend(found);
+            }
+            _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
+                self.add(document, spec);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use super::object_name;
 use crate::api::assignment;
 use crate::api::cluster_api::{self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY};
 use crate::api::host::Metadata;
-use crate::api::names::{ClusterKey, NodeName, Part, is_label_key, is_label_value};
+use crate::api::names::{ClusterKey, NodeName, Part, is_label_key};
 use crate::api::sipcluster::MOST_HOSTS;
 use crate::finding::{Code, Field, Finding, Origin};
 use crate::load::Document;
@@ -94,6 +94,7 @@ fn check(
         findings: Vec::new(),
     };
     check.annotations(&document.metadata);
+    document.check_name(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     let scaled = check.scaled(spec);
     let topology_key = context
@@ -159,7 +160,7 @@ impl<'a> Check<'a> {
         );
     }
 
-    /// Checks the annotation that asks for hosts, and the name.
+    /// Checks the annotation that asks for hosts.
     fn annotations(&mut self, metadata: &Metadata) {
         if let Some(text) =
             annotation(metadata, ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
@@ -169,14 +170,6 @@ impl<'a> Check<'a> {
                 Field::new(self.origin, ["metadata", "annotations", ASSIGN]),
                 format!("`{ASSIGN}` is `{text}`, neither true nor false"),
                 "write \"true\" or \"false\", in quotes",
-            );
-        }
-        if !is_label_value(self.key.name.as_str()) {
-            self.report(
-                Code::ClusterNameTooLong,
-                Field::new(self.origin, ["metadata", "name"]),
-                "the cluster's name has more than 63 characters, the limit of label values",
-                "choose a shorter name",
             );
         }
     }
@@ -330,7 +323,7 @@ impl<'a> Check<'a> {
             let conflict = others.iter().find(|other| {
                 other.role() != first.role() || is_special(first) || is_special(other)
             });
-            if let Some(other) = conflict.filter(|_| !first.template.is_of_class) {
+            if let Some(other) = conflict.filter(|_| first.template.class.is_none()) {
                 let finding = Finding::new(
                     Code::SharedMachineTemplate,
                     format!("{} and {} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts", first.title(), other.title()),
@@ -348,12 +341,12 @@ impl<'a> Check<'a> {
             let selected = &first.template.spec.template.spec.host_selector.match_labels;
             found.push(MachineTemplate {
                 name: name.to_owned(),
-                is_pinned: first.template.is_pinned_by_class
+                is_pinned: first.template.class.is_some_and(scaled::adds_labels)
                     || labels
                         .iter()
                         .all(|(key, value)| selected.get(*key) == Some(value)),
                 labels,
-                is_of_class: first.template.is_of_class,
+                is_of_class: first.template.class.is_some(),
                 selector_at: first.template.selector_at(),
             });
         }

@@ -35,10 +35,8 @@ pub(super) struct Template<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a MachineTemplateSpec,
     origin: &'a Origin,
-    /// Set if it is the template of a ClusterClass.
-    pub(super) is_of_class: bool,
-    /// Set if the ClusterClass adds labels of assignments.
-    pub(super) is_pinned_by_class: bool,
+    /// The ClusterClass that it is a template of.
+    pub(super) class: Option<&'a ClassSpec>,
 }
 
 impl Template<'_> {
@@ -117,7 +115,7 @@ fn template_of(reference: &TemplateReference) -> Option<&Reference> {
 }
 
 /// Returns whether a patch of a class mentions the labels of assignments in a host selector.
-fn adds_labels(class: &ClassSpec) -> bool {
+pub(super) fn adds_labels(class: &ClassSpec) -> bool {
     let patches = class.patches.iter().map(serde_json::Value::to_string);
     patches.into_iter().any(|patch| {
         let has = |word: &str| patch.contains(word);
@@ -202,7 +200,7 @@ impl<'a> Check<'a> {
         reference: &'a Reference,
         namespace: &Namespace,
         from: Field,
-        class: Option<&ClassSpec>,
+        class: Option<&'a ClassSpec>,
     ) -> Option<Template<'a>> {
         if reference.kind != MACHINE_TEMPLATE {
             return None;
@@ -212,8 +210,7 @@ impl<'a> Check<'a> {
                 name: &reference.name,
                 spec,
                 origin: &document.origin,
-                is_of_class: class.is_some(),
-                is_pinned_by_class: class.is_some_and(adds_labels),
+                class,
             }),
             _ => None,
         }

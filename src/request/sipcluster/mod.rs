@@ -62,14 +62,7 @@ fn check(
         node_ports: context.settings.services.node_port_range,
         findings: Vec::new(),
     };
-    if !is_label_value(key.name.as_str()) {
-        check.report(
-            Code::ClusterNameTooLong,
-            vec!["metadata".into(), "name".into()],
-            "the cluster's name has more than 63 characters, the limit of label values",
-            "choose a shorter name",
-        );
-    }
+    document.check_name(&mut check.findings);
     let priority = document.priority(&mut check.findings);
     check.finalizers(document);
     let node_sets = check.node_sets(spec);

@@ -1,0 +1,57 @@
+//! Machine templates, where the components of their clusters run.
+
+use std::collections::{BTreeMap, HashMap};
+
+use camino::Utf8Path;
+
+use crate::api::names::ClusterKey;
+use crate::kustomize::{Among, Builds, Listing};
+use crate::layout;
+use crate::request::{MachineTemplate, Request};
+use crate::settings::Settings;
+
+/// Marks the templates that a cluster's component pins, and gives them their names there.
+pub(super) fn pin(
+    clusters: &mut BTreeMap<ClusterKey, Request>,
+    builds: &Builds,
+    settings: &Settings,
+) {
+    let tenants = settings.output.join(layout::TENANTS);
+    let mut listings: HashMap<&Utf8Path, Vec<Listing<'_>>> = HashMap::new();
+    for (listed, listing) in builds.listings_below(&tenants) {
+        listings.entry(listed).or_default().push(listing);
+    }
+    let clusters = clusters
+        .values_mut()
+        .filter_map(|request| request.cluster.as_mut());
+    for cluster in clusters {
+        let component = settings
+            .output
+            .join(layout::tenant_directory(&cluster.key))
+            .join(layout::CLUSTER_API);
+        let Some(listings) = listings.get(component.as_path()) else {
+            continue;
+        };
+        for template in &mut cluster.machine_templates {
+            if let Some(listing) = listings.iter().find(|it| reaches(it, template, builds)) {
+                let level = template.selector_at.origin.level(listing.directory);
+                if let Some(name) = level.map(|level| level.name.clone()) {
+                    template.name = name;
+                }
+                template.is_pinned = true;
+            }
+        }
+    }
+}
+
+/// Returns whether a listed component changes a template.
+fn reaches(listing: &Listing<'_>, template: &MachineTemplate, builds: &Builds) -> bool {
+    let before = match listing.among {
+        Among::Components(before) => before,
+        Among::ComponentsOfComponent => usize::MAX,
+        Among::Resources => return false,
+    };
+    builds
+        .before_component(listing.directory, before)
+        .contains_key(&*template.selector_at.origin.file)
+}
