@@ -101,7 +101,7 @@ fn misfits(
     let missing = listed.filter(|entry| {
         let target = match layout::shared_directory_of(path, entry) {
             Some(shared) => shared,
-            // What else is outside is the repo's own.
+            // Other entries outside are the repo's own.
             None if entry.starts_with("..") => return false,
             None => directory.join(entry),
         };

@@ -1,4 +1,4 @@
-//! What kustomize builds of a service's files, as far as reviews compare it.
+//! The objects that kustomize builds of a service's files, reduced to the parts that reviews compare.
 //!
 //! Generated kustomizations use few features of kustomize, which are applied here: resources,
 //! inline patches, labels in selectors, and generators of ConfigMaps. Everything else, from
@@ -54,7 +54,7 @@ pub(super) struct Generated<'a> {
     pub(super) hashed: bool,
 }
 
-/// What replaces a service's pods if it changes.
+/// The parts of a service whose change replaces its pods.
 #[derive(Debug, PartialEq)]
 pub(super) struct Pods<'b> {
     templates: Vec<Option<&'b Value>>,

@@ -27,10 +27,10 @@ pub struct ClusterApi {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Clusters {
-    /// Those with the annotation `sip.airshipit.org/assign-hosts: "true"`.
+    /// Clusters with the annotation `sip.airshipit.org/assign-hosts: "true"`.
     #[default]
     Annotated,
-    /// Those with a Metal3MachineTemplate, except those with the annotation
+    /// Clusters with a Metal3MachineTemplate, except those with the annotation
     /// `sip.airshipit.org/assign-hosts: "false"`.
     All,
 }

@@ -103,7 +103,7 @@ fn only_annotated_clusters_are_requests_by_default() {
     repo.generate(&[]).expect(0);
     assert_eq!(assigned(&repo).len(), 6);
 
-    // Of another provider.
+    // A Cluster of another provider.
     let repo = Repo::of_fixture("capm3");
     for file in ["control-plane.yaml", "workers.yaml"] {
         let file = format!("clusters/edge/{file}");
@@ -132,7 +132,7 @@ fn hosts_of_running_machines_are_adopted_by_their_node_sets() {
     let repo = observed(&[
         ("m2", "edge-cp-x2k9p"),
         ("m8", "edge-md-4k7zd-hv5rl"),
-        // Of other owners.
+        // Machines of other owners.
         ("m1", "edge-cp-x2k9p-extra"),
         ("m6", "edge-mdx-4k7zd-hv5rl"),
     ]);
