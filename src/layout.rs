@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::gitops::Agent;
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::text::visible::is_hidden;
 
 /// The directory of the hosts' labels, below the output directory.
@@ -108,6 +108,39 @@ pub fn patched_host(host: &HostKey) -> String {
 /// Returns the host that a comment in a patch names; `None` for any other line.
 pub fn host_of_comment(line: &str) -> Option<HostKey> {
     line.strip_prefix(PATCHED_HOST)?.trim_end().parse().ok()
+}
+
+/// The start of the comment that records the assignment of a host whose labels do not.
+const ASSIGNED: &str = "# Assigned to ";
+/// What precedes the names of a machine and of a node set in that comment.
+const MACHINE: &str = "machine=";
+const NODE_SET: &str = "node-set=";
+
+/// Returns the comment that records the assignment of a host.
+pub fn assigned_host(cluster: &ClusterKey, part: &Part) -> String {
+    let mut comment = format!("{ASSIGNED}{cluster} as {}", part.role);
+    for (mark, name) in [(MACHINE, &part.node), (NODE_SET, &part.node_set)] {
+        if let Some(name) = name {
+            comment += &format!(" {mark}{name}");
+        }
+    }
+    comment + "\n"
+}
+
+/// Returns the assignment that a comment records; `None` for any other line.
+pub fn assignment_of_comment(line: &str) -> Option<(ClusterKey, Part)> {
+    let (cluster, words) = line.strip_prefix(ASSIGNED)?.split_once(" as ")?;
+    let mut words = words.split_whitespace();
+    let mut part = Part::from(words.next()?.parse::<Role>().ok()?);
+    for word in words {
+        let (name, field) = match (word.strip_prefix(MACHINE), word.strip_prefix(NODE_SET)) {
+            (Some(name), _) => (name, &mut part.node),
+            (None, Some(name)) => (name, &mut part.node_set),
+            (None, None) => return None,
+        };
+        *field = Some(name.parse().ok()?);
+    }
+    Some((cluster.parse().ok()?, part))
 }
 
 /// Returns whether a file has the ownership mark, in its first line or below a script's `#!`.

@@ -214,6 +214,14 @@ impl Role {
             Role::Worker => "Worker",
         }
     }
+
+    /// Returns the role in the form of names of objects: `control-plane` or `worker`.
+    pub fn in_lower_case(self) -> &'static str {
+        match self {
+            Role::ControlPlane => "control-plane",
+            Role::Worker => "worker",
+        }
+    }
 }
 
 impl FromStr for Role {

@@ -368,6 +368,7 @@ impl<'a> Target<'a> {
             scope: Scope {
                 namespaces,
                 selector,
+                assignment: settings.assignment,
             },
             split_by,
         })

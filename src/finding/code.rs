@@ -215,6 +215,10 @@ codes! {
     "0334" UnreadableNetworkData Error Run Hidden "a host's network data cannot be read"
 
     "0335" InvalidPreAllocation Warning Run Shown "an IPPool keeps an invalid address for a claim"
+    "0336" InvalidAssignmentLabel Error Cluster Shown "hosts of a cluster would get an invalid label"
+    "0337" AmbiguousAssignmentLabels Error Cluster Shown "two node sets would get hosts with the same labels"
+    "0338" LabelsReplaced Error Cluster Shown "the labels of hosts would be replaced at once"
+    "0339" FormerLabels Warning Run Shown "hosts have former labels beside their new ones"
     "0340" UnnamedNetworkData Warning Run Shown "a Secret with network data is not referenced by any host"
     "0341" MissingNetworkData Warning Run Shown "hosts reference network data that is not in the repo"
     "0342" PlaintextSecret Error Run Shown "a Secret in the inputs has values in plain text"

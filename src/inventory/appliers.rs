@@ -32,12 +32,18 @@ pub(crate) fn applied_in_full(
         .into_iter()
         .filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
     used.into_iter()
-        .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
+        .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str(), settings))
 }
 
 /// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
 /// site's objects.
-fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
+fn by_agent(
+    key: &HostKey,
+    live: &Metadata,
+    agent: Agent,
+    site: &str,
+    settings: &Settings,
+) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
     let (by, words) = match agent {
@@ -50,8 +56,9 @@ fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<
     // Without the agent's field manager on the spec, the last apply decides: another object's name,
     // or an apply of more than labels, means that the agent applies the full host.
     let by = by?;
-    (!layout::is_agents_object_of_labels(by, site) && !is_labels_alone(live, annotations, agent))
-        .then_some(words)
+    (!layout::is_agents_object_of_labels(by, site)
+        && !is_labels_alone(live, annotations, agent, settings))
+    .then_some(words)
 }
 
 /// Returns the name and the description of the Kustomization that last applied a host.
@@ -106,19 +113,16 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     })
 }
 
-/// Returns the agents that own assignment labels of a live host and therefore keep them.
-pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
+/// Returns the agents that own assignment labels of a live host, by their keys, and therefore keep
+/// them.
+pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<Agent> {
     let owns = |agent: &Agent| {
         let mut applied = live
             .managed_fields
             .iter()
             .flatten()
             .filter(|managed| managed.manager == agent.manager());
-        applied.any(|managed| {
-            assignment::LABELS
-                .iter()
-                .any(|label| managed.has_label(label))
-        })
+        applied.any(|managed| keys.iter().any(|key| managed.has_label(key)))
     };
     Agent::ALL.into_iter().filter(owns).collect()
 }
@@ -127,11 +131,16 @@ pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
 ///
 /// A user's own object may apply these under any name. Every partial object has the merge
 /// annotation, and either an assignment or the annotation of a release.
-fn is_labels_alone(live: &Metadata, annotations: &BTreeMap<String, String>, agent: Agent) -> bool {
+fn is_labels_alone(
+    live: &Metadata,
+    annotations: &BTreeMap<String, String>,
+    agent: Agent,
+    settings: &Settings,
+) -> bool {
     let assigned = live
         .labels
         .as_ref()
-        .is_some_and(|labels| assignment::claim(labels).is_some());
+        .is_some_and(|labels| !settings.assignment.read(labels).claims.is_empty());
     let merged = match agent {
         Agent::Flux => annotations
             .get(host::SSA)

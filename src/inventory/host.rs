@@ -88,9 +88,9 @@ pub struct AssignmentLabels {
     /// Assignments by labels, of the manifest first, with their documents.
     pub claims: Vec<(Claim, Origin)>,
     /// Keys in the manifest, of any generation. On release, a patch removes them.
-    pub in_manifest: Vec<&'static str>,
+    pub in_manifest: Vec<String>,
     /// Keys in the snapshot, of any generation.
-    pub in_snapshot: Vec<&'static str>,
+    pub in_snapshot: Vec<String>,
     /// Key of an older generation that names the cluster of the claims, if no current key does.
     pub legacy_key: Option<&'static str>,
     /// Agents that own assignment labels of the live host, by its managed fields.

@@ -12,7 +12,7 @@ use super::network_index::Networks;
 use super::networks::{self, Referring};
 use super::undecided::Undecided;
 use super::usage::Usage;
-use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::assignment::{self, GivenBack};
 use crate::api::host::{self, DETACHED, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field};
 use crate::api::names::HostKey;
 use crate::api::reservation::{RESERVED_FOR, Tenants};
@@ -201,7 +201,7 @@ impl Descriptions {
                 .filter_map(|document| document.host.spec.as_ref())
                 .any(|spec| spec.disable_power_off == Some(true)),
             live: self.live_state(),
-            assignment: self.assignment_labels(),
+            assignment: self.assignment_labels(settings),
             network,
             machine: machine.unwrap_or_default(),
             labels,
@@ -261,17 +261,33 @@ impl Descriptions {
         }
     }
 
-    fn assignment_labels(&self) -> AssignmentLabels {
-        let manifest = self.manifest.as_ref().map(|(document, _)| document);
+    fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
         let snapshot = self.snapshot.as_ref();
+        let mut claims = Vec::new();
+        let mut read = |document: Option<&HostDocument>| {
+            let Some((document, labels)) = document
+                .and_then(|document| Some((document, document.host.metadata.labels.as_ref()?)))
+            else {
+                return Vec::new();
+            };
+            let found = settings.assignment.read(labels);
+            claims.extend(
+                found
+                    .claims
+                    .into_iter()
+                    .map(|claim| (claim, document.origin.clone())),
+            );
+            found.keys
+        };
+        let in_manifest = read(self.manifest.as_ref().map(|(document, _)| document));
+        let in_snapshot = read(snapshot);
+        let owners = snapshot.map(|live| appliers::label_owners(&live.host.metadata, &in_snapshot));
         AssignmentLabels {
-            claims: self.claims(),
-            in_manifest: manifest.map(assignment_keys).unwrap_or_default(),
-            in_snapshot: snapshot.map(assignment_keys).unwrap_or_default(),
+            claims,
+            in_manifest,
+            in_snapshot,
             legacy_key: None,
-            owners: snapshot
-                .map(|live| appliers::label_owners(&live.host.metadata))
-                .unwrap_or_default(),
+            owners: owners.unwrap_or_default(),
             released: snapshot
                 .and_then(|live| annotation(live, assignment::GIVEN_BACK))
                 .map(GivenBack::from_value),
@@ -291,14 +307,6 @@ impl Descriptions {
         documents.find_map(|document| document.host.status.as_ref())
     }
 
-    fn claims(&self) -> Vec<(Claim, Origin)> {
-        let claim = |document: &HostDocument| {
-            let labels = document.host.metadata.labels.as_ref()?;
-            Some((assignment::claim(labels)?, document.origin.clone()))
-        };
-        self.all().filter_map(claim).collect()
-    }
-
     fn error(&self) -> Option<String> {
         let status = self.status()?;
         let operational = status.operational_status.as_ref();
@@ -315,17 +323,6 @@ impl Descriptions {
         let usages = documents.flat_map(Usage::all_of);
         usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
     }
-}
-
-/// Returns the keys of a document's assignment labels, of any generation.
-fn assignment_keys(document: &HostDocument) -> Vec<&'static str> {
-    let Some(labels) = &document.host.metadata.labels else {
-        return Vec::new();
-    };
-    let all = assignment::LABELS
-        .into_iter()
-        .chain(assignment::LEGACY_LABELS);
-    all.filter(|label| labels.contains_key(*label)).collect()
 }
 
 fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {

@@ -12,6 +12,7 @@
 //! * `images`: a container image without a version, or too old for the rendered configuration.
 //! * `logins`: an auth service without any way to log in.
 //! * `machine_templates`: a machine template does not select the assigned hosts.
+//! * `former_labels`: hosts have two sets of labels.
 //! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set.
 //! * `addresses`: a clusterIP is the address of a host.
@@ -28,6 +29,7 @@ mod addresses;
 mod contention;
 mod counts;
 mod definitions;
+mod former_labels;
 mod images;
 mod installers;
 mod interfaces;
@@ -74,6 +76,7 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     findings.extend(images::unversioned_or_outdated(&node_sets.clusters));
     findings.extend(logins::impossible(&node_sets.clusters));
     findings.extend(machine_templates::unpinned(site, &node_sets.clusters));
+    findings.extend(former_labels::kept(site));
     findings.extend(installers::failing(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));

@@ -18,6 +18,8 @@ pub(crate) struct GeneratedHost {
     /// Namespace in the patch's target, or that of the object.
     pub(crate) namespace: Option<String>,
     pub(crate) says: Says,
+    /// Its labels.
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 /// The state of a host in the generated tree.
@@ -92,6 +94,12 @@ impl GeneratedHost {
             .or_else(own);
         let key =
             key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
+        let labels = metadata
+            .labels
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect();
+        let recorded = document.comments().find_map(layout::assignment_of_comment);
         let says = if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
             let by = metadata
                 .annotations
@@ -101,15 +109,12 @@ impl GeneratedHost {
                 given_back: GivenBack::from_value(given_back),
                 by,
             })
+        } else if let Some((cluster, part)) = recorded {
+            Says::Held(cluster, part)
         } else {
-            let labels = metadata
-                .labels
-                .into_iter()
-                .filter_map(|(key, value)| Some((key, value?)))
-                .collect();
             match assignment::claim(&labels) {
                 Some(Claim::Cluster(cluster, part)) => Says::Held(cluster, part),
-                Some(Claim::Older(_) | Claim::Unclear(_)) => {
+                Some(Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_)) => {
                     return Err(unreadable(
                         "its labels are not those of a cluster",
                         origin.at(["metadata", "labels"]),
@@ -129,6 +134,7 @@ impl GeneratedHost {
             key,
             namespace: metadata.namespace,
             says,
+            labels,
         })
     }
 }

@@ -13,6 +13,8 @@ use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, objects};
+use crate::settings::Settings;
+use crate::settings::assignment::Assignment;
 use crate::text::in_shell;
 
 /// The previous run's assignments and files.
@@ -51,6 +53,8 @@ pub struct Held {
     pub namespace: Option<String>,
     /// Document with the assignment.
     pub origin: Origin,
+    /// Set if it has labels that the settings would replace at once.
+    pub has_other_labels: bool,
 }
 
 /// The facts that are read from every file.
@@ -79,12 +83,13 @@ enum Entry {
 }
 
 impl State {
-    /// Reads the previous output below `output`. Files without the ownership marker are ignored.
+    /// Reads the previous output. Files without the ownership marker are ignored.
     ///
     /// # Errors
     ///
     /// Fails if a file or directory cannot be read.
-    pub fn read(repo: &Files, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
+    pub fn read(repo: &Files, settings: &Settings) -> Result<(Self, Vec<Finding>), ReadError> {
+        let output = settings.output.as_path();
         let files = repo.files_below(output)?;
         // Only files of hosts are parsed. Services are most of the output, and are scanned as
         // bytes.
@@ -119,7 +124,9 @@ impl State {
                 read: has_hosts && layout::is_ours(content),
             }
         };
-        let entries = repo.scan(&files, look, |document| Some(read_entry(&document)))?;
+        let entries = repo.scan(&files, look, |document| {
+            Some(read_entry(&document, &settings.assignment))
+        })?;
         let mut state = State::default();
         let mut findings = Vec::new();
         for entry in entries {
@@ -291,16 +298,18 @@ fn fingerprint(content: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn read_entry(document: &Document<'_>) -> Entry {
+fn read_entry(document: &Document<'_>, assignment: &Assignment) -> Entry {
     let origin = &document.origin;
     match GeneratedHost::read(document) {
         Ok(GeneratedHost {
             key,
             says: Says::Held(cluster, part),
             namespace,
+            labels,
         }) => Entry::Held(
             key,
             Held {
+                has_other_labels: assignment.would_replace(&labels, &cluster, &part),
                 cluster,
                 part,
                 namespace,

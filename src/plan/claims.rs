@@ -40,13 +40,17 @@ pub(super) fn foreign_claims<'a>(
         .filter(|_| host.is_declared());
     let is_of_agent = has_agent_labels(site, host);
     let is_own = move |claim: &Claim, origin: &Origin| {
-        let Claim::Cluster(cluster, _) = claim else {
-            return false;
+        let was_held = |cluster: &ClusterKey| {
+            held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster))
+        };
+        let is_of_earlier_run = match claim {
+            Claim::Cluster(cluster, _) => site.clusters.contains_key(cluster) && was_held(cluster),
+            // Labels without a namespace may be those of a removed cluster.
+            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => false,
         };
         // Labels in the manifest were written by its author. Only those in the snapshot may be a
         // run's.
-        let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
-        origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
+        origin != &host.origin && (is_of_agent || is_of_earlier_run)
     };
     let claims = host
         .assignment
@@ -57,8 +61,13 @@ pub(super) fn foreign_claims<'a>(
 }
 
 /// Returns the position of the label that names the cluster.
-pub(super) fn label_place(origin: &Origin) -> Place {
-    origin.at(["metadata", "labels", assignment::CLUSTER_NAME])
+pub(super) fn label_place(site: &Site, origin: &Origin) -> Place {
+    let key = site.settings.assignment.labels.naming_key();
+    origin.at([
+        "metadata",
+        "labels",
+        key.unwrap_or(assignment::CLUSTER_NAME),
+    ])
 }
 
 /// The cluster of this repo that may adopt a host by its labels.
@@ -132,7 +141,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a
         match claim {
             Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // The host has an owner, but the labels do not say which cluster.
-            Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
+            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
     let by_labels = named.pop();
@@ -155,8 +164,8 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a
                 host.key
             ),
         )
-        .at(label_place(other_origin))
-        .see(label_place(origin), format!("those of {cluster}"))
+        .at(label_place(site, other_origin))
+        .see(label_place(site, origin), format!("those of {cluster}"))
         .help(format!(
             "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
         ));
@@ -208,7 +217,7 @@ pub(super) fn conflict(
         format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
     )
     .at(held.origin.name())
-    .see(label_place(origin), format!("the labels of {other}"))
+    .see(label_place(site, origin), format!("the labels of {other}"))
     .help(format!(
         "if {other} uses it, remove the entry from {}; otherwise take a new snapshot, or fix the labels",
         held.origin.file
@@ -261,27 +270,23 @@ pub(super) fn adopted_by_legacy_labels(
 
 /// Returns the command that removes the assignment labels of a host.
 pub(super) fn removal_command(host: &Host) -> String {
-    let others = host
-        .assignment
-        .in_snapshot
-        .iter()
-        .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
-    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
+    without_labels(host, host.assignment.in_snapshot.iter())
 }
 
 /// Returns the command that removes the legacy labels that no file of this repo can remove.
 ///
 /// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
 fn legacy_label_removal(host: &Host) -> Option<String> {
-    let stays = |label: &&&str| {
-        assignment::LEGACY_LABELS.contains(label) && !host.assignment.in_manifest.contains(label)
+    let stays = |label: &&String| {
+        assignment::LEGACY_LABELS.contains(&label.as_str())
+            && !host.assignment.in_manifest.contains(label)
     };
     let mut stay = host.assignment.in_snapshot.iter().filter(stays).peekable();
     stay.peek()?;
     Some(without_labels(host, stay))
 }
 
-fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
+fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a String>) -> String {
     let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
     format!(
         "kubectl label baremetalhost -n {} {} {}",

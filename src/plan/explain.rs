@@ -11,7 +11,7 @@ use super::machines::{self, Asked, MachineFacts, in_order};
 use super::placement::{Assigned, How};
 use super::shortage::Shortage;
 use super::{Plan, topology};
-use crate::api::assignment::{Claim, LegacyClaim};
+use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::usage::Usage;
 use crate::inventory::{Host, Standing};
@@ -319,9 +319,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     for (claim, _) in &host.assignment.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
-            Claim::Older(LegacyClaim { labels, .. }) | Claim::Unclear(labels) => {
-                format!("has the labels {labels}")
-            }
+            other => format!("has the labels {}", other.unclear().unwrap_or_default()),
         });
     }
     facts.extend(machines::fact(host));

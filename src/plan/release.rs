@@ -96,6 +96,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             ),
         )
         .at(label_place(
+            site,
             host.assignment
                 .claims
                 .last()
@@ -122,6 +123,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
         let place = label_place(
+            site,
             host.assignment
                 .claims
                 .last()

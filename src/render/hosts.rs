@@ -23,14 +23,14 @@ use std::fmt::Write;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
-use crate::api::assignment;
+use crate::api::assignment::{self, Claim};
 use crate::api::cluster_api::FAILURE_DOMAIN;
 use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
-use crate::api::names::{ObjectName, Part};
+use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::delivery::Component;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{Host, Standing};
 use crate::layout::{self, header};
 use crate::output::state::Held;
@@ -85,32 +85,37 @@ fn assigned<'a>(
     })
 }
 
-fn labels<'a>(
-    cluster: &'a Cluster,
-    part: &'a Part,
-    host: &'a Host,
-) -> BTreeMap<&'static str, Option<&'a str>> {
+/// Labels of a host. Those without a value are removed.
+type Labels = BTreeMap<String, Option<String>>;
+
+fn labels(site: &Site, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
+    let assignment = site.settings.assignment.labels_of(&cluster.key, part);
     let domain = topology::failure_domain(cluster, part, host);
-    let cluster = &cluster.key;
-    let mut labels = BTreeMap::from([
-        (
-            assignment::CLUSTER_NAMESPACE,
-            Some(cluster.namespace.as_str()),
-        ),
-        (assignment::CLUSTER_NAME, Some(cluster.name.as_str())),
-        (assignment::NODE_TYPE, Some(part.role.as_str())),
-    ]);
-    let names = [
-        (assignment::NODE, &part.node),
-        (assignment::NODE_SET, &part.node_set),
-    ];
-    labels.extend(domain.map(|domain| (FAILURE_DOMAIN, Some(domain))));
-    labels.extend(
-        names
-            .into_iter()
-            .filter_map(|(label, name)| Some((label, Some(name.as_ref()?.as_str())))),
-    );
-    labels
+    let domain = domain.map(|domain| (FAILURE_DOMAIN.to_owned(), domain.to_owned()));
+    let labels = assignment.into_iter().chain(domain);
+    labels.map(|(key, value)| (key, Some(value))).collect()
+}
+
+/// Returns the comment that records an assignment, if the labels of hosts do not.
+fn record(site: &Site, cluster: &ClusterKey, part: &Part) -> Option<String> {
+    let is_recorded = site.settings.assignment.labels.is_default();
+    (!is_recorded).then(|| layout::assigned_host(cluster, part))
+}
+
+/// Returns the keys of the labels in a host's manifest that are of an older generation, or that
+/// assign it otherwise.
+fn contradicting<'a>(
+    host: &'a Host,
+    cluster: &ClusterKey,
+    part: &Part,
+) -> impl Iterator<Item = &'a String> {
+    let is_same = |(claim, origin): &(Claim, Origin)| {
+        *origin != host.origin
+            || matches!(claim, Claim::Cluster(other, as_part) if other == cluster && as_part == part)
+    };
+    let are_same = host.assignment.claims.iter().all(is_same);
+    let keys = host.assignment.in_manifest.iter();
+    keys.filter(move |key| !are_same || assignment::LEGACY_LABELS.contains(&key.as_str()))
 }
 
 /// Renders a cluster's patches, one file per root.
@@ -125,15 +130,20 @@ fn render_declared(
     for (host, part) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            let mut labels = labels(cluster, part, host);
-            // A patch can remove labels of an older generation. A partial object cannot.
-            let older = host
-                .assignment
-                .in_manifest
-                .iter()
-                .filter(|label| assignment::LEGACY_LABELS.contains(label));
-            labels.extend(older.map(|label| (*label, None)));
-            write_host(text, site, host, &labels, &declared_annotations(site, host));
+            let mut labels = labels(site, cluster, part, host);
+            // A patch can remove labels that say otherwise. A partial object cannot.
+            for key in contradicting(host, &cluster.key, part) {
+                labels.entry(key.clone()).or_insert(None);
+            }
+            let record = record(site, &cluster.key, part);
+            write_host(
+                text,
+                site,
+                host,
+                record,
+                &labels,
+                &declared_annotations(site, host),
+            );
         }
     }
     for (root, text) in by_root {
@@ -159,7 +169,8 @@ fn render_observed(
             &mut text,
             site,
             host,
-            &labels(cluster, part, host),
+            record(site, &cluster.key, part),
+            &labels(site, cluster, part, host),
             &observed_annotations(site),
         );
         any = true;
@@ -188,9 +199,16 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .assignment
                 .in_manifest
                 .iter()
-                .map(|label| (*label, None))
+                .map(|label| (label.clone(), None))
                 .collect();
-            write_host(text, site, host, &labels, &declared_annotations(site, host));
+            write_host(
+                text,
+                site,
+                host,
+                None,
+                &labels,
+                &declared_annotations(site, host),
+            );
         }
     }
     for (root, text) in by_root {
@@ -212,7 +230,7 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
         if let Some(by) = &release.by {
             annotations.insert(assignment::GIVEN_BACK_BY, by.to_string());
         }
-        write_host(&mut text, site, host, &BTreeMap::new(), &annotations);
+        write_host(&mut text, site, host, None, &Labels::new(), &annotations);
         any = true;
     }
     if any {
@@ -480,7 +498,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Appends a document that gives a host labels and annotations. A label without a value is removed.
+/// Appends a document that gives a host labels and annotations. `record` is a comment above it.
 ///
 /// In a component, the host has the namespace at the including kustomization, if any. It has none
 /// if only the settings give it one. A comment then names the host.
@@ -488,13 +506,15 @@ fn write_host(
     text: &mut String,
     site: &Site,
     host: &Host,
-    labels: &BTreeMap<&'static str, Option<&str>>,
+    record: Option<String>,
+    labels: &Labels,
     annotations: &BTreeMap<&'static str, String>,
 ) {
     text.push_str("---\n");
     if component_of(site, host).is_some() || is_found_without_namespace(host) {
         text.push_str(&layout::patched_host(&host.key));
     }
+    text.push_str(&record.unwrap_or_default());
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
     let name = component_of(site, host)
@@ -512,7 +532,9 @@ fn write_host(
     write_map(
         text,
         "labels",
-        labels.iter().map(|(key, value)| (*key, *value)),
+        labels
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_deref())),
     );
     write_map(text, "annotations", annotations);
 }

@@ -31,12 +31,12 @@ pub(super) struct Values<'a> {
     endpoints: BTreeMap<String, String>,
     /// Address of the tenant's API, if the SIPCluster has it.
     control_plane_endpoint: Option<Endpoint>,
-    /// Labels of all hosts of the cluster.
-    host_labels: BTreeMap<&'static str, &'a str>,
-    /// Label with the role of a host.
+    /// Labels that all hosts of the cluster have in common.
+    host_labels: BTreeMap<String, String>,
+    /// Label by which a Metal3MachineTemplate says the role of its Machines.
     role_label: &'static str,
-    /// Roles of hosts.
-    roles: [Role; 2],
+    /// Roles of hosts, with their further labels.
+    roles: [RoleLabels; 2],
     /// Metal3MachineTemplates of a request by Cluster API's objects, with the labels of their hosts;
     /// empty for a SIPCluster.
     machine_templates: Vec<PinnedTemplate<'a>>,
@@ -49,7 +49,15 @@ struct PinnedTemplate<'a> {
     /// Its name, as a regular expression that matches nothing else.
     name: String,
     /// Labels of its hosts.
-    labels: &'a BTreeMap<&'static str, String>,
+    labels: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RoleLabels {
+    /// The role.
+    role: Role,
+    /// Labels that only hosts of this role have.
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -75,22 +83,21 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
 }
 
 fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) -> Values<'a> {
-    let mut endpoints = BTreeMap::from([
-        (
-            "host-selector-cluster-namespace".to_owned(),
-            cluster.key.namespace.to_string(),
-        ),
-        (
-            "host-selector-cluster-name".to_owned(),
-            cluster.key.name.to_string(),
-        ),
-    ]);
-    for (role, name) in [
-        (Role::ControlPlane, "control-plane"),
-        (Role::Worker, "worker"),
-    ] {
-        endpoints.insert(format!("host-selector-node-type-{name}"), role.to_string());
+    let labels_of = |role: Role| {
+        let assignment = &site.settings.assignment;
+        assignment.selected_by(&cluster.key, &role.into())
+    };
+    let of_roles = Role::ALL.map(labels_of);
+    let mut host_labels = of_roles[0].clone();
+    host_labels.retain(|key, value| of_roles[1].get(key) == Some(value));
+    let mut roles = Role::ALL.map(|role| RoleLabels {
+        role,
+        labels: labels_of(role),
+    });
+    for RoleLabels { labels, .. } in &mut roles {
+        labels.retain(|key, _| !host_labels.contains_key(key));
     }
+    let mut endpoints = host_selectors(&host_labels, &roles);
     for service in &cluster.services {
         endpoints.extend(service.endpoints());
     }
@@ -98,15 +105,9 @@ fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) ->
         cluster: &cluster.key,
         endpoints,
         control_plane_endpoint: cluster.services.iter().find_map(control_plane_endpoint),
-        host_labels: BTreeMap::from([
-            (
-                assignment::CLUSTER_NAMESPACE,
-                cluster.key.namespace.as_str(),
-            ),
-            (assignment::CLUSTER_NAME, cluster.key.name.as_str()),
-        ]),
+        host_labels,
         role_label: assignment::NODE_TYPE,
-        roles: Role::ALL,
+        roles,
         failure_domains: failure_domains(cluster, placement, site),
         machine_templates: cluster
             .machine_templates
@@ -119,6 +120,30 @@ fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) ->
             })
             .collect(),
     }
+}
+
+/// Returns the values of labels for selectors in other manifests, by the labels' names without
+/// prefix.
+fn host_selectors(
+    of_all: &BTreeMap<String, String>,
+    roles: &[RoleLabels],
+) -> BTreeMap<String, String> {
+    let name = |key: &String| {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        format!("host-selector-{name}")
+    };
+    let of_all = of_all.iter().map(|(key, value)| (name(key), value.clone()));
+    let of_role = |RoleLabels { role, labels }: &RoleLabels| {
+        let values = labels.iter();
+        let values = values.map(|(key, value)| {
+            (
+                format!("{}-{}", name(key), role.in_lower_case()),
+                value.clone(),
+            )
+        });
+        values.collect::<Vec<_>>()
+    };
+    of_all.chain(roles.iter().flat_map(of_role)).collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.

@@ -47,7 +47,7 @@ pub struct MachineTemplate {
     /// Its name; that where the component of its cluster runs, if a build includes the component.
     pub name: String,
     /// Labels of the hosts.
-    pub labels: BTreeMap<&'static str, String>,
+    pub labels: BTreeMap<String, String>,
     /// Set if its host selector has these labels, or gets them from a component or a ClusterClass.
     pub is_pinned: bool,
     /// Set if it belongs to a ClusterClass, which other Clusters may share.

@@ -278,7 +278,7 @@ impl Facts<'_> {
             .flat_map(|host| &host.assignment.claims);
         let mut owners = claims.filter_map(|(claim, _)| match claim {
             Claim::Cluster(owner, _) => Some(owner),
-            Claim::Older(_) | Claim::Unclear(_) => None,
+            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => None,
         });
         Added {
             host: key.clone(),

@@ -3,8 +3,10 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `provisioning`, `requests`, `reservations`, `services`, `snapshot`: further groups of settings
+//! - `assignment`, `provisioning`, `requests`, `reservations`, `services`, `snapshot`: further groups
+//!   of settings
 
+pub mod assignment;
 mod files;
 pub mod gitops;
 pub mod provisioning;
@@ -26,6 +28,7 @@ use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::api::unique;
 use crate::finding::{Code, Finding, Place, Severity, Step};
 use crate::load::Files;
+use assignment::Assignment;
 use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
@@ -116,6 +119,9 @@ pub struct Settings {
     /// Further objects that request hosts, beside SIPClusters and Provisionings.
     #[serde(default)]
     pub requests: Requests,
+    /// The labels of assigned hosts.
+    #[serde(default)]
+    pub assignment: Assignment,
     /// Hosts that only some tenants may have, by their labels. The annotation
     /// `sip.airshipit.org/reserved-for` reserves a single host.
     #[serde(default)]
@@ -255,6 +261,7 @@ impl Default for Settings {
             findings: Told::default(),
             topology: Topology::default(),
             requests: Requests::default(),
+            assignment: Assignment::default(),
             reservations: Vec::new(),
             services: Services::default(),
             provisioning: Provisioning::default(),
@@ -377,6 +384,7 @@ impl Settings {
         }
         findings.extend(self.check_labels(files));
         findings.extend(self.check_reservations(files));
+        findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));
         if !is_image(&self.provisioning.image) {
             // The value is not shown, because it may be a URL with a password.
@@ -498,6 +506,17 @@ impl Settings {
             Some(invalid(message, place, help))
         });
         mistakes.collect()
+    }
+
+    fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
+        let Assignment { labels, former } = &self.assignment;
+        let key = labels.conflict(former.as_ref()?)?;
+        let place = files.place(vec!["assignment".into(), "former".into(), key.into()]);
+        let message = format!(
+            "`assignment.labels` and `assignment.former` give the label `{key}` different values"
+        );
+        let help = "move in two steps: first to labels with other keys";
+        Some(invalid(message, place, help))
     }
 
     /// Checks label keys: one that no label can have would silently select nothing.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::inputs::Inputs;
-use crate::api::assignment;
 use crate::api::host::live_field;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
@@ -59,7 +58,7 @@ pub(crate) fn complete(
                 document.file.clone_from(&manifest.file);
                 document.own_namespace.clone_from(&manifest.own_namespace);
                 document.namespace_by_settings = manifest.namespace_by_settings;
-                take_labels_of(&mut document, manifest);
+                take_labels_of(&mut document, manifest, settings);
             }
             None if document.origin.made_for().is_some()
                 || document.origin.is_rendered() && !is_snapshot(&document, None) =>
@@ -122,15 +121,12 @@ fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool
 ///
 /// The build may include sipgen's own patches. Their labels are recorded in the output and are no
 /// claim of the manifest.
-fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
-    let own = manifest.host.metadata.labels.as_ref();
-    for label in assignment::LABELS {
-        let labels = document.host.metadata.labels.get_or_insert_default();
-        match own.and_then(|own| own.get(label)) {
-            Some(value) => labels.insert(label.to_owned(), value.clone()),
-            None => labels.remove(label),
-        };
-    }
+fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings: &Settings) {
+    let labels = document.host.metadata.labels.get_or_insert_default();
+    labels.retain(|key, _| !settings.assignment.has_key(key));
+    let own = manifest.host.metadata.labels.iter().flatten();
+    let own = own.filter(|(key, _)| settings.assignment.has_key(key));
+    labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
 }
 
 /// A kustomization that may rename hosts: its file and the renaming field.

@@ -15,10 +15,12 @@
 //! * `lost`: objects of the previous run that something unread may hold.
 //! * `mistaken_templates`: requests that are mistaken for templates of other tools.
 //! * `misplaced`: generated hosts outside the output directory.
+//! * `assignment_labels`: labels of assigned hosts that the settings choose.
 //! * `clashes`: conflicts between services.
 //!
 //! Hosts are chosen in `plan`.
 
+mod assignment_labels;
 pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
@@ -102,7 +104,7 @@ impl Site {
 
         let (mut objects, findings) = objects::read(repo, &settings)?;
         take(findings);
-        let (state, findings) = State::read(repo, &settings.output)?;
+        let (state, findings) = State::read(repo, &settings)?;
         take(findings);
         take(concern::without_duplicates(
             &mut objects.hosts,
@@ -160,6 +162,8 @@ impl Site {
         // Older labels name no namespace, so they need the clusters.
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
+        let inventory = assignment_labels::resolve(inventory, &clusters, &state);
+        take(assignment_labels::mistakes(&clusters, &state, &settings));
         take(clashes::of_services(&clusters, &state));
         take(mistaken_templates::mistaken(
             repo, &state, &clusters, &templates,

@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::{NamedSecrets, Snapshot, keep, secrets_of};
 use crate::api::host;
 use crate::api::names::{Namespace, SecretKey};
+use crate::settings::assignment::Assignment;
 use crate::text::visible::visible;
 
 /// Objects per page.
@@ -54,6 +55,8 @@ pub struct Scope {
     pub namespaces: Vec<Namespace>,
     /// Label selector in kubectl's syntax.
     pub selector: Option<String>,
+    /// The labels of assigned hosts.
+    pub assignment: Assignment,
 }
 
 /// The progress of a run.
@@ -226,7 +229,7 @@ impl Server {
                 kind,
                 *place,
                 scope.selector.as_deref(),
-                keep::host,
+                |live| keep::host(live, &scope.assignment),
                 |done, all| {
                     progress(Step::Hosts(read + done, all.map(|all| read + all)));
                 },

@@ -230,7 +230,10 @@ mod tests {
             .collect();
         for object in &all {
             match object["kind"].as_str() {
-                Some(host::KIND) => snapshot.hosts.extend(keep::host(object)),
+                Some(host::KIND) => snapshot.hosts.extend(keep::host(
+                    object,
+                    &crate::settings::assignment::Assignment::default(),
+                )),
                 Some("Secret") if object["data"].get("networkData").is_some() => {
                     let text = |field: &str| object["metadata"][field].as_str().unwrap();
                     let key = format!("{}/{}", text("namespace"), text("name"))

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{key_of, text_at};
-use crate::api::assignment::{self, GIVEN_BACK, GIVEN_BACK_BY};
+use crate::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
 use crate::api::gitops::{Agent, TRACKING_ID};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
@@ -20,6 +20,7 @@ use crate::api::host::{
 use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::api::reservation::RESERVED_FOR;
+use crate::settings::assignment::Assignment;
 
 /// Annotations whose value matters.
 const WITH_VALUE: [&str; 7] = [
@@ -43,7 +44,7 @@ const DELETION: &str = "1970-01-01T00:00:00Z";
 const UNTYPED_ERROR: &str = "error";
 
 /// Reduces a live BareMetalHost. Returns `None` if its name or namespace is invalid.
-pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
+pub(super) fn host(live: &Value, assignment: &Assignment) -> Option<(HostKey, Value)> {
     let (key, mut metadata) = metadata(live)?;
     let from = Fields(live.get("metadata")?);
     if let Some(uid) = from.text("uid") {
@@ -65,7 +66,10 @@ pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
     );
     // An empty list means that no field manager is known. A missing one means nothing.
     if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
-        metadata.insert("managedFields".to_owned(), managers(entries).into());
+        metadata.insert(
+            "managedFields".to_owned(),
+            managers(entries, assignment).into(),
+        );
     }
     let mut kept =
         json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
@@ -206,7 +210,7 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
 ///
 /// Managers that only update parts of the spec, such as Cluster API and Metal3, never remove fields
 /// by applying, and they come and go.
-fn managers(entries: &[Value]) -> Vec<Value> {
+fn managers(entries: &[Value], assignment: &Assignment) -> Vec<Value> {
     let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for entry in entries {
         let text = |field: &str| {
@@ -233,10 +237,10 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
-        let labels = assignment::LABELS
-            .into_iter()
-            .chain(assignment::LEGACY_LABELS);
-        fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
+        let labels = entry.pointer("/fieldsV1/f:metadata/f:labels");
+        let labels = labels.and_then(Value::as_object).into_iter().flatten();
+        let keys = labels.filter_map(|(field, _)| field.strip_prefix("f:"));
+        fields.extend(keys.filter(|key| assignment.has_key(key)));
         if !fields.is_empty() {
             owned
                 .entry((manager, operation))
@@ -440,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_host_keeps_what_decides_and_nothing_else() {
-        let (key, kept) = host(&live()).unwrap();
+        let (key, kept) = host(&live(), &Assignment::default()).unwrap();
         assert_eq!(key.to_string(), "metal/r7-u03");
         let expected = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -476,8 +480,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_kept_again_unchanged() {
-        let (_, once) = host(&live()).unwrap();
-        assert_eq!(host(&once).unwrap().1, once);
+        let (_, once) = host(&live(), &Assignment::default()).unwrap();
+        assert_eq!(host(&once, &Assignment::default()).unwrap().1, once);
     }
 
     #[test]
@@ -486,7 +490,7 @@ mod tests {
         live["metadata"]["deletionTimestamp"] = "2026-03-03T03:03:03Z".into();
         live["status"]["errorMessage"] = CANARY.into();
         live["status"]["operationalStatus"] = "error".into();
-        let kept = host(&live).unwrap().1;
+        let kept = host(&live, &Assignment::default()).unwrap().1;
         assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
         assert_eq!(
             (
@@ -497,7 +501,7 @@ mod tests {
         );
         live["status"]["errorType"] = "registration error".into();
         assert_eq!(
-            host(&live).unwrap().1["status"]["errorType"],
+            host(&live, &Assignment::default()).unwrap().1["status"]["errorType"],
             "registration error"
         );
     }
@@ -507,7 +511,7 @@ mod tests {
         let mut live = live();
         live["metadata"]["annotations"][LAST_APPLIED] = "".into();
         assert_eq!(
-            host(&live).unwrap().1["metadata"]["annotations"][LAST_APPLIED],
+            host(&live, &Assignment::default()).unwrap().1["metadata"]["annotations"][LAST_APPLIED],
             ""
         );
     }
@@ -519,7 +523,7 @@ mod tests {
         let annotations = json!({STATUS: format!("{{\"provisioning\": {{\"state\": \"available\"}}, \"x\": \"{CANARY}\"}}"),
             DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
         live["metadata"]["annotations"] = annotations;
-        let kept = host(&live).unwrap().1;
+        let kept = host(&live, &Assignment::default()).unwrap().1;
         assert_eq!(
             kept["status"],
             json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}})

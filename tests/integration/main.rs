@@ -6,6 +6,7 @@
 
 mod agents;
 mod applied_in_full;
+mod assignment_labels;
 mod auth_requests;
 mod changing_inventory;
 mod ci_formats;

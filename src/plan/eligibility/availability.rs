@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::refusal::Refusal;
-use crate::api::assignment::{Claim, LegacyClaim};
+use crate::api::assignment::{Claim, LegacyClaim, NamedClaim};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
 use crate::output::state::Release;
@@ -83,7 +83,12 @@ impl Availability {
         }
         for claim in claims {
             match (claim, &only) {
-                (Claim::Older(LegacyClaim { labels, .. }) | Claim::Unclear(labels), _) => {
+                (
+                    Claim::Named(NamedClaim { labels, .. })
+                    | Claim::Older(LegacyClaim { labels, .. })
+                    | Claim::Unclear(labels),
+                    _,
+                ) => {
                     return Availability::Refused(Refusal::Claimed(labels.clone()));
                 }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}

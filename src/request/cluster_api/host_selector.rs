@@ -1,5 +1,7 @@
 //! Host selectors as CAPM3 evaluates them.
 
+use std::collections::BTreeMap;
+
 use kube::core::{Expression, Selector};
 
 use crate::api::assignment;
@@ -8,16 +10,19 @@ use crate::api::names::{is_label_key, is_label_value};
 use crate::finding::Step;
 use crate::request::selector::Mistake;
 
-/// Returns the requirements of a host selector, without those on assignment labels, which sipgen
+/// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
 /// adds.
 ///
 /// # Errors
 ///
 /// Returns what CAPM3 refuses, and the operators that sipgen does not evaluate.
-pub(super) fn requirements(selector: &HostSelector) -> Result<Selector, Vec<Mistake>> {
+pub(super) fn requirements(
+    selector: &HostSelector,
+    assigned: &BTreeMap<String, String>,
+) -> Result<Selector, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     let mut expressions = Vec::new();
-    let own = |key: &str| assignment::LABELS.contains(&key);
+    let own = |key: &str| assigned.contains_key(key) || assignment::LABELS.contains(&key);
     for (key, value) in &selector.match_labels {
         let (key, value) = (key.as_str(), value.as_str());
         if own(key) {
@@ -135,7 +140,8 @@ mod tests {
             let message = |mistake: Mistake| mistake.message;
             mistakes.into_iter().map(message).collect()
         };
-        requirements(&yaml_serde::from_str(yaml).unwrap()).map_err(mistakes)
+        let assigned = BTreeMap::from([("cluster".to_owned(), "edge".to_owned())]);
+        requirements(&yaml_serde::from_str(yaml).unwrap(), &assigned).map_err(mistakes)
     }
 
     #[test]
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn assignment_labels_are_no_requirements() {
         let selector = read(
-            "matchLabels: {sip.airshipit.org/cluster-name: edge, size: big}\n\
+            "matchLabels: {sip.airshipit.org/cluster-name: edge, size: big, cluster: edge}\n\
              matchExpressions: [{key: sip.airshipit.org/node-set, operator: in, values: [md-0]}]",
         );
         assert_eq!(selector.unwrap().to_string(), "size=big");

@@ -19,7 +19,6 @@ use super::decode_spec;
 use super::descriptor::RequestDescriptor;
 use super::documents::{Checked, ClusterDocument, Context, RequestSpec, Spec};
 use super::object_name;
-use crate::api::assignment;
 use crate::api::cluster_api::{self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY};
 use crate::api::host::Metadata;
 use crate::api::names::{ClusterKey, NodeName, Part, is_label_key};
@@ -27,6 +26,7 @@ use crate::api::sipcluster::MOST_HOSTS;
 use crate::finding::{Code, Field, Finding, Origin};
 use crate::load::Document;
 use crate::settings::Settings;
+use crate::settings::assignment::Assignment;
 use crate::settings::requests::Clusters;
 
 pub(crate) use agreement::disagreements;
@@ -91,6 +91,7 @@ fn check(
         key,
         origin,
         objects: context.cluster_parts,
+        assignment: &context.settings.assignment,
         findings: Vec::new(),
     };
     check.annotations(&document.metadata);
@@ -141,6 +142,7 @@ struct Check<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     objects: &'a ClusterParts,
+    assignment: &'a Assignment,
     findings: Vec<Finding>,
 }
 
@@ -287,7 +289,9 @@ impl<'a> Check<'a> {
     /// Returns the hosts that a machine template selects, and where it says so.
     fn selector(&mut self, set: &Scaled<'_>) -> (Selector, Field) {
         let at = set.template.selector_at();
-        match host_selector::requirements(&set.template.spec.template.spec.host_selector) {
+        let selector = &set.template.spec.template.spec.host_selector;
+        let assigned = self.assignment.labels_of(self.key, &self.part(set));
+        match host_selector::requirements(selector, &assigned) {
             Ok(selector) => (selector, at),
             Err(mistakes) => {
                 for mistake in mistakes {
@@ -333,18 +337,22 @@ impl<'a> Check<'a> {
                 .help("give each a Metal3MachineTemplate of its own");
                 self.findings.push(finding.of(self.key));
             }
-            let part = match others {
-                [] => self.part(first),
-                _ => first.role().into(),
-            };
-            let labels = self.labels(&part);
+            let mut labels = self.labels(&self.part(first));
+            for other in others {
+                let of_other = self.labels(&self.part(other));
+                labels.retain(|key, value| of_other.get(key) == Some(value));
+            }
             let selected = &first.template.spec.template.spec.host_selector.match_labels;
+            let of_role = self.labels(&first.role().into());
             found.push(MachineTemplate {
                 name: name.to_owned(),
-                is_pinned: first.template.class.is_some_and(scaled::adds_labels)
+                is_pinned: first
+                    .template
+                    .class
+                    .is_some_and(|class| scaled::adds_labels(class, &of_role))
                     || labels
                         .iter()
-                        .all(|(key, value)| selected.get(*key) == Some(value)),
+                        .all(|(key, value)| selected.get(key) == Some(value)),
                 labels,
                 is_of_class: first.template.class.is_some(),
                 selector_at: first.template.selector_at(),
@@ -353,19 +361,8 @@ impl<'a> Check<'a> {
         found
     }
 
-    fn labels(&self, part: &Part) -> BTreeMap<&'static str, String> {
-        let ClusterKey { namespace, name } = self.key;
-        let mut labels = BTreeMap::from([
-            (assignment::CLUSTER_NAMESPACE, namespace.to_string()),
-            (assignment::CLUSTER_NAME, name.to_string()),
-            (assignment::NODE_TYPE, part.role.to_string()),
-        ]);
-        labels.extend(
-            part.node_set
-                .as_ref()
-                .map(|name| (assignment::NODE_SET, name.to_string())),
-        );
-        labels
+    fn labels(&self, part: &Part) -> BTreeMap<String, String> {
+        self.assignment.selected_by(self.key, part)
     }
 
     fn missing(&mut self, field: Field, kind: &str, name: &str) {

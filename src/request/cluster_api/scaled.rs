@@ -1,7 +1,8 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
 use super::{Check, MachineName, annotation};
-use crate::api::assignment::{CLUSTER_NAME, CLUSTER_NAMESPACE, NODE_TYPE};
+use std::collections::BTreeMap;
+
 use crate::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterSpec, ControlPlaneSpec, IntOrPercent,
     MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, Reference, Rollout, ScaledTopology,
@@ -114,14 +115,14 @@ fn template_of(reference: &TemplateReference) -> Option<&Reference> {
         .or(reference.template_ref.as_ref())
 }
 
-/// Returns whether a patch of a class mentions the labels of assignments in a host selector.
-pub(super) fn adds_labels(class: &ClassSpec) -> bool {
+/// Returns whether a patch of a class mentions the labels of assigned hosts in a host selector.
+pub(super) fn adds_labels(class: &ClassSpec, labels: &BTreeMap<String, String>) -> bool {
     let patches = class.patches.iter().map(serde_json::Value::to_string);
     patches.into_iter().any(|patch| {
         let has = |word: &str| patch.contains(word);
         // In the path of a JSON patch, the slash is `~1`.
-        let names = |label: &str| has(label) || has(&label.replace('/', "~1"));
-        has("hostSelector") && names(CLUSTER_NAME) && names(CLUSTER_NAMESPACE) && names(NODE_TYPE)
+        let names = |label: &String| has(label) || has(&label.replace('/', "~1"));
+        has("hostSelector") && labels.keys().all(names)
     })
 }
 

@@ -1,9 +1,16 @@
 //! Labels and annotations of a BareMetalHost that record its assignment.
+//!
+//! * `scheme`: the labels that the settings choose; by default SIP's, the constants here.
+//! * `template`: the texts with variables that a scheme consists of.
+
+mod scheme;
+mod template;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::names::{ClusterKey, Part, Role};
+use super::names::{ClusterKey, ObjectName, Part, Role};
+pub use scheme::Scheme;
 
 /// Label: the namespace of the host's cluster.
 pub const CLUSTER_NAMESPACE: &str = "sip.airshipit.org/cluster-namespace";
@@ -104,11 +111,36 @@ pub const PRIORITY: &str = "sip.airshipit.org/priority";
 pub enum Claim {
     /// The labels of a cluster, with the host's part in it.
     Cluster(ClusterKey, Part),
+    /// Labels that the settings chose, without the cluster's namespace.
+    Named(NamedClaim),
     /// Labels of an older generation: a cluster name without namespace, and a role.
     Older(LegacyClaim),
     /// At least one assignment label, but not all three in valid form: the host is assigned to an
     /// unknown cluster.
     Unclear(String),
+}
+
+impl Claim {
+    /// Returns the labels, as text, unless they name a cluster.
+    pub fn unclear(&self) -> Option<&str> {
+        match self {
+            Claim::Cluster(..) => None,
+            Claim::Named(NamedClaim { labels, .. })
+            | Claim::Older(LegacyClaim { labels, .. })
+            | Claim::Unclear(labels) => Some(labels),
+        }
+    }
+}
+
+/// An assignment in labels that name no namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedClaim {
+    /// The cluster's name.
+    pub name: ObjectName,
+    /// The host's part in it.
+    pub part: Part,
+    /// The labels, as text.
+    pub labels: String,
 }
 
 /// An assignment in labels of an older generation.
