@@ -406,7 +406,7 @@ fn each_site_may_have_labels_of_its_own() {
     repo.generate(&[]).expect(0);
     let of = |site: &str| {
         let files = repo.files(&format!("overlays/sites/{site}/hosts"));
-        files.into_iter().map(|(_, text)| text).collect::<String>()
+        files.into_values().collect::<String>()
     };
     assert_says(&of("one"), &["cluster-role: \"worker\""]);
     assert!(!of("one").contains("sip.airshipit.org/"));
