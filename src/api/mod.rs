@@ -29,7 +29,7 @@ pub mod gitops;
 pub mod hardware;
 pub mod host;
 pub mod installed;
-pub mod ip_pool;
+pub mod ipam;
 pub mod issuer;
 pub mod kustomization;
 pub(crate) mod kustomization_fields;

@@ -156,6 +156,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             account,
             namespaces: &target.scope.namespaces,
             names,
+            addresses: target.scope.addresses,
         }));
         return Ok(Outcome::Yes);
     }
@@ -369,6 +370,7 @@ impl<'a> Target<'a> {
                 namespaces,
                 selector,
                 assignment: settings.assignment,
+                addresses: settings.snapshot.addresses,
             },
             split_by,
         })

@@ -208,13 +208,14 @@ codes! {
     "0323" HardwareWithoutHost Warning Run Shown "hardware details belong to no known host"
     "0324" HardwareUnreadable Warning Run Shown "a host's hardware details or status cannot be read"
 
+    "0325" DuplicateHostAddress Warning Run Shown "two hosts have one address"
     "0330" UnknownStanding Error Run Shown "the owner of a rendered host is unknown"
     "0331" NetworkDataDiffers Error Run Hidden "a host has different network data in two places"
     "0332" EncryptedNetworkData Warning Cluster Hidden "network data that clusters need is encrypted"
     "0333" NotDecrypted Error Run Hidden "network data that hosts need cannot be decrypted"
     "0334" UnreadableNetworkData Error Run Hidden "a host's network data cannot be read"
 
-    "0335" InvalidPreAllocation Warning Run Shown "an IPPool keeps an invalid address for a claim"
+    "0335" InvalidHostAddress Warning Run Shown "an address of a host is invalid"
     "0336" InvalidAssignmentLabel Error Cluster Shown "hosts of a cluster would get an invalid label"
     "0337" AmbiguousAssignmentLabels Error Cluster Shown "two node sets would get hosts with the same labels"
     "0338" LabelsReplaced Error Cluster Shown "the labels of hosts would be replaced at once"

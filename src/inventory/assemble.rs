@@ -3,10 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use super::addresses::AddressSource;
 use super::hardware::{HardwareByHost, HostHardware};
 use super::host::{Host, Standing};
 use super::host_document::HostDocument;
@@ -129,6 +131,7 @@ pub(crate) fn assemble(
     let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
     inventory.reservations = reservations.cloned().collect();
     findings.extend(idle_reservations(&inventory.hosts, settings));
+    findings.extend(shared_addresses(&inventory.hosts));
     findings.extend(shared_bmcs(&inventory.hosts));
     findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
@@ -214,6 +217,41 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
         )
     };
     large.map(describe).collect()
+}
+
+/// Reports addresses that two hosts have on one interface. Addresses of network data are compared
+/// when a service uses them.
+fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, IpAddr), &Host> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for host in hosts {
+        let addresses = host.network.addresses.iter();
+        // Inspected addresses come and go.
+        for (interface, known) in
+            addresses.filter(|(_, known)| known.source != AddressSource::Inspection)
+        {
+            let other = *first.entry((interface, known.address)).or_insert(host);
+            if other.key != host.key {
+                let message = format!(
+                    "hosts {} and {} have the address {} on `{interface}`",
+                    other.key, host.key, known.address
+                );
+                findings.push(
+                    Finding::new(Code::DuplicateHostAddress, message)
+                        .at(host.origin.name())
+                        .see(
+                            other.origin.name(),
+                            format!("by {}", other.network.addresses[interface].source),
+                        )
+                        .help(format!(
+                            "by {}: give one of them another address",
+                            known.source
+                        )),
+                );
+            }
+        }
+    }
+    findings
 }
 
 /// Reports hosts that share a BMC address. This is only a warning because the SIP operator's own

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use super::addresses::KnownAddress;
 use super::machine::Machine;
 use super::networks::{Network, Unaddressed};
 use super::undecided::Undecided;
@@ -104,8 +105,8 @@ pub struct AssignmentLabels {
 pub struct HostNetwork {
     /// Its addresses.
     pub data: Network,
-    /// Addresses that pools keep for it, by pool.
-    pub pre_allocated: BTreeMap<String, IpAddr>,
+    /// Addresses from other sources than network data, by interface.
+    pub addresses: BTreeMap<String, KnownAddress>,
     /// Field that names the Secret with them, or would.
     pub field: &'static [&'static str],
     /// Secrets of its namespace that it names: BMC credentials and network data.
@@ -154,12 +155,11 @@ impl Host {
 
     /// Returns the host's address on an interface, or the reason why it has none.
     ///
-    /// An interface is a network of the network data, or else a pool that keeps an address for the
-    /// host.
+    /// An interface is a network of the network data, or else one that another source names.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
-        let of_pool = self.network.pre_allocated.get(interface);
+        let other = self.network.addresses.get(interface);
         self.address_in_network_data(interface)
-            .or_else(|reason| of_pool.copied().ok_or(reason))
+            .or_else(|reason| other.map(|known| known.address).ok_or(reason))
     }
 
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, Unaddressed> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::addresses::{self, Facts};
 use super::appliers;
 use super::hardware::HostHardware;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState, Standing};
@@ -14,6 +15,7 @@ use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{self, GivenBack};
 use crate::api::host::{self, DETACHED, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field};
+use crate::api::ipam::ADDRESSES;
 use crate::api::names::HostKey;
 use crate::api::reservation::{RESERVED_FOR, Tenants};
 use crate::finding::{Code, Finding, Origin};
@@ -154,9 +156,20 @@ impl Descriptions {
         };
         let (data, found) = networks.of(&referring);
         findings.extend(found);
+        let live_state = self.live_state();
+        let machine = live_state.usage.as_ref().and_then(Usage::metal3_machine);
+        let annotated = |document| Some((annotation(document, ADDRESSES)?, &document.origin));
+        let facts = Facts {
+            host: &key,
+            annotation: self.all().find_map(annotated),
+            machine: machine
+                .filter(|(namespace, _)| *namespace == key.namespace.as_str())
+                .map(|(_, name)| name),
+            inspected: hardware.filter(|_| settings.inventory.inspected_addresses),
+        };
         let network = HostNetwork {
             data,
-            pre_allocated: networks.pools().of(&key),
+            addresses: addresses::of_host(&facts, networks.claimed(), findings),
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
@@ -200,7 +213,7 @@ impl Descriptions {
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())
                 .any(|spec| spec.disable_power_off == Some(true)),
-            live: self.live_state(),
+            live: live_state,
             assignment: self.assignment_labels(settings),
             network,
             machine: machine.unwrap_or_default(),

@@ -4,12 +4,13 @@
 //! * `appliers`: agents that apply a host.
 //! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
 //!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
-//!   explains how to add some. `pools`: addresses that Metal3's IPAM keeps for hosts.
+//!   explains how to add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
 //! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
+pub(crate) mod addresses;
 pub(crate) mod appliers;
 mod assemble;
 pub(crate) mod decryption;
@@ -25,7 +26,6 @@ pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
-pub(crate) mod pools;
 pub(crate) mod topology_labels;
 pub mod undecided;
 pub mod usage;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use camino::Utf8PathBuf;
 
+use super::addresses::{ClaimedAddresses, NamedObject};
 use super::decryption;
 use super::keyless::{self, Keyless};
 use super::network_files::PlainFiles;
 use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable};
-use super::pools::{NamedPool, Pools};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::Malformed;
 use crate::finding::{Code, Finding, Origin, Place};
@@ -24,20 +24,24 @@ pub(crate) struct Networks {
     unnamed: Vec<Unnamed>,
     /// Secrets that hosts name and that have no network data.
     keyless: BTreeMap<SecretKey, Keyless>,
-    /// Addresses that pools keep.
-    pools: Pools,
+    /// Addresses that Machines claimed or that pools keep.
+    claimed: ClaimedAddresses,
 }
 
 impl Networks {
-    /// Adds the addresses that pools keep for hosts.
-    pub(crate) fn with_pools(mut self, pools: Vec<NamedPool>, findings: &mut Vec<Finding>) -> Self {
-        self.pools = Pools::new(pools, findings);
+    /// Adds the addresses that Machines claimed or that pools keep for hosts.
+    pub(crate) fn with_claimed(
+        mut self,
+        objects: Vec<NamedObject>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        self.claimed = ClaimedAddresses::new(objects, findings);
         self
     }
 
-    /// Returns the addresses that pools keep.
-    pub(crate) fn pools(&self) -> &Pools {
-        &self.pools
+    /// Returns the addresses that Machines claimed or that pools keep.
+    pub(crate) fn claimed(&self) -> &ClaimedAddresses {
+        &self.claimed
     }
 
     /// Indexes network data. A manifest wins over its snapshot; two that differ are a finding if a
@@ -99,7 +103,7 @@ impl Networks {
             beside,
             unnamed: Vec::new(),
             keyless: BTreeMap::new(),
-            pools: Pools::default(),
+            claimed: ClaimedAddresses::default(),
         };
         if !duplicates.is_empty() {
             let names = hosts

@@ -64,7 +64,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 fn has_networks(host: &Host) -> bool {
-    matches!(&host.network.data, Network::Known(_)) || !host.network.pre_allocated.is_empty()
+    matches!(&host.network.data, Network::Known(_)) || !host.network.addresses.is_empty()
 }
 
 /// Reports whether a node set's hosts have network data, but none has an address in this network.

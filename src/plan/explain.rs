@@ -316,6 +316,12 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         host.reserved_by
             .map(|annotation| format!("has the annotation {annotation}")),
     );
+    for (interface, known) in &host.network.addresses {
+        facts.push(format!(
+            "has the address {} on `{interface}` by {}",
+            known.address, known.source
+        ));
+    }
     for (claim, _) in &host.assignment.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),

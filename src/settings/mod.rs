@@ -173,6 +173,10 @@ pub struct Inventory {
     /// Declared or observed hosts.
     #[serde(default)]
     pub mode: Mode,
+    /// Use the addresses that hosts had during inspection, by the names of their interfaces, for
+    /// hosts without network data. They stay the same only if DHCP always gives them.
+    #[serde(default)]
+    pub inspected_addresses: bool,
 }
 
 /// Source of hosts: declared (created from the repo's manifests) or observed (a snapshot in the

@@ -30,6 +30,9 @@ pub struct SnapshotSettings {
     /// per namespace.
     #[serde(default)]
     pub split_by: Option<String>,
+    /// Include the addresses that Machines claimed from pools: IPAddresses and Metal3Data.
+    #[serde(default)]
+    pub addresses: bool,
 }
 
 fn default_directory() -> Utf8PathBuf {
@@ -44,6 +47,7 @@ impl Default for SnapshotSettings {
             namespaces: Vec::new(),
             selector: None,
             split_by: None,
+            addresses: false,
         }
     }
 }

@@ -170,7 +170,7 @@ impl Object {
             | Object::Host(origin, ..)
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
-            | Object::IpPool(origin, _)
+            | Object::Address(origin, ..)
             | Object::Unreadable(origin, _)
             | Object::UnreadableHost(origin, _) => Some(origin),
             Object::ClusterPart(part) => Some(&part.origin),
@@ -230,7 +230,7 @@ impl Object {
             | Object::Host(origin, ..)
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
-            | Object::IpPool(origin, _)
+            | Object::Address(origin, ..)
             | Object::PlainSecret(_, Some((origin, _))) => {
                 *origin = origin.clone().delivered_as(delivered)
             }

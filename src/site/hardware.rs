@@ -41,7 +41,8 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>
     read(repo, &site.settings, built, &is_host, None)
 }
 
-/// Returns the hardware of hosts while their site is being read, if it has Provisionings.
+/// Returns the hardware of hosts while their site is being read, if it has Provisionings or uses the
+/// addresses of inspection.
 ///
 /// Otherwise hardware is not read, because that takes as long as reading everything else.
 pub(super) fn if_it_decides(
@@ -52,7 +53,14 @@ pub(super) fn if_it_decides(
     let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
         spec.is_some() && document.kind.descriptor().uses_hardware
     };
-    if !objects.clusters.iter().any(uses_hardware) {
+    let uses_addresses = || {
+        let mut specs = objects
+            .clusters
+            .iter()
+            .filter_map(|(_, spec)| spec.as_ref());
+        settings.inventory.inspected_addresses && specs.any(|spec| spec.uses_addresses())
+    };
+    if !objects.clusters.iter().any(uses_hardware) && !uses_addresses() {
         return Ok((None, Vec::new()));
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();

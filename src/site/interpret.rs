@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
@@ -12,7 +13,7 @@ use crate::api::gitops::{
 };
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
-use crate::api::ip_pool::{self, IpPool};
+use crate::api::ipam::{self, AddressObject, WithSpec};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
@@ -43,7 +44,7 @@ pub(super) enum Object {
     BrokenClusterPart(Origin, Finding),
     Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
     /// A pool with addresses for hosts.
-    IpPool(Origin, Box<IpPool>),
+    Address(Origin, Box<Metadata>, AddressObject),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
@@ -168,11 +169,9 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
-        ip_pool::KIND if document.mentions(&[ip_pool::GROUP]) => {
-            let pool = document.parse::<IpPool>().ok()?;
-            (group(&pool.api_version) == ip_pool::GROUP)
-                .then(|| Object::IpPool(origin, Box::new(pool)))
-        }
+        ipam::POOL => address_object(document, kind, AddressObject::Pool),
+        ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
+        ipam::DATA => address_object(document, kind, AddressObject::Data),
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
             match document.parse::<Service>() {
                 Ok(service) if service.api_version == "v1" => {
@@ -396,6 +395,20 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
     Object::Unreadable(origin, finding)
+}
+
+fn address_object<T: DeserializeOwned>(
+    document: &Document<'_>,
+    kind: &str,
+    object: fn(T) -> AddressObject,
+) -> Option<Object> {
+    let WithSpec {
+        api_version,
+        metadata,
+        spec,
+    } = document.parse::<WithSpec<T>>().ok()?;
+    ipam::is_address_object(kind, &api_version)
+        .then(|| Object::Address(document.origin.clone(), Box::new(metadata), object(spec)))
 }
 
 fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {

@@ -18,7 +18,7 @@ use super::{delivered, misplaced};
 use crate::api::cluster_api::GROUP;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
-use crate::api::ip_pool::{self, IpPool};
+use crate::api::ipam::{self, AddressObject};
 use crate::api::kustomization::Kustomization;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::network_data::NetworkDataSecret;
@@ -29,11 +29,11 @@ use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::delivery::{AgentObject, followed};
 use crate::finding::{Code, Finding, Origin};
+use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::Networks;
 use crate::inventory::networks::{self, Held, Referring};
-use crate::inventory::pools::NamedPool;
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
@@ -78,8 +78,10 @@ pub(super) struct Objects {
 }
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 9] = [
-    ip_pool::GROUP,
+const WORDS: [&str; 11] = [
+    ipam::GROUP,
+    ipam::CLUSTER_API_GROUP,
+    ipam::DATA,
     host::KIND,
     GROUP,
     "Secret",
@@ -209,7 +211,7 @@ pub(super) fn read(
     let services = services
         .filter_map(|(origin, service)| names.service(origin, &service))
         .collect();
-    let pools = name_pools(all.ip_pools, &names);
+    let address_objects = name_address_objects(all.address_objects, &names);
     let mut findings = names.findings;
     let left_out = left_out
         .into_iter()
@@ -222,7 +224,7 @@ pub(super) fn read(
     ));
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings)
-        .with_pools(pools, &mut findings);
+        .with_claimed(address_objects, &mut findings);
     let objects = Objects {
         clusters,
         in_repo,
@@ -378,7 +380,7 @@ struct ByKind {
     templates: Vec<Template>,
     agent_objects: Vec<AgentObject>,
     services: Vec<(Origin, Box<Service>)>,
-    ip_pools: Vec<(Origin, Box<IpPool>)>,
+    address_objects: Vec<(Origin, Metadata, AddressObject)>,
     operators_templates: Vec<OperatorsTemplate>,
     definitions: BTreeSet<&'static str>,
     generated_hosts: Vec<Utf8PathBuf>,
@@ -428,7 +430,9 @@ impl ByKind {
                 self.plain_secrets.extend(plain.map(|plain| *plain));
             }
             Object::Service(origin, service) => self.services.push((origin, service)),
-            Object::IpPool(origin, pool) => self.ip_pools.push((origin, pool)),
+            Object::Address(origin, metadata, object) => {
+                self.address_objects.push((origin, *metadata, object));
+            }
             Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
             Object::Definition(name) => {
                 self.definitions.insert(name);
@@ -549,19 +553,22 @@ fn name_cluster_parts(parts: Vec<PartDocument>, names: &Names<'_>) -> ClusterPar
     objects
 }
 
-fn name_pools(pools: Vec<(Origin, Box<IpPool>)>, names: &Names<'_>) -> Vec<NamedPool> {
+fn name_address_objects(
+    objects: Vec<(Origin, Metadata, AddressObject)>,
+    names: &Names<'_>,
+) -> Vec<NamedObject> {
     let mut named = Vec::new();
-    for (origin, pool) in pools
+    for (origin, metadata, object) in objects
         .into_iter()
-        .filter(|(origin, _)| names.inputs.takes(origin))
+        .filter(|(origin, ..)| names.inputs.takes(origin))
     {
-        let name = pool.metadata.name.clone().unwrap_or_default();
-        for namespace in names.namespaces_of(&origin, &pool.metadata) {
-            named.push(NamedPool {
+        let name = metadata.name.clone().unwrap_or_default();
+        for namespace in names.namespaces_of(&origin, &metadata) {
+            named.push(NamedObject {
                 namespace,
                 name: name.clone(),
                 origin: origin.clone(),
-                spec: pool.spec.clone(),
+                object: object.clone(),
             });
         }
     }

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::Snapshot;
+use crate::api::group;
 use crate::api::host;
+use crate::api::ipam;
 use crate::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 use crate::render::document_of;
 
@@ -25,6 +27,8 @@ pub struct Access<'a> {
     pub namespaces: &'a [Namespace],
     /// Last snapshot, to allow only the Secrets that it names.
     pub names: Option<&'a Snapshot>,
+    /// Whether the addresses that Machines claimed are read.
+    pub addresses: bool,
 }
 
 /// Renders the RBAC objects that allow taking a snapshot and nothing else.
@@ -35,15 +39,21 @@ pub fn rbac(access: &Access<'_>) -> String {
         "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
     });
     let mut text = comment(access) + &document_of(&account);
-    let hosts = rule(
+    let mut lists = vec![rule(
         host::GROUP,
         &["baremetalhosts", "hardwaredata"],
         "list",
         &[],
-    );
+    )];
+    if access.addresses {
+        lists.extend(
+            ipam::LIVE
+                .map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
+        );
+    }
     let secrets = by_namespace(access);
     if access.namespaces.is_empty() {
-        let mut rules = vec![hosts];
+        let mut rules = lists;
         if secrets.is_none() {
             rules.push(rule("", &["secrets"], "get", &[]));
         }
@@ -60,7 +70,7 @@ pub fn rbac(access: &Access<'_>) -> String {
     let mut rules: BTreeMap<Namespace, Vec<Value>> = access
         .namespaces
         .iter()
-        .map(|namespace| (namespace.clone(), vec![hosts.clone()]))
+        .map(|namespace| (namespace.clone(), lists.clone()))
         .collect();
     match secrets {
         None => rules

@@ -17,8 +17,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{NamedSecrets, Snapshot, keep, secrets_of};
+use super::{AddressKey, NamedSecrets, Snapshot, keep, secrets_of};
 use crate::api::host;
+use crate::api::ipam;
 use crate::api::names::{Namespace, SecretKey};
 use crate::settings::assignment::Assignment;
 use crate::text::visible::visible;
@@ -57,6 +58,8 @@ pub struct Scope {
     pub selector: Option<String>,
     /// The labels of assigned hosts.
     pub assignment: Assignment,
+    /// Whether to include the addresses that Machines claimed.
+    pub addresses: bool,
 }
 
 /// The progress of a run.
@@ -224,7 +227,7 @@ impl Server {
         };
         let mut read = 0;
         for place in &places {
-            let kind = ("baremetalhosts", "BareMetalHosts");
+            let kind = (host::API_VERSION, "baremetalhosts", "BareMetalHosts");
             let hosts = self.list(
                 kind,
                 *place,
@@ -235,7 +238,7 @@ impl Server {
                 },
             );
             let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown {
-                what: list_of(kind.1, *place),
+                what: list_of(kind.2, *place),
             })?;
             read += hosts.len() as u64;
             named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
@@ -247,7 +250,7 @@ impl Server {
         read = 0;
         let mut is_known = true;
         for place in &places {
-            let kind = ("hardwaredata", "HardwareData");
+            let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
             let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
                 progress(Step::Hardware(read + done, all.map(|all| read + all)));
             });
@@ -266,9 +269,34 @@ impl Server {
                     .to_owned(),
             );
         }
+        if scope.addresses {
+            for place in &places {
+                snapshot.addresses.extend(self.addresses(*place).await?);
+            }
+        }
         notes.extend(self.secrets(&mut snapshot, named, progress).await?);
         snapshot.finish();
         Ok(Read { snapshot, notes })
+    }
+
+    /// Reads the addresses that Machines claimed, in the first version of each kind that the server
+    /// has.
+    async fn addresses(
+        &self,
+        place: Option<&Namespace>,
+    ) -> Result<Vec<(AddressKey, Value)>, ClientError> {
+        let mut found = Vec::new();
+        for (kind, plural, versions) in ipam::LIVE {
+            for version in versions {
+                let kind = (*version, plural, kind);
+                let objects = self.list(kind, place, None, keep::address_object, |_, _| {});
+                if let Some(objects) = objects.await? {
+                    found.extend(objects);
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Reads the Secrets that hosts name. Returns the problems with network data.
@@ -349,7 +377,7 @@ impl Server {
     /// Returns `None` if the server does not know the kind.
     async fn list<T>(
         &self,
-        (plural, kind): (&str, &str),
+        (api_version, plural, kind): (&str, &str, &str),
         namespace: Option<&Namespace>,
         selector: Option<&str>,
         reduce: impl Fn(&Value) -> Option<T>,
@@ -359,7 +387,7 @@ impl Server {
         let place = namespace
             .map(|namespace| format!("/namespaces/{namespace}"))
             .unwrap_or_default();
-        let request = Request::new(format!("/apis/{}{place}/{plural}", host::API_VERSION));
+        let request = Request::new(format!("/apis/{api_version}{place}/{plural}"));
         for _ in 0..RESTARTS {
             let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
             options.label_selector = selector.map(str::to_owned);

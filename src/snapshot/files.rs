@@ -9,7 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Secret, Snapshot, key_of, secrets_of, text_at};
+use super::{Secret, Snapshot, keep, key_of, secrets_of, text_at};
 use crate::api::hardware;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
@@ -145,7 +145,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
                 data.map_or(Secret::Exists, Secret::NetworkData),
             );
         }
-        _ => {}
+        _ => snapshot.addresses.extend(keep::address_object(&object)),
     }
 }
 
@@ -169,6 +169,13 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, S
                 text.push_str(&document_of(&manifest(&secret, found)));
             }
         }
+    }
+    for ((namespace, ..), object) in &snapshot.addresses {
+        // No other file has this name, because names of namespaces have no dots.
+        let text = texts
+            .entry(format!("{namespace}.addresses.yaml").into())
+            .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
+        text.push_str(&document_of(object));
     }
     texts
 }

@@ -10,20 +10,23 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{key_of, text_at};
+use super::{AddressKey, key_of, text_at};
 use crate::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
 use crate::api::gitops::{Agent, TRACKING_ID};
+use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
     self, DETACHED, LAST_APPLIED, PAUSED, PRUNE, SSA, STATUS, SYNC_OPTIONS, UNHEALTHY, without_user,
 };
+use crate::api::ipam::{self, ADDRESSES};
 use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::api::reservation::RESERVED_FOR;
 use crate::settings::assignment::Assignment;
 
 /// Annotations whose value matters.
-const WITH_VALUE: [&str; 7] = [
+const WITH_VALUE: [&str; 8] = [
+    ADDRESSES,
     GIVEN_BACK,
     RESERVED_FOR,
     GIVEN_BACK_BY,
@@ -111,6 +114,28 @@ pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
         "apiVersion": host::API_VERSION, "kind": hardware::KIND, "metadata": metadata, "spec": {"hardware": hardware}
     });
     Some((key, kept))
+}
+
+/// Reduces an IPAddress or Metal3Data to the address, its pool and its claim.
+pub(super) fn address_object(live: &Value) -> Option<(AddressKey, Value)> {
+    let text = |pointer: &str| text_at(live, pointer);
+    let (api_version, kind) = (text("/apiVersion")?, text("/kind")?);
+    if !ipam::is_address_object(kind, api_version) {
+        return None;
+    }
+    let (key, metadata) = metadata(live)?;
+    let mut spec = Map::new();
+    for field in ["pool", "poolRef", "claim", "claimRef"] {
+        if let Some(name) = text(&format!("/spec/{field}/name")) {
+            spec.insert(field.to_owned(), json!({"name": name}));
+        }
+    }
+    if let Some(address) = text("/spec/address") {
+        spec.insert("address".to_owned(), address.into());
+    }
+    let kept = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+    let group = group(api_version).to_owned();
+    Some(((key.namespace, group, kind.to_owned(), key.name), kept))
 }
 
 /// Reduces the network data of a live Secret, or returns the problem.

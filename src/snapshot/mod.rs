@@ -35,7 +35,12 @@ pub struct Snapshot {
     pub hardware: BTreeMap<HostKey, Value>,
     /// Existing Secrets that these hosts name.
     pub secrets: BTreeMap<SecretKey, Secret>,
+    /// IPAddresses and Metal3Data in the namespaces of these hosts, reduced.
+    pub addresses: BTreeMap<AddressKey, Value>,
 }
+
+/// Namespace, group, kind and name of an object about addresses.
+pub type AddressKey = (Namespace, String, String, ObjectName);
 
 /// A Secret that a host names.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,9 +77,13 @@ impl Snapshot {
         self.secrets.entry(key).or_insert(Secret::Exists);
     }
 
-    /// Drops hardware without a host, and the status hardware of hosts with HardwareData.
+    /// Drops hardware and addresses without a host, and the status hardware of hosts with HardwareData.
     pub fn finish(&mut self) {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));
+        let namespaces: BTreeSet<&Namespace> =
+            self.hosts.keys().map(|key| &key.namespace).collect();
+        self.addresses
+            .retain(|(namespace, ..), _| namespaces.contains(namespace));
         for (key, host) in &mut self.hosts {
             if self.hardware.contains_key(key)
                 && let Some(status) = host.get_mut("status").and_then(Value::as_object_mut)

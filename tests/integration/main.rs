@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod addresses;
 mod agents;
 mod applied_in_full;
 mod assignment_labels;
@@ -35,7 +36,7 @@ mod migrating;
 mod older_generations;
 mod options;
 mod placement;
-mod pools;
+
 mod preparing_repos;
 mod provisionings;
 mod refusing_clusters;

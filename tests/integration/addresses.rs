@@ -1,0 +1,199 @@
+//! Addresses of hosts that are not in their network data.
+
+use crate::support::{Repo, assert_says};
+
+/// A cluster with a load balancer, whose hosts have no network data.
+fn repo(pre_allocations: &str) -> Repo {
+    let repo = Repo::empty();
+    let hosts = (1..=3).map(|number| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: m{number}, namespace: tenant-a}}\n\
+             spec: {{online: true}}\nstatus: {{provisioning: {{state: available}}}}\n"
+        )
+    });
+    repo.write("inventory/hosts.yaml", &hosts.collect::<String>());
+    repo.write(
+        "inventory/pool.yaml",
+        &format!(
+            "apiVersion: ipam.metal3.io/v1alpha1\nkind: IPPool\nmetadata: {{name: provisioning, namespace: tenant-a}}\nspec:\n  \
+             namePrefix: p\n  preAllocations: {pre_allocations}\n"
+        ),
+    );
+    repo.write(
+        "clusters/edge.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: tenant-a}\nspec:\n  nodes:\n    \
+         ControlPlane: {labelSelector: {}, count: {active: 2}}\n  services:\n    loadBalancerControlPlane:\n    \
+         - {image: \"haproxy:3.0.11\", nodeInterfaceId: provisioning, nodePort: 30443}\n",
+    );
+    repo
+}
+
+fn haproxy(repo: &Repo) -> String {
+    repo.read("overlays/clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg")
+}
+
+#[test]
+fn a_service_reaches_hosts_by_the_addresses_that_a_pool_keeps_for_them() {
+    let repo = repo(
+        "{m1-provisioning: 192.0.2.11, m3-provisioning: 192.0.2.13, m2-other: 192.0.2.12, \"xm2-provisioning\": 192.0.2.14}",
+    );
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(
+        repo.hosts_of("tenant-a", "edge"),
+        ["ControlPlane tenant-a/m1", "ControlPlane tenant-a/m3"],
+        "the pool keeps no address for m2"
+    );
+    assert_says(&haproxy(&repo), &["192.0.2.11", "192.0.2.13"]);
+}
+
+#[test]
+fn a_pool_of_another_namespace_keeps_no_addresses() {
+    let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
+    let text = repo.read("inventory/pool.yaml");
+    repo.write(
+        "inventory/pool.yaml",
+        &text.replace("namespace: tenant-a", "namespace: tenant-b"),
+    );
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(
+        &run.stderr,
+        &["2 of the 2 ControlPlane hosts", "without network data"],
+    );
+}
+
+#[test]
+fn network_data_comes_before_a_pool() {
+    let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
+    repo.write(
+        "inventory/m1-network-data.json",
+        "{\"links\": [], \"networks\": [{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \"ip_address\": \"198.51.100.7\", \
+         \"netmask\": \"255.255.255.0\"}]}",
+    );
+
+    repo.generate(&[]).expect(0);
+
+    let text = haproxy(&repo);
+    assert_says(&text, &["198.51.100.7", "192.0.2.12"]);
+    assert!(!text.contains("192.0.2.11"), "{text}");
+}
+
+/// Makes a host of [`repo`] one that a Machine uses, with the Machine's data.
+fn with_machine(repo: &Repo, host: &str, machine: &str, data: &str) {
+    let hosts = repo.read("inventory/hosts.yaml");
+    let name = format!("metadata: {{name: {host}, namespace: tenant-a}}\nspec: {{online: true}}");
+    assert!(hosts.contains(&name));
+    let used = name.replace(
+        "online: true",
+        &format!("online: true, consumerRef: {{kind: Metal3Machine, name: {machine}, namespace: tenant-a}}"),
+    );
+    repo.write("inventory/hosts.yaml", &hosts.replace(&name, &used));
+    repo.write(
+        &format!("inventory/{data}.yaml"),
+        &format!(
+            "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: Metal3Data\nmetadata: {{name: {data}, namespace: tenant-a}}\n\
+             spec:\n  index: 0\n  claim: {{name: {machine}}}\n  template: {{name: edge}}\n"
+        ),
+    );
+}
+
+fn given(repo: &Repo, claim: &str, address: &str, cluster_api: bool) {
+    let (version, end) = if cluster_api {
+        ("ipam.cluster.x-k8s.io/v1beta1", "Ref")
+    } else {
+        ("ipam.metal3.io/v1alpha1", "")
+    };
+    repo.write(
+        &format!("inventory/{claim}.yaml"),
+        &format!(
+            "apiVersion: {version}\nkind: IPAddress\nmetadata: {{name: p-{claim}, namespace: tenant-a}}\nspec:\n  \
+             address: {address}\n  prefix: 24\n  pool{end}: {{name: provisioning}}\n  claim{end}: {{name: {claim}}}\n"
+        ),
+    );
+}
+
+/// Labels assign the hosts, because a host that a Machine uses is never taken otherwise.
+fn assigned(repo: &Repo) {
+    let hosts = repo.read("inventory/hosts.yaml");
+    let labelled = hosts.replace(
+        ", namespace: tenant-a}\nspec",
+        ", namespace: tenant-a, labels: {sip.airshipit.org/cluster-namespace: tenant-a, sip.airshipit.org/cluster-name: edge, \
+         sip.airshipit.org/node-type: ControlPlane}}\nspec",
+    );
+    repo.write("inventory/hosts.yaml", &labelled);
+    repo.replace("clusters/edge.yaml", "active: 2", "active: 3");
+}
+
+#[test]
+fn the_address_that_a_machine_claimed_counts_before_the_one_that_a_pool_keeps() {
+    for cluster_api in [false, true] {
+        let repo = repo(
+            "{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12, m3-provisioning: 192.0.2.13}",
+        );
+        with_machine(&repo, "m1", "edge-abc", "edge-0");
+        with_machine(&repo, "m2", "edge-def", "edge-1");
+        assigned(&repo);
+        given(&repo, "edge-0-provisioning", "198.51.100.1", cluster_api);
+        // By name of the host; and one that a former Machine left.
+        given(&repo, "m2-provisioning", "198.51.100.2", cluster_api);
+        given(&repo, "m3-provisioning", "198.51.100.3", cluster_api);
+
+        repo.generate(&[]).expect(0);
+
+        let text = haproxy(&repo);
+        assert_says(&text, &["198.51.100.1", "198.51.100.2", "192.0.2.13"]);
+        let explained =
+            crate::support::run(&mut repo.sipgen(&["explain", "tenant-a/m1"])).expect(0);
+        assert_says(
+            &explained.stdout,
+            &[
+                "has the address 198.51.100.1 on `provisioning` by an IPAddress that its Machine claimed",
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_annotation_counts_before_every_other_source_but_network_data() {
+    let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
+    repo.replace(
+        "inventory/hosts.yaml",
+        "{name: m1,",
+        "{name: m1, annotations: {sip.airshipit.org/addresses: \"oam=2001:db8::1, provisioning=192.0.2.21\"},",
+    );
+    repo.generate(&[]).expect(0);
+    assert_says(&haproxy(&repo), &["192.0.2.21", "192.0.2.12"]);
+
+    repo.replace("inventory/hosts.yaml", "=192.0.2.21", "=192.0.2.21/24");
+    let run = repo.generate(&[]).expect(0);
+    assert_says(
+        &run.stderr,
+        &["SIP0335", "no IP address without prefix length"],
+    );
+    assert_says(&haproxy(&repo), &["192.0.2.11"]);
+}
+
+#[test]
+fn inspected_addresses_count_only_if_the_settings_say_so() {
+    let repo = repo("{}");
+    repo.replace(
+        "clusters/edge.yaml",
+        "nodeInterfaceId: provisioning",
+        "nodeInterfaceId: eno1",
+    );
+    let data = (1..=2).map(|number| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {{name: m{number}, namespace: tenant-a}}\nspec:\n  \
+             hardware:\n    nics:\n    - {{name: eno1, ip: 192.0.2.3{number}}}\n    - {{name: eno1, ip: \"2001:db8::3\"}}\n"
+        )
+    });
+    repo.write("inventory/hardware.yaml", &data.collect::<String>());
+    repo.generate(&[]).expect(1);
+
+    repo.write("sipgen.yaml", "inventory: {inspectedAddresses: true}\n");
+    repo.generate(&[]).expect(0);
+    assert_says(&haproxy(&repo), &["192.0.2.31", "192.0.2.32"]);
+}
