@@ -64,6 +64,8 @@ pub(crate) struct ClaimedAddresses {
 struct InNamespace {
     /// Names of pools that keep or gave addresses.
     pools: BTreeSet<String>,
+    /// Those of Metal3's pools that are in the inputs.
+    own_pools: BTreeSet<String>,
     /// Addresses that pools keep, by claim.
     kept: BTreeMap<String, IpAddr>,
     /// Addresses that claims got.
@@ -105,6 +107,7 @@ impl ClaimedAddresses {
                             .kept
                             .extend(address.map(|address| (claim.clone(), address)));
                     }
+                    known.own_pools.insert(name.clone());
                     known.pools.insert(name);
                 }
                 AddressObject::Address(spec) => {
@@ -121,6 +124,13 @@ impl ClaimedAddresses {
             }
         }
         Self { namespaces }
+    }
+
+    /// Returns the names of Metal3's pools in the inputs, by namespace.
+    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeSet<String>> {
+        let names = self.namespaces.iter();
+        let names = names.map(|(namespace, known)| (namespace.clone(), known.own_pools.clone()));
+        names.filter(|(_, pools)| !pools.is_empty()).collect()
     }
 
     /// Returns the addresses of a host by interface. `machine` is the Metal3Machine that uses it.

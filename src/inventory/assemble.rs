@@ -16,7 +16,7 @@ use super::join::Descriptions;
 use super::network_index::Networks;
 use super::networks::{Network, Unnamed};
 use crate::api::host;
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::names::{ClusterKey, HostKey, Namespace};
 use crate::api::reservation::Tenants;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
@@ -36,6 +36,8 @@ pub struct Inventory {
     pub roots: BTreeMap<usize, Root>,
     /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
+    /// Names of Metal3's IPPools, by namespace.
+    pub pools: BTreeMap<Namespace, BTreeSet<String>>,
     /// The reservations of all hosts.
     pub reservations: BTreeSet<Arc<Tenants>>,
     by_key: HashMap<HostKey, usize>,
@@ -106,6 +108,7 @@ pub(crate) fn assemble(
         inventory.hosts.push(host);
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
+    inventory.pools = networks.claimed().pools();
     for root in inventory.roots.values() {
         // A component only has patches. Without a base there can be no cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::addresses::KnownAddress;
+use super::addresses::{AddressSource, KnownAddress};
 use super::machine::Machine;
 use super::networks::{Network, Unaddressed};
 use super::undecided::Undecided;
@@ -160,6 +160,23 @@ impl Host {
         let other = self.network.addresses.get(interface);
         self.address_in_network_data(interface)
             .or_else(|reason| other.map(|known| known.address).ok_or(reason))
+    }
+
+    /// Returns the address on an interface that users fixed: in network data, unless it was encrypted,
+    /// or in an annotation.
+    pub(crate) fn fixed_address(&self, interface: &str) -> Option<IpAddr> {
+        let Network::Known(data) = &self.network.data else {
+            return self.annotated_address(interface);
+        };
+        let mut shown = data.shown_ids();
+        let is_shown = shown.any(|id| id == interface);
+        let address = is_shown.then(|| data.address(interface).ok()).flatten();
+        address.or_else(|| self.annotated_address(interface))
+    }
+
+    fn annotated_address(&self, interface: &str) -> Option<IpAddr> {
+        let known = self.network.addresses.get(interface)?;
+        (known.source == AddressSource::Annotation).then_some(known.address)
     }
 
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, Unaddressed> {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::renderer::{Renderer, TemplateSet};
 use crate::api::assignment;
+use crate::api::ipam::claim_of;
 use crate::api::names::{ClusterKey, NodePort, Role};
 use crate::inventory::natural;
 use crate::layout;
@@ -40,6 +41,8 @@ pub(super) struct Values<'a> {
     /// Metal3MachineTemplates of a request by Cluster API's objects, with the labels of their hosts;
     /// empty for a SIPCluster.
     machine_templates: Vec<PinnedTemplate<'a>>,
+    /// IPPools with the addresses that they must keep for hosts of the cluster.
+    pools: Vec<PinnedPool>,
     /// Failure domains for a Metal3Cluster that names none.
     failure_domains: Vec<&'a str>,
 }
@@ -50,6 +53,14 @@ struct PinnedTemplate<'a> {
     name: String,
     /// Labels of its hosts.
     labels: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PinnedPool {
+    /// Its name, as a regular expression that matches nothing else.
+    name: String,
+    /// Addresses by the claims of hosts.
+    addresses: BTreeMap<String, IpAddr>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -109,13 +120,13 @@ fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) ->
         role_label: assignment::NODE_TYPE,
         roles,
         failure_domains: failure_domains(cluster, placement, site),
+        pools: pools(cluster, placement, site),
         machine_templates: cluster
             .machine_templates
             .iter()
             .filter(|template| !template.is_of_class)
             .map(|template| PinnedTemplate {
-                // kustomize anchors it, and a dot would match any character.
-                name: template.name.replace('.', "\\."),
+                name: exactly(&template.name),
                 labels: &template.labels,
             })
             .collect(),
@@ -144,6 +155,31 @@ fn host_selectors(
         values.collect::<Vec<_>>()
     };
     of_all.chain(roles.iter().flat_map(of_role)).collect()
+}
+
+/// Returns a regular expression that matches a name only. kustomize anchors it.
+fn exactly(name: &str) -> String {
+    name.replace('.', "\\.")
+}
+
+/// Returns the pools of a cluster's namespace that give addresses which users fixed for its hosts.
+///
+/// Metal3 then gives a Machine the address that the load balancer of its cluster has.
+fn pools(cluster: &Cluster, placement: &Placement, site: &Site) -> Vec<PinnedPool> {
+    let namespace = &cluster.key.namespace;
+    let pools = site.inventory.pools.get(namespace).into_iter().flatten();
+    let hosts = || {
+        let assigned = placement.values().flatten();
+        let hosts = assigned.map(|assigned| &site.inventory.hosts[assigned.host]);
+        hosts.filter(|host| host.key.namespace == *namespace)
+    };
+    let pinned = pools.map(|pool| PinnedPool {
+        name: exactly(pool),
+        addresses: hosts()
+            .filter_map(|host| Some((claim_of(&host.key.name, pool), host.fixed_address(pool)?)))
+            .collect(),
+    });
+    pinned.filter(|pool| !pool.addresses.is_empty()).collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.

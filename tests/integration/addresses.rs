@@ -197,3 +197,27 @@ fn inspected_addresses_count_only_if_the_settings_say_so() {
     repo.generate(&[]).expect(0);
     assert_says(&haproxy(&repo), &["192.0.2.31", "192.0.2.32"]);
 }
+
+/// So that Metal3 gives a Machine the address that the load balancer has.
+#[test]
+fn a_pool_keeps_the_addresses_that_users_fixed() {
+    let repo = repo("{m2-provisioning: 192.0.2.12}");
+    repo.write(
+        "inventory/m1-network-data.json",
+        "{\"links\": [], \"networks\": [{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \"ip_address\": \"198.51.100.7\", \
+         \"netmask\": \"255.255.255.0\"}]}",
+    );
+    repo.generate(&[]).expect(0);
+    let component = repo.read("overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml");
+    assert_says(
+        &component,
+        &[
+            "kind: IPPool\n      name: \"provisioning\"",
+            "preAllocations:\n          \"m1-provisioning\": \"198.51.100.7\"",
+        ],
+    );
+    assert!(
+        !component.contains("m2-provisioning"),
+        "the pool keeps it already"
+    );
+}

@@ -291,3 +291,78 @@ fn lists_of_several_pages_are_read_to_their_end() {
 fn run_kubectl(server: &ApiServer, arguments: &[&str]) {
     run(server.kubectl("human").args(arguments)).expect(0);
 }
+
+/// A CustomResourceDefinition without a schema, in one version.
+fn definition(plural: &str, kind: &str, group: &str, version: &str) -> String {
+    format!(
+        "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {plural}.{group}, \
+         annotations: {{api-approved.kubernetes.io: unapproved}}}}\nspec:\n  group: {group}\n  scope: Namespaced\n  \
+         names: {{plural: {plural}, kind: {kind}, listKind: {kind}List, singular: {}}}\n  versions:\n  - name: {version}\n    \
+         served: true\n    storage: true\n    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}\n",
+        kind.to_lowercase()
+    )
+}
+
+#[test]
+fn addresses_that_machines_claimed_are_in_the_snapshot_if_the_settings_say_so() {
+    const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+    let server = ApiServer::start();
+    server.apply(
+        &[
+            definition("ipaddresses", "IPAddress", "ipam.metal3.io", "v1alpha1"),
+            definition(
+                "ipaddresses",
+                "IPAddress",
+                "ipam.cluster.x-k8s.io",
+                "v1beta1",
+            ),
+            definition("metal3datas", "Metal3Data", INFRASTRUCTURE, "v1beta1"),
+        ]
+        .concat(),
+    );
+    let mut wait = server.kubectl("admin");
+    wait.args(["wait", "--for=condition=Established", "crd", "--all"]);
+    run(&mut wait).expect(0);
+    create(&server, "claimed", 1);
+    server.apply(&format!(
+        "apiVersion: ipam.metal3.io/v1alpha1\nkind: IPAddress\nmetadata: {{name: p-1, namespace: claimed, annotations: {{note: {CANARY}}}}}\n\
+         spec: {{address: 192.0.2.1, prefix: 24, gateway: 192.0.2.254, pool: {{name: p, namespace: claimed}}, claim: {{name: edge-0-p}}}}\n\
+         ---\napiVersion: ipam.cluster.x-k8s.io/v1beta1\nkind: IPAddress\nmetadata: {{name: q-1, namespace: claimed}}\n\
+         spec: {{address: 192.0.2.2, prefix: 24, poolRef: {{name: q, kind: InClusterIPPool}}, claimRef: {{name: edge-0-q}}, note: {CANARY}}}\n\
+         ---\napiVersion: {INFRASTRUCTURE}/v1beta1\nkind: Metal3Data\nmetadata: {{name: edge-0, namespace: claimed}}\n\
+         spec: {{index: 0, claim: {{name: edge-abc}}, template: {{name: edge}}, metaData: {{name: {CANARY}}}}}\n"
+    ));
+
+    let repo = Repo::empty();
+    snapshot(&repo, &server, &["--namespace=claimed"]).expect(0);
+    assert_eq!(repo.files("snapshot").len(), 1, "without the setting");
+
+    repo.write(
+        "sipgen.yaml",
+        "snapshot: {addresses: true, namespaces: [claimed]}\n",
+    );
+    snapshot(&repo, &server, &[]).expect(0);
+
+    let text = &repo.files("snapshot")["claimed.addresses.yaml"];
+    assert!(!text.contains(CANARY), "{text}");
+    let found: Vec<String> = crate::support::documents(text)
+        .iter()
+        .map(|object| yaml_serde::to_string(&object["spec"]).unwrap())
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "claim:\n  name: edge-abc\n",
+            "address: 192.0.2.2\nclaimRef:\n  name: edge-0-q\npoolRef:\n  name: q\n",
+            "address: 192.0.2.1\nclaim:\n  name: edge-0-p\npool:\n  name: p\n",
+        ]
+    );
+    snapshot(&repo, &server, &["--check"]).expect(0);
+    let rules = run(&mut repo.sipgen(&["snapshot", "--rbac"]))
+        .expect(0)
+        .stdout;
+    assert!(
+        rules.contains("ipam.metal3.io") && rules.contains("metal3datas"),
+        "{rules}"
+    );
+}
