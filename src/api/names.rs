@@ -461,6 +461,11 @@ pub fn is_label_key(text: &str) -> bool {
         && prefix.is_none_or(|prefix| prefix.len() <= 253 && check_dns(prefix).is_ok())
 }
 
+/// Returns whether an object can have a label.
+pub fn is_label(key: &str, value: &str) -> bool {
+    is_label_key(key) && is_label_value(value)
+}
+
 macro_rules! display_as_str {
     ($($name:ty),*) => {$(
         impl fmt::Display for $name {

@@ -253,6 +253,7 @@ codes! {
     "0515" Failing Warning Cluster Shown "a cluster retains a host that has failed or is being deleted"
     "0516" NotInstalled Warning Cluster Shown "a machine retains a host without an operating system"
 
+    "0517" QuotaExceeded Warning Run Shown "a namespace has more hosts than its quota"
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 

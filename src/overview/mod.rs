@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::generate::Generated;
 use crate::plan::host_state;
+use crate::plan::quotas::{self, QuotaUse};
 
 pub use clusters::{ClusterOverview, Endpoint, NodeSetOverview, Wanted};
 pub use hosts::HostOverview;
@@ -38,6 +39,9 @@ pub struct Overview {
     pub clusters: Vec<ClusterOverview>,
     /// Numbers of hosts that match each labelSelector, or the requirements of machines.
     pub spare: Vec<Spare>,
+    /// Quotas of namespaces, in the order of the settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<QuotaUse>,
     /// Racks in natural order. Hosts without a rack come last.
     pub racks: Vec<Rack>,
     /// Hosts of the site, in natural order of their names.
@@ -72,6 +76,7 @@ impl Overview {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),
             spare: spare::by_requirements(site, &hosts),
+            quotas: quotas::all(site, plan),
             racks: racks::group(&hosts),
             rack_by,
             hosts,

@@ -5,7 +5,7 @@
 //! of hosts nor that of node sets prevents a placement. Retained hosts never move.
 //!
 //! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
-//! each other. All others are a flow.
+//! each other, or if they could exceed a quota. All others are a flow.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,6 +14,7 @@ use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
 use super::flow_network::Instance;
 use super::matching::{Left, Matching};
+use super::quotas::QuotaUse;
 use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Reason, Shortage};
 use crate::inventory::Host;
@@ -38,6 +39,7 @@ pub(super) fn choose(
     site: &Site,
     availability: &[Availability],
     demands: &[Demand<'_>],
+    quotas: &[QuotaUse],
 ) -> Vec<Result<Chosen, Box<Shortage>>> {
     let mut results: Vec<Result<Chosen, Box<Shortage>>> =
         demands.iter().map(|_| Ok(Chosen::default())).collect();
@@ -48,7 +50,7 @@ pub(super) fn choose(
         return results;
     }
     let hosts = &site.inventory.hosts;
-    let instance = Instance::new(hosts, availability, demands, &open);
+    let instance = Instance::new(hosts, availability, demands, &open, quotas);
     let all: Vec<usize> = (0..open.len()).collect();
     let clusters =
         all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
@@ -119,7 +121,8 @@ pub(super) fn choose(
                     .demands
                     .iter()
                     .map(|demand| &demands[open[*demand]]);
-                Reason::crossing(node_sets, &conflict)
+                let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
+                Reason::crossing(node_sets, &conflict, quotas)
             }
             Why::Undecided => Reason::Undecided,
         };
@@ -130,10 +133,16 @@ pub(super) fn choose(
 }
 
 /// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
-/// each other for a demand that competes with it, directly or through others.
+/// each other, or a quota binds, for a demand that competes with it, directly or through others.
 fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
-    if instance.crossing.iter().all(Vec::is_empty) {
+    let crossing: BTreeSet<usize> = problem
+        .demands
+        .iter()
+        .filter(|demand| !demand.quotas.is_empty() || !instance.crossing[demand.pool].is_empty())
+        .map(|demand| demand.pool)
+        .collect();
+    if crossing.is_empty() {
         return vec![false; problem.demands.len()];
     }
     // Union-find over pools, classes and groups: a pool is joined to its classes and to its groups.
@@ -146,8 +155,6 @@ fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     for demand in &problem.demands {
         join(&mut parts, demand.pool, pools + classes + demand.group);
     }
-    let crossing = (0..pools).filter(|pool| !instance.crossing[*pool].is_empty());
-    let crossing: Vec<usize> = crossing.collect();
     let crossing: BTreeSet<usize> = crossing
         .into_iter()
         .map(|pool| root(&mut parts, pool))

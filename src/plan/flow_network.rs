@@ -9,10 +9,12 @@ use super::demand::Demand;
 use super::eligibility::{Availability, Needs};
 use super::equivalence::{Counted, HostKinds};
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
+use super::quotas::QuotaUse;
 use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
 use crate::inventory::machine::{AskedMachine, Machine};
+use crate::settings::quotas::Quota;
 
 /// A matching problem with the meaning of its indices.
 pub(super) struct Instance<'a> {
@@ -28,6 +30,8 @@ pub(super) struct Instance<'a> {
     pub(super) limiting: Vec<Vec<usize>>,
     /// All topology keys.
     pub(super) topology: Vec<&'a str>,
+    /// The quotas of the problem.
+    pub(super) quotas: Vec<&'a Quota>,
     /// The topology key of each pool's domains.
     keys: Vec<Option<&'a str>>,
     /// Domains of each pool by the value of its topology key; `None` is the domain of hosts without
@@ -39,12 +43,13 @@ pub(super) struct Instance<'a> {
 /// Numbers of the domains, key and value, in which demands retain hosts.
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
-/// The shared properties of the hosts of a class: kind, exclusive cluster and domains. With several
-/// topology keys, a host that lacks one is a class by itself, given by the last field.
+/// The shared properties of the hosts of a class: kind, exclusive cluster, domains and quotas. With
+/// several topology keys, a host that lacks one is a class by itself, given by the last field.
 type Alike<'a> = (
     usize,
     Option<&'a ClusterKey>,
     Vec<Option<&'a str>>,
+    Vec<usize>,
     Option<usize>,
 );
 
@@ -54,6 +59,8 @@ struct Class<'a> {
     only: Option<&'a ClusterKey>,
     /// Values of all topology keys.
     domains: Vec<Option<&'a str>>,
+    /// Quotas that count them.
+    quotas: Vec<usize>,
     hosts: Vec<usize>,
 }
 
@@ -65,6 +72,7 @@ impl<'a> Instance<'a> {
         availability: &'a [Availability],
         all: &[Demand<'a>],
         open: &[usize],
+        quotas: &'a [QuotaUse],
     ) -> Self {
         let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut needs: Vec<&Needs<'a>> = Vec::new();
@@ -87,7 +95,11 @@ impl<'a> Instance<'a> {
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
         let kinds = HostKinds::new(hosts, &needs, &topology, Counted::Usable);
-        let (classes, of_kind) = classify(availability, &kinds);
+        let counts = |host: usize| -> Vec<usize> {
+            let counts = |quota: &usize| quotas[*quota].quota.counts(&hosts[host].labels);
+            (0..quotas.len()).filter(counts).collect()
+        };
+        let (classes, of_kind) = classify(availability, &kinds, counts);
 
         let members: Vec<Vec<usize>> = needs
             .iter()
@@ -157,7 +169,10 @@ impl<'a> Instance<'a> {
                 *taken_by.entry(value).or_default() += 1;
             }
             let group = groups[&demand.cluster.key];
+            let namespace = &demand.cluster.key.namespace;
+            let of_namespace = |quota: &usize| quotas[*quota].quota.namespace == *namespace;
             matching::Demand {
+                quotas: (0..quotas.len()).filter(of_namespace).collect(),
                 group,
                 pool: *pool,
                 missing: demand.missing,
@@ -181,6 +196,8 @@ impl<'a> Instance<'a> {
                 .map(|class| class.values(&topology, &taken))
                 .collect(),
             demands: wanted.collect(),
+            quotas: quotas.iter().map(QuotaUse::left).collect(),
+            counts: classes.iter().map(|class| class.quotas.clone()).collect(),
             pools,
         };
         let (hosts, values) = classes
@@ -196,6 +213,7 @@ impl<'a> Instance<'a> {
             keys,
             domains,
             taken,
+            quotas: quotas.iter().map(|quota| &quota.quota).collect(),
             problem,
         }
     }
@@ -286,6 +304,7 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 fn classify<'a>(
     availability: &'a [Availability],
     kinds: &HostKinds<'a>,
+    counts: impl Fn(usize) -> Vec<usize>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
@@ -300,14 +319,16 @@ fn classify<'a>(
             continue;
         };
         let domains = kinds.domains(index).to_vec();
+        let quotas = counts(index);
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
         let class = *known
-            .entry((kind, only, domains.clone(), by_itself))
+            .entry((kind, only, domains.clone(), quotas.clone(), by_itself))
             .or_insert_with(|| {
                 of_kind[kind].push(classes.len());
                 classes.push(Class {
                     only,
                     domains,
+                    quotas,
                     hosts: Vec::new(),
                 });
                 classes.len() - 1

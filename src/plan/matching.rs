@@ -23,6 +23,10 @@ pub(super) struct Problem {
     pub(super) pools: Vec<Pool>,
     /// Demands for hosts.
     pub(super) demands: Vec<Demand>,
+    /// Number of hosts that the demands of each quota may take together. The flow ignores quotas.
+    pub(super) quotas: Vec<usize>,
+    /// Quotas that count the hosts of each class.
+    pub(super) counts: Vec<Vec<usize>>,
 }
 
 /// The hosts that meet certain requirements.
@@ -62,6 +66,8 @@ pub(super) struct Demand {
     pub(super) load: BTreeMap<usize, usize>,
     /// Number of hosts that it has with each topology value that excludes another.
     pub(super) taken: BTreeMap<usize, usize>,
+    /// Quotas of its namespace.
+    pub(super) quotas: Vec<usize>,
 }
 
 /// The domain and the values that a replaced host gives up.
@@ -123,6 +129,15 @@ fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
             .collect()
     };
     problem.pools.iter().map(of_pool).collect()
+}
+
+impl Problem {
+    /// Returns the quotas that count a class for a demand.
+    pub(super) fn counted_by(&self, demand: usize, class: usize) -> impl Iterator<Item = usize> {
+        let counts = &self.counts[class];
+        let quotas = self.demands[demand].quotas.iter();
+        quotas.copied().filter(|quota| counts.contains(quota))
+    }
 }
 
 impl<'a> Matching<'a> {
@@ -211,8 +226,10 @@ impl<'a> Matching<'a> {
     /// Moves demands of one host to better hosts that have become free, until none is left. Making
     /// room for another may have left a demand with a worse host than necessary.
     pub(super) fn settle(&mut self) {
-        let is_by_size =
-            |demand: &usize| self.problem.pools[self.problem.demands[*demand].pool].by_size;
+        let is_by_size = |demand: &usize| {
+            let demand = &self.problem.demands[*demand];
+            self.problem.pools[demand.pool].by_size && demand.quotas.is_empty()
+        };
         let single: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
         let mut moved = true;
         while moved {
@@ -698,6 +715,7 @@ mod tests {
                 missing,
                 load,
                 taken,
+                ..
             } = &problem.demands[*demand];
             wanted += missing;
             for (domain, Domain { limited, classes }) in
@@ -779,6 +797,7 @@ mod tests {
                     missing,
                     load,
                     taken,
+                    quotas: Vec::new(),
                 };
                 demands.into_iter().map(demand)
             });
@@ -788,6 +807,8 @@ mod tests {
                 values: classes.iter().map(|(.., values)| values.clone()).collect(),
                 pools: pools.collect(),
                 demands: demands.collect(),
+                quotas: Vec::new(),
+                counts: Vec::new(),
             }
         })
     }
@@ -801,6 +822,7 @@ mod tests {
                 missing,
                 load,
                 taken,
+                ..
             } = &problem.demands[demand];
             assert!(
                 picks

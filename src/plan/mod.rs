@@ -35,6 +35,7 @@ pub mod machines;
 mod matching;
 mod ownership_change;
 mod placement;
+pub mod quotas;
 mod release;
 mod renaming;
 mod search_result;
@@ -129,8 +130,10 @@ fn with_names(
     released.extend(release::newly_released(site, &assignments));
     let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
     let demands = demands(site, &clusters, &placements, &assignments, rebalance);
+    let quotas = quotas::binding(site, &demands, &assigned(&placements, &assignments));
     let mut shortages = BTreeMap::new();
-    for (demand, chosen) in demands.iter().zip(choose(site, &availability, &demands)) {
+    let all_chosen = choose(site, &availability, &demands, &quotas);
+    for (demand, chosen) in demands.iter().zip(all_chosen) {
         let key = &demand.cluster.key;
         match chosen {
             Ok(chosen) => {
@@ -185,6 +188,7 @@ fn with_names(
         unlabelled,
         given_back,
     };
+    findings.extend(quotas::exceeded(site, &plan));
     (plan, findings, assignments.renamed)
 }
 

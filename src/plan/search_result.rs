@@ -31,17 +31,20 @@ pub(super) enum Why {
     Undecided,
 }
 
-/// Demands that cannot be served together, even if only these domains kept hosts apart.
+/// Demands that cannot be served together, even if only these domains kept hosts apart and only these
+/// quotas counted.
 #[derive(Debug, Clone)]
 pub(super) struct Conflict {
     pub(super) demands: Vec<usize>,
+    /// Quotas that suffice for the conflict.
+    pub(super) quotas: Vec<usize>,
     /// Topology keys with values.
     pub(super) domains: Vec<(String, String)>,
     /// Number of hosts that the demands can use.
     pub(super) hosts: usize,
     /// Number of those that are in none of the domains.
     pub(super) outside: usize,
-    /// True if every demand and every domain is proven necessary.
+    /// True if every demand, domain and quota is proven necessary.
     pub(super) is_minimal: bool,
 }
 

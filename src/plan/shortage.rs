@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::eligibility::{Obstacle, Refusal};
 use super::machines::by_role_and_name;
+use super::quotas::QuotaUse;
 use super::search_result::Conflict;
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
@@ -78,13 +79,17 @@ pub enum Reason {
         /// True if more hosts were available without topology keys.
         limited_by_topology: bool,
     },
-    /// There are enough hosts for each topology key alone, but not for all together.
+    /// There are enough hosts for each topology key alone and without quotas, but not for all
+    /// together.
     #[serde(rename_all = "camelCase")]
     Crossing {
         /// Node sets that cannot be filled together, in the order in which they choose.
         node_sets: Vec<Rival>,
         /// The topology domains that suffice for the conflict, by topology key.
         domains: BTreeMap<String, BTreeSet<String>>,
+        /// The quotas that suffice for the conflict, in words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        quotas: Vec<String>,
         /// Number of hosts that these node sets can use.
         usable: usize,
         /// Number of those hosts in none of the domains.
@@ -113,6 +118,7 @@ impl Reason {
     pub(super) fn crossing<'a>(
         node_sets: impl Iterator<Item = &'a Demand<'a>>,
         conflict: &Conflict,
+        quotas: impl Iterator<Item = &'a QuotaUse>,
     ) -> Self {
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (key, value) in &conflict.domains {
@@ -124,6 +130,7 @@ impl Reason {
         Reason::Crossing {
             node_sets: node_sets.map(Rival::of).collect(),
             domains,
+            quotas: quotas.map(ToString::to_string).collect(),
             usable: conflict.hosts,
             outside: conflict.outside,
             is_minimal: conflict.is_minimal,
@@ -407,6 +414,11 @@ impl Shortage {
                 );
             }
             Reason::Counted { .. } => {}
+            Reason::Crossing {
+                domains, quotas, ..
+            } if domains.is_empty() && !quotas.is_empty() => {
+                return format!("the quota is {}", quotas.join(", and "));
+            }
             Reason::Crossing { node_sets, .. } => {
                 let others = match node_sets.len() {
                     0 | 1 => String::new(),
@@ -497,12 +509,19 @@ impl Shortage {
         if let Reason::Crossing {
             node_sets,
             domains,
+            quotas,
             usable,
             outside,
             is_minimal,
         } = &self.reason
         {
-            lines.extend(conflict(node_sets, domains, *usable, *outside, *is_minimal));
+            lines.extend(conflict(
+                node_sets,
+                (domains, quotas),
+                *usable,
+                *outside,
+                *is_minimal,
+            ));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
@@ -535,17 +554,22 @@ impl Shortage {
 /// Describes a conflict, line by line. It names every node set and domain, because it is the proof.
 fn conflict(
     node_sets: &[Rival],
-    domains: &BTreeMap<String, BTreeSet<String>>,
+    (domains, quotas): (&BTreeMap<String, BTreeSet<String>>, &[String]),
     usable: usize,
     outside: usize,
     is_minimal: bool,
 ) -> Vec<String> {
+    let limits = match (domains.is_empty(), quotas.is_empty()) {
+        (_, true) => "topologyKeys",
+        (true, false) => "quotas",
+        (false, false) => "topologyKeys and quotas",
+    };
     let (all, these) = (
         some_of(node_sets.iter(), node_sets.len()),
         if node_sets.len() == 1 { "it" } else { "them" },
     );
     let mut lines = vec![match node_sets.len() {
-        1 => format!("in conflict with its topologyKeys, with the hosts that it misses: {all}"),
+        1 => format!("in conflict with its {limits}, with the hosts that it misses: {all}"),
         _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
     }];
     for (key, domains) in domains {
@@ -557,17 +581,32 @@ fn conflict(
             counted(domains.len(), "domain")
         ));
     }
-    lines.push(format!(
-        "{} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one host of \
-         each domain",
-        counted(usable, "host")
-    ));
-    let why = if is_minimal {
-        "with one of these node sets or domains fewer there would be a choice"
+    lines.extend(
+        quotas
+            .iter()
+            .map(|quota| format!("over the quota of {quota}")),
+    );
+    let usable = counted(usable, "host");
+    lines.push(if domains.is_empty() {
+        format!("{usable} can serve {these}")
     } else {
-        "some of these node sets or domains may not matter: the search for fewer ended at its limit of steps"
+        format!(
+            "{usable} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one \
+             host of each domain"
+        )
+    });
+    let kinds = match (domains.is_empty(), quotas.is_empty()) {
+        (_, true) => "node sets or domains",
+        (true, false) => "node sets or quotas",
+        (false, false) => "node sets, domains or quotas",
     };
-    lines.push(why.to_owned());
+    lines.push(if is_minimal {
+        format!("with one of these {kinds} fewer there would be a choice")
+    } else {
+        format!(
+            "some of these {kinds} may not matter: the search for fewer ended at its limit of steps"
+        )
+    });
     lines
 }
 

@@ -3,13 +3,14 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `assignment`, `provisioning`, `requests`, `reservations`, `services`, `snapshot`: further groups
-//!   of settings
+//! - `assignment`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
+//!   further groups of settings
 
 pub mod assignment;
 mod files;
 pub mod gitops;
 pub mod provisioning;
+pub mod quotas;
 pub mod requests;
 pub mod reservations;
 pub mod services;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::api::gitops::Agent;
-use crate::api::names::{Namespace, ObjectName, is_label_key};
+use crate::api::names::{Namespace, ObjectName, is_label, is_label_key};
 use crate::api::unique;
 use crate::finding::{Code, Finding, Place, Severity, Step};
 use crate::load::Files;
@@ -32,6 +33,7 @@ use assignment::Assignment;
 use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
+use quotas::Quota;
 use requests::Requests;
 use reservations::Reservation;
 use services::Services;
@@ -126,6 +128,9 @@ pub struct Settings {
     /// `sip.airshipit.org/reserved-for` reserves a single host.
     #[serde(default)]
     pub reservations: Vec<Reservation>,
+    /// The most hosts that the clusters of a namespace may have.
+    #[serde(default)]
+    pub quotas: Vec<Quota>,
     /// Settings for the services of all clusters.
     #[serde(default)]
     pub services: Services,
@@ -267,6 +272,7 @@ impl Default for Settings {
             requests: Requests::default(),
             assignment: Assignment::default(),
             reservations: Vec::new(),
+            quotas: Vec::new(),
             services: Services::default(),
             provisioning: Provisioning::default(),
         }
@@ -388,6 +394,7 @@ impl Settings {
         }
         findings.extend(self.check_labels(files));
         findings.extend(self.check_reservations(files));
+        findings.extend(self.check_quotas(files));
         findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));
         if !is_image(&self.provisioning.image) {
@@ -508,6 +515,25 @@ impl Settings {
             let help =
                 "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
             Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.quotas.iter().enumerate();
+        let mistakes = mistakes.filter_map(|(index, quota)| {
+            let mut labels = quota.labels.iter();
+            let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
+            let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);
+            let message = format!(
+                "`{key}: {value}` of quota {} is not a label that a host can have",
+                index + 1
+            );
+            Some(invalid(
+                message,
+                place,
+                "write the labels of the hosts that count",
+            ))
         });
         mistakes.collect()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::names::{is_label_key, is_label_value};
+use crate::api::names::is_label;
 use crate::api::reservation::{Tenant, Tenants};
 use crate::api::unique;
 
@@ -44,7 +44,7 @@ impl Reservation {
             ));
         }
         let mut labels = self.labels.iter();
-        let bad = labels.find(|(key, value)| !is_label_key(key) || !is_label_value(value));
+        let bad = labels.find(|(key, value)| !is_label(key, value));
         if let Some((key, value)) = bad {
             return Some((
                 "labels",

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::assignment::{Claim, NamedClaim};
-use crate::api::names::{
-    ClusterKey, HostKey, Namespace, ObjectName, Part, is_label_key, is_label_value,
-};
+use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
 use crate::finding::{Code, Finding};
 use crate::inventory::Inventory;
 use crate::output::state::{Held, State};
@@ -117,9 +115,7 @@ pub(super) fn mistakes(
 fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
     let problem = cluster.node_sets.keys().find_map(|part| {
         let labels = settings.assignment.labels_of(&cluster.key, part);
-        let bad = labels
-            .iter()
-            .find(|(key, value)| !is_label_key(key) || !is_label_value(value));
+        let bad = labels.iter().find(|(key, value)| !is_label(key, value));
         match bad {
             Some((key, value)) => Some(format!(
                 "the label `{key}: {value}`, which no host can have"

@@ -39,6 +39,7 @@ mod placement;
 
 mod preparing_repos;
 mod provisionings;
+mod quotas;
 mod refusing_clusters;
 mod refusing_hosts;
 mod refusing_services;

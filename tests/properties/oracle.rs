@@ -42,9 +42,49 @@ struct NodeSet {
 
 #[derive(Debug, Clone)]
 struct Cluster {
+    /// One of [`NAMESPACES`].
+    namespace: usize,
     priority: i8,
     /// By role.
     node_sets: [Option<NodeSet>; 2],
+}
+
+const NAMESPACES: [&str; 2] = ["t", "u"];
+
+/// A quota of a namespace, over hosts of a flavor and in a rack if these are set.
+#[derive(Debug, Clone)]
+struct Quota {
+    namespace: usize,
+    flavor: Option<u8>,
+    rack: Option<u8>,
+    hosts: usize,
+}
+
+impl Quota {
+    fn counts(&self, host: &Host) -> bool {
+        self.flavor.is_none_or(|flavor| flavor == host.flavor)
+            && self.rack.is_none_or(|rack| Some(rack) == host.rack)
+    }
+}
+
+fn quotas() -> impl Strategy<Value = Vec<Quota>> {
+    let quota = (
+        0..2_usize,
+        prop::option::of(0..2_u8),
+        prop::option::of(0..3_u8),
+        0..4_usize,
+    );
+    let quota = quota.prop_map(|(namespace, flavor, rack, hosts)| Quota {
+        namespace,
+        flavor,
+        rack,
+        hosts,
+    });
+    prop::collection::vec(quota, 0..=3)
+}
+
+fn key(cluster: usize, clusters: &[Cluster]) -> String {
+    format!("{}/c{cluster}", NAMESPACES[clusters[cluster].namespace])
 }
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
@@ -74,11 +114,13 @@ fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
             wanted,
         });
     let node_set = || prop::option::weighted(0.7, node_set.clone());
-    let cluster =
-        (-1..2_i8, node_set(), node_set()).prop_map(|(priority, control_plane, worker)| Cluster {
+    let cluster = (0..2_usize, -1..2_i8, node_set(), node_set()).prop_map(
+        |(namespace, priority, control_plane, worker)| Cluster {
+            namespace,
             priority,
             node_sets: [control_plane, worker],
-        });
+        },
+    );
     prop::collection::vec(cluster, 1..=3)
 }
 
@@ -86,6 +128,7 @@ fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
 fn place(
     hosts: &[Host],
     clusters: &[Cluster],
+    quotas: &[Quota],
     units: &[(usize, usize)],
     taken: &mut BTreeMap<usize, (usize, usize)>,
 ) -> bool {
@@ -103,11 +146,21 @@ fn place(
         };
         let crowded = node_set.by_rack && beside(|host| host.rack)
             || node_set.by_feed && beside(|host| host.feed);
-        if !matches || !host.is_for(unit.0) || crowded || taken.contains_key(&index) {
+        let namespace = clusters[unit.0].namespace;
+        let is_counted = |other: &usize, by: usize, quota: &Quota| {
+            clusters[by].namespace == namespace && quota.counts(&hosts[*other])
+        };
+        let exceeded = quotas.iter().any(|quota| {
+            let counted = taken
+                .iter()
+                .filter(|(other, by)| is_counted(other, by.0, quota));
+            quota.namespace == namespace && quota.counts(host) && counted.count() >= quota.hosts
+        });
+        if !matches || !host.is_for(unit.0) || crowded || exceeded || taken.contains_key(&index) {
             continue;
         }
         taken.insert(index, *unit);
-        if place(hosts, clusters, rest, taken) {
+        if place(hosts, clusters, quotas, rest, taken) {
             return true;
         }
         taken.remove(&index);
@@ -116,9 +169,15 @@ fn place(
 }
 
 /// The clusters that can be served: each exactly when it can be together with all that were accepted before it.
-fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
+fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..clusters.len()).collect();
-    order.sort_by_key(|cluster| (-clusters[*cluster].priority, *cluster));
+    order.sort_by_key(|cluster| {
+        (
+            -clusters[*cluster].priority,
+            clusters[*cluster].namespace,
+            *cluster,
+        )
+    });
     let mut accepted: Vec<(usize, usize)> = Vec::new();
     let mut served = BTreeSet::new();
     for cluster in order {
@@ -133,7 +192,7 @@ fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
                 )
             });
         let together: Vec<(usize, usize)> = accepted.iter().copied().chain(units).collect();
-        if place(hosts, clusters, &together, &mut BTreeMap::new()) {
+        if place(hosts, clusters, quotas, &together, &mut BTreeMap::new()) {
             accepted = together;
             served.insert(cluster);
         }
@@ -141,7 +200,30 @@ fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
     served
 }
 
-fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
+fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) {
+    let mut settings = String::from("quotas:\n");
+    for Quota {
+        namespace,
+        flavor,
+        rack,
+        hosts,
+    } in quotas
+    {
+        let labels = [(FLAVOR, flavor), (RACK, rack)];
+        let labels = labels
+            .iter()
+            .filter_map(|(key, value)| Some(format!("{key}: v{}", (**value)?)));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        let namespace = NAMESPACES[*namespace];
+        let _ = writeln!(
+            settings,
+            "- {{namespace: {namespace}, labels: {{{labels}}}, hosts: {hosts}}}"
+        );
+    }
+    if quotas.is_empty() {
+        settings.clear();
+    }
+    fs::write(directory.join("sipgen.yaml"), settings).unwrap();
     let mut text = String::new();
     for (index, host) in hosts.iter().enumerate() {
         let Host {
@@ -156,7 +238,8 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
             label(FEED, *feed)
         );
         let tenants = (0..3).filter(|cluster| host.is_for(*cluster));
-        let tenants: Vec<String> = tenants.map(|cluster| format!("t/c{cluster}")).collect();
+        let names = |cluster: usize| NAMESPACES.map(|namespace| format!("{namespace}/c{cluster}"));
+        let tenants: Vec<String> = tenants.flat_map(names).collect();
         let annotations = host.reserved.map_or(String::new(), |_| {
             format!(
                 ", annotations: {{sip.airshipit.org/reserved-for: \"{}\"}}",
@@ -172,6 +255,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
     for (
         index,
         Cluster {
+            namespace,
             priority,
             node_sets,
         },
@@ -179,8 +263,9 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
     {
         let _ = write!(
             text,
-            "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: c{index}, namespace: t, \
-             annotations: {{sip.airshipit.org/priority: \"{priority}\"}}}}\nspec:\n  nodes:\n    {{}}\n"
+            "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: c{index}, namespace: {}, \
+             annotations: {{sip.airshipit.org/priority: \"{priority}\"}}}}\nspec:\n  nodes:\n    {{}}\n",
+            NAMESPACES[*namespace]
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
@@ -220,10 +305,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn a_cluster_is_served_exactly_when_it_can_be(hosts in hosts(), clusters in clusters()) {
+    fn a_cluster_is_served_exactly_when_it_can_be(
+        hosts in hosts(), clusters in clusters(), quotas in quotas(),
+    ) {
         let directory = TempDir::new().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
-        write_repo(root, &hosts, &clusters);
+        write_repo(root, &hosts, &clusters, &quotas);
 
         let options = Options::default().keep_going(true);
         let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
@@ -232,7 +319,7 @@ proptest! {
             generated.findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| &finding.clusters).map(ToString::to_string).collect();
         let all: BTreeSet<usize> = (0..clusters.len()).collect();
         let expected: BTreeSet<String> =
-            all.difference(&served(&hosts, &clusters)).map(|cluster| format!("t/c{cluster}")).collect();
+            all.difference(&served(&hosts, &clusters, &quotas)).map(|cluster| key(*cluster, &clusters)).collect();
         prop_assert_eq!(unserved, expected);
 
         // Whoever is served has what it wants, and each host one role in one cluster.
@@ -259,6 +346,14 @@ proptest! {
                     prop_assert!(taken.insert(assigned.host, index).is_none());
                 }
             }
+        }
+        for quota in &quotas {
+            let counts = |(assigned, cluster): &(&usize, &usize)| {
+                let name = generated.site.inventory.hosts[**assigned].key.name.to_string();
+                clusters[**cluster].namespace == quota.namespace
+                    && quota.counts(&hosts[name[1..].parse::<usize>().unwrap()])
+            };
+            prop_assert!(taken.iter().filter(counts).count() <= quota.hosts);
         }
     }
 }
@@ -298,12 +393,12 @@ proptest! {
     ) {
         let directory = TempDir::new().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
-        write_repo(root, &hosts, &clusters);
+        write_repo(root, &hosts, &clusters, &[]);
         let before = placed(root);
 
         hosts.extend(more_hosts);
         clusters.extend(more_clusters);
-        write_repo(root, &hosts, &clusters);
+        write_repo(root, &hosts, &clusters, &[]);
         let after = placed(root);
 
         for (cluster, hosts) in &before {
@@ -317,16 +412,16 @@ proptest! {
     ) {
         let directory = TempDir::new().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
-        write_repo(root, &hosts, &clusters);
+        write_repo(root, &hosts, &clusters, &[]);
         let before = placed(root);
         let which = which % clusters.len();
-        let name = format!("t/c{which}");
+        let name = key(which, &clusters);
         let wanted = clusters[which].node_sets[role].as_ref().map_or(0, |node_set| node_set.wanted);
         prop_assume!(before.contains_key(&name) && wanted > 0);
 
         for count in [wanted - 1, wanted] {
             clusters[which].node_sets[role].as_mut().unwrap().wanted = count;
-            write_repo(root, &hosts, &clusters);
+            write_repo(root, &hosts, &clusters, &[]);
             let after = placed(root);
 
             prop_assert_eq!(after[&name].iter().filter(|(of, _)| of == ROLES[role]).count(), count);

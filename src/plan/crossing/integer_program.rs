@@ -50,6 +50,8 @@ pub(super) struct Question<'q> {
     pub(super) hosts: &'q dyn Fn(usize) -> usize,
     /// Returns whether a domain keeps hosts apart.
     pub(super) limits: &'q dyn Fn(Limit) -> bool,
+    /// Number of hosts that a quota leaves to these demands; `None` if it does not count.
+    pub(super) quotas: &'q dyn Fn(usize) -> Option<usize>,
 }
 
 /// The answer to a [`Question`].
@@ -61,9 +63,9 @@ pub(super) enum Answer {
     Undecided,
 }
 
-/// The properties shared by classes that no demand tells apart: the exclusive group, and domains by
-/// pool.
-type Alike = (Option<usize>, Vec<(usize, Vec<Limit>)>);
+/// The properties shared by classes that no demand tells apart: the exclusive group, quotas, and
+/// domains by pool.
+type Alike = (Option<usize>, Vec<usize>, Vec<(usize, Vec<Limit>)>);
 
 /// A variable: the number of hosts that a demand takes of a group of equal classes.
 struct Take {
@@ -78,6 +80,7 @@ impl Question<'_> {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<Take> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), Vec<usize>> = BTreeMap::new();
+        let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
             let taken: BTreeSet<Limit> = self.candidates.taken[demand]
@@ -85,7 +88,7 @@ impl Question<'_> {
                 .copied()
                 .filter(|limit| (self.limits)(*limit))
                 .collect();
-            for (group, ((reserved, pools), _)) in groups.iter().enumerate() {
+            for (group, ((reserved, quotas, pools), _)) in groups.iter().enumerate() {
                 let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else {
                     continue;
                 };
@@ -102,6 +105,9 @@ impl Question<'_> {
                         .or_default()
                         .push(takes.len())
                 });
+                for quota in of.quotas.iter().filter(|quota| quotas.contains(quota)) {
+                    counted.entry(*quota).or_default().push(takes.len());
+                }
                 // Classes of a group share their domains, so a limited group has one host for a
                 // demand.
                 let most = if limits.is_empty() {
@@ -142,9 +148,13 @@ impl Question<'_> {
             .iter()
             .map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
         let of_domains = limited.values().map(|of| (of, ComparisonOp::Le, 1));
+        let of_quotas = counted
+            .iter()
+            .filter_map(|(quota, of)| Some((of, ComparisonOp::Le, (self.quotas)(*quota)?)));
         // Rows that no choice can violate are left out.
         let of_hosts = of_hosts
             .chain(of_domains)
+            .chain(of_quotas)
             .filter(|(of, _, bound)| most(of) > *bound);
         let rows: Vec<(&Vec<usize>, ComparisonOp, usize)> = at_least.chain(of_hosts).collect();
 
@@ -181,7 +191,8 @@ impl Question<'_> {
         let mut numbers: HashMap<Alike, usize> = HashMap::new();
         let mut groups: Vec<(Alike, Vec<usize>)> = Vec::new();
         for (class, pools) in of_class {
-            let alike = (self.problem.reserved[class], pools);
+            let quotas = self.problem.counts[class].clone();
+            let alike = (self.problem.reserved[class], quotas, pools);
             let group = *numbers.entry(alike.clone()).or_insert_with(|| {
                 groups.push((alike, Vec::new()));
                 groups.len() - 1

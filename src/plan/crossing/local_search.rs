@@ -23,6 +23,8 @@ pub(super) struct LocalSearch<'a, 'c> {
     pub(super) matching: Matching<'a>,
     /// Number of hosts of each demand in each limited domain.
     used: Vec<HashMap<Limit, usize>>,
+    /// Number of hosts that each quota leaves.
+    pub(super) left: Vec<usize>,
     /// Positions in each pool whose classes may have a free host, in order.
     live: Vec<Vec<usize>>,
 }
@@ -52,6 +54,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             candidates,
             matching: Matching::new(&instance.problem),
             used: used.collect(),
+            left: instance.problem.quotas.clone(),
             live: live.collect(),
         }
     }
@@ -63,7 +66,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let pool = self.pool(demand);
-        if self.instance.crossing[pool].is_empty() {
+        let has_quota = !self.instance.problem.demands[demand].quotas.is_empty();
+        if self.instance.crossing[pool].is_empty() && !has_quota {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
             let new: Vec<usize> = self.matching.picks[demand][before..]
@@ -116,7 +120,18 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Returns whether a demand may have a class once it has left `left`.
     fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
         self.matching.may_have(demand, candidate.class)
+            && !self.exceeds(demand, candidate.class, left)
             && self.clashes(demand, candidate, left).next().is_none()
+    }
+
+    /// Returns whether a class would exceed a quota of a demand once it has left `left`.
+    fn exceeds(&self, demand: usize, class: usize, left: Option<usize>) -> bool {
+        let problem = &self.instance.problem;
+        let is_left = |quota| {
+            left.is_some_and(|left| problem.counted_by(demand, left).any(|other| other == quota))
+        };
+        let mut quotas = problem.counted_by(demand, class);
+        quotas.any(|quota| self.left[quota] == 0 && !is_left(quota))
     }
 
     /// Returns the domains in which a demand would have too many hosts with a class.
@@ -136,6 +151,14 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     }
 
     fn count(&mut self, demand: usize, class: usize, more: bool) {
+        let problem = &self.instance.problem;
+        for quota in problem.counted_by(demand, class) {
+            if more {
+                self.left[quota] -= 1;
+            } else {
+                self.left[quota] += 1;
+            }
+        }
         let pool = self.pool(demand);
         let limits = self
             .candidates
@@ -196,8 +219,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         classes
     }
 
-    /// Replaces a host with these domains by a spare one. Returns whether there is one.
-    pub(super) fn replace(&mut self, demand: usize, kept: &[Limit]) -> bool {
+    /// Replaces a host with these domains, which these quotas count, by a spare one. Returns whether there is one.
+    pub(super) fn replace(&mut self, demand: usize, kept: &[Limit], quotas: &[usize]) -> bool {
         let count = |used: &mut HashMap<Limit, usize>, more: bool| {
             for limit in kept {
                 let used = used.entry(*limit).or_default();
@@ -209,11 +232,13 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             }
         };
         count(&mut self.used[demand], false);
+        quotas.iter().for_each(|quota| self.left[*quota] += 1);
         self.matching.want_more(demand);
         let found = self.fill(demand);
         if !found {
             self.matching.want_less(demand);
             count(&mut self.used[demand], true);
+            quotas.iter().for_each(|quota| self.left[*quota] -= 1);
         }
         found
     }
@@ -273,6 +298,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 let class = candidate.class;
                 if !self.matching.is_free(class)
                     || !self.matching.may_have(demand, class)
+                    || self.exceeds(demand, class, left)
                     || left == Some(class)
                 {
                     continue;

@@ -9,16 +9,18 @@ use super::integer_program::{Answer, Budget, Question};
 /// Maximum number of steps for one question.
 const SHARE: u64 = 3_000_000;
 
-/// Demands that cannot be served together even if only these domains keep hosts apart.
+/// Demands that cannot be served together even if only these domains keep hosts apart and only
+/// these quotas count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Core {
     pub(super) demands: Vec<usize>,
     pub(super) limits: Vec<Limit>,
-    /// True if each demand and each domain is proven necessary.
+    pub(super) quotas: Vec<usize>,
+    /// True if each demand, domain and quota is proven necessary.
     pub(super) is_minimal: bool,
 }
 
-/// Removes unnecessary demands in the given order, then unnecessary domains.
+/// Removes unnecessary demands in the given order, then unnecessary domains and quotas.
 pub(super) fn core(
     problem: &Problem,
     candidates: &Candidates<'_>,
@@ -34,7 +36,7 @@ pub(super) fn core(
         .flat_map(|candidate| candidate.limits.iter().copied())
         .collect();
     let mut is_minimal = true;
-    let mut is_impossible = |demands: &[usize], limits: &[Limit]| {
+    let mut is_impossible = |demands: &[usize], limits: &[Limit], quotas: &[usize]| {
         let limits: BTreeSet<Limit> = limits.iter().copied().collect();
         let hosts = |class: usize| problem.capacities[class];
         let limits = |limit: Limit| limits.contains(&limit);
@@ -46,6 +48,7 @@ pub(super) fn core(
             missing: &missing,
             hosts: &hosts,
             limits: &limits,
+            quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
         };
         let answer = question.answer(budget, SHARE);
         is_minimal &= answer != Answer::Undecided;
@@ -53,12 +56,21 @@ pub(super) fn core(
     };
     let mut limits: Vec<Limit> = all.into_iter().collect();
     let mut demands = demands.to_vec();
-    shrink(&mut demands, |demands| is_impossible(demands, &limits));
-    shrink(&mut limits, |limits| is_impossible(&demands, limits));
+    let mut quotas: Vec<usize> = (0..problem.quotas.len()).collect();
+    shrink(&mut demands, |demands| {
+        is_impossible(demands, &limits, &quotas)
+    });
+    shrink(&mut limits, |limits| {
+        is_impossible(&demands, limits, &quotas)
+    });
+    shrink(&mut quotas, |quotas| {
+        is_impossible(&demands, &limits, quotas)
+    });
     demands.sort_unstable();
     Core {
         demands,
         limits,
+        quotas,
         is_minimal,
     }
 }
@@ -95,6 +107,7 @@ pub(super) fn most(
                 missing: &missing,
                 hosts: &hosts,
                 limits: &limits,
+                quotas: &|quota| Some(problem.quotas[quota]),
             };
             match question.answer(budget, SHARE) {
                 Answer::Placed(_) => least = middle,

@@ -1,7 +1,9 @@
-//! Serves demands whose topology keys cross each other, such as rack and power feed.
+//! Serves demands whose topology keys cross each other, such as rack and power feed, and those that
+//! could exceed a quota.
 //!
-//! A flow handles one domain per host, so flows alone cannot serve them. In general, the problem is
-//! as hard as three-dimensional matching. A cluster is decided by the first of these that can:
+//! A flow handles one domain per host and counts no hosts across demands, so flows alone cannot serve
+//! them. In general, the problem is as hard as three-dimensional matching. A cluster is decided by
+//! the first of these that can:
 //!
 //! 1. `local_search` finds hosts, moving others if necessary.
 //! 2. `relaxations` proves by a flow for each key that there are none.
@@ -50,12 +52,16 @@ pub(super) fn serve<'a, 'i>(
     clusters: impl Iterator<Item = &'i [usize]>,
 ) -> SearchResult {
     let mut candidates = Candidates::new(instance, hosts, demands);
-    let mut replaceable: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
+    type Left = (Vec<Limit>, Vec<usize>);
+    let mut replaceable: BTreeMap<usize, Vec<(usize, Left)>> = BTreeMap::new();
     for (index, demand) in demands {
-        let pool = instance.problem.demands[*index].pool;
+        let of = &instance.problem.demands[*index];
         for host in &demand.replaceable {
-            let left = candidates.limits_of(instance, &hosts[*host], pool);
-            replaceable.entry(*index).or_default().push((*host, left));
+            let limits = candidates.limits_of(instance, &hosts[*host], of.pool);
+            let mut quotas = of.quotas.clone();
+            quotas.retain(|quota| instance.quotas[*quota].counts(&hosts[*host].labels));
+            let replaceable = replaceable.entry(*index).or_default();
+            replaceable.push((*host, (limits, quotas)));
         }
     }
     let problems = OnceCell::new();
@@ -93,7 +99,9 @@ pub(super) fn serve<'a, 'i>(
         .into_iter()
         .filter(|(index, _)| accepted.contains(index))
     {
-        replaced[index] = replace_each(hosts, |left| placing.replace(index, left));
+        replaced[index] = replace_each(hosts, |(limits, quotas)| {
+            placing.replace(index, limits, quotas)
+        });
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
@@ -104,9 +112,9 @@ pub(super) fn serve<'a, 'i>(
     }
 }
 
-/// The requests of a cluster, for comparison: the pool of each demand, its missing hosts and its
-/// domains.
-type Wants = Vec<(usize, usize, Vec<Limit>)>;
+/// The requests of a cluster, for comparison: the pool of each demand, its missing hosts, its
+/// domains and its quotas.
+type Wants = Vec<(usize, usize, Vec<Limit>, Vec<usize>)>;
 
 struct Search<'a, 'c> {
     instance: &'a Instance<'a>,
@@ -251,6 +259,7 @@ impl Search<'_, '_> {
                 problem.demands[*demand].pool,
                 problem.demands[*demand].missing,
                 taken,
+                problem.demands[*demand].quotas.clone(),
             )
         });
         Some(wants.collect())
@@ -274,6 +283,16 @@ impl Search<'_, '_> {
             {
                 hosts[pick.class] += 1;
             }
+            // So do their shares of quotas.
+            let mut left = self.placing.left.clone();
+            for (demand, pick) in some.iter().flat_map(|demand| {
+                let picks = self.placing.matching.picks[*demand].iter();
+                picks.map(move |pick| (*demand, pick))
+            }) {
+                for quota in self.instance.problem.counted_by(demand, pick.class) {
+                    left[quota] += 1;
+                }
+            }
             let question = Question {
                 problem: &self.instance.problem,
                 candidates: self.placing.candidates,
@@ -281,6 +300,7 @@ impl Search<'_, '_> {
                 missing: &|demand| self.instance.problem.demands[demand].missing,
                 hosts: &|class| hosts[class],
                 limits: &|_| true,
+                quotas: &|quota| Some(left[quota]),
             };
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
@@ -359,6 +379,7 @@ impl Search<'_, '_> {
             hosts: count(&mut usable.iter()),
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
             demands: core.demands,
+            quotas: core.quotas,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
         }

@@ -11,7 +11,8 @@ use super::super::matching::{Choice, Cut, Domain, Matching, Pool, Problem};
 /// Unserved demands, each with the number of hosts found and the proof.
 pub(super) type Cuts = Vec<(usize, usize, Cut)>;
 
-/// Returns for each crossing key the problem with the domains of that key.
+/// Returns for each crossing key the problem with the domains of that key; without any, the problem
+/// without its quotas.
 pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
     let mut keys: Vec<usize> = instance.crossing.iter().flatten().copied().collect();
     keys.sort_unstable();
@@ -40,6 +41,9 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
         }
         problem
     };
+    if keys.is_empty() {
+        return vec![instance.problem.clone()];
+    }
     keys.into_iter().map(with_key).collect()
 }
 

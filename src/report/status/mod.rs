@@ -57,6 +57,7 @@ fn write_status(out: &mut Text, overview: &Overview, view: &View<'_>) -> fmt::Re
             write_headline(out, overview)?;
             clusters::write_all(out, overview, &letters, view.all)?;
             clusters::write_spare(out, overview, view.all)?;
+            write_quotas(out, overview)?;
             rack_map::write(out, overview, &letters, view)
         }
         Focus::Rack(name) => {
@@ -106,6 +107,23 @@ fn machine(host: &HostOverview) -> Option<&Part> {
 /// Reports whether the cluster has the host, or releases it.
 fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
+}
+
+/// Writes the quotas with their users.
+fn write_quotas(out: &mut Text, overview: &Overview) -> fmt::Result {
+    if overview.quotas.is_empty() {
+        return Ok(());
+    }
+    write_heading(out, "quotas")?;
+    for quota in &overview.quotas {
+        writeln!(
+            out,
+            "  {} of {}",
+            quota.used(),
+            one_line(&quota.to_string())
+        )?;
+    }
+    Ok(())
 }
 
 fn write_headline(out: &mut Text, overview: &Overview) -> fmt::Result {
