@@ -151,6 +151,9 @@ impl Search<'_, '_> {
 
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        if let Some(core) = self.over_quota(cluster) {
+            return Err(self.unserved_by_quota(cluster, core));
+        }
         // Relaxations are created when the local search fails for the first time, which few sites
         // need.
         let is_bounded = self.bounds.is_some();
@@ -176,6 +179,87 @@ impl Search<'_, '_> {
             .iter_mut()
             .for_each(|bounds| bounds.release(cluster));
         Err(refused)
+    }
+
+    /// Returns a quota that the cluster would exceed whatever hosts it gets, with the fewest demands
+    /// that prove it.
+    ///
+    /// The integer program finds that, too, but only on sites of moderate size.
+    fn over_quota(&self, cluster: &[usize]) -> Option<Core> {
+        let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
+        let mut quotas: Vec<usize> = cluster
+            .iter()
+            .flat_map(|demand| problem.demands[*demand].quotas.iter().copied())
+            .collect();
+        quotas.sort_unstable();
+        quotas.dedup();
+        quotas.into_iter().find_map(|quota| {
+            let left = problem.quotas[quota];
+            let counts = |demand: &usize| {
+                let of = &problem.demands[*demand];
+                let mut classes = candidates.all(of.pool);
+                of.missing > 0
+                    && of.quotas.contains(&quota)
+                    && classes.all(|candidate| problem.counts[candidate.class].contains(&quota))
+            };
+            let all = cluster.iter().chain(&self.accepted).copied();
+            let mut demands: Vec<usize> = all.filter(counts).collect();
+            let missing = |demand: &usize| problem.demands[*demand].missing;
+            let mut sum: usize = demands.iter().map(missing).sum();
+            if sum <= left {
+                return None;
+            }
+            // Demands that are served last are removed first, those of the cluster last.
+            for at in (0..demands.len()).rev() {
+                let without = sum - missing(&demands[at]);
+                if without > left {
+                    demands.remove(at);
+                    sum = without;
+                }
+            }
+            demands.sort_unstable();
+            Some(Core {
+                demands,
+                limits: Vec::new(),
+                quotas: vec![quota],
+                is_minimal: true,
+            })
+        })
+    }
+
+    /// Returns the demands of a cluster that a quota leaves too few hosts for.
+    fn unserved_by_quota(&self, cluster: &[usize], core: Core) -> Vec<Unserved> {
+        let problem = &self.instance.problem;
+        let of_others = core
+            .demands
+            .iter()
+            .filter(|demand| !cluster.contains(demand));
+        let of_others: usize = of_others
+            .map(|demand| problem.demands[*demand].missing)
+            .sum();
+        let quota = core
+            .quotas
+            .first()
+            .map_or(0, |quota| problem.quotas[*quota]);
+        let mut left = quota.saturating_sub(of_others);
+        let conflict = self.conflict(core);
+        let mut unserved = Vec::new();
+        for index in cluster
+            .iter()
+            .filter(|demand| conflict.demands.contains(demand))
+        {
+            let missing = problem.demands[*index].missing;
+            let found = missing.min(left);
+            left -= found;
+            if found < missing {
+                unserved.push(Unserved {
+                    index: *index,
+                    found,
+                    why: Why::Crossing(conflict.clone()),
+                });
+            }
+        }
+        unserved
     }
 
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
