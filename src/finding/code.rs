@@ -342,7 +342,7 @@ codes! {
     "0904" NoMachineTemplate Warning Cluster Shown "a Cluster of Cluster API needs no hosts"
     "0905" Unpinned Warning Cluster Shown "a Metal3MachineTemplate does not select the assigned hosts"
     "0906" SharedMachineTemplate Error Cluster Shown "node sets share a Metal3MachineTemplate"
-    "0907" Disagreement Warning Cluster Shown "objects of Cluster API need more hosts than the SIPCluster requests"
+    "0907" Disagreement Warning Cluster Shown "objects of Cluster API need other hosts than the SIPCluster requests"
     "0908" HeldByMachine Warning Cluster Shown "a surplus host is still in use by a Machine"
     "0909" OrphanMachineDeployment Warning Run Shown "a MachineDeployment belongs to no Cluster of the inputs"
 }

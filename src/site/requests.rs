@@ -131,7 +131,7 @@ fn beside(
     match (&mut sip_cluster.cluster, request.cluster) {
         (Some(cluster), Some(objects)) => {
             cluster.kubernetes_version = objects.kubernetes_version;
-            cluster_api::disagreements(cluster, &objects)
+            cluster_api::disagreements(cluster, &objects, &context.inventory.hosts)
         }
         _ => Vec::new(),
     }

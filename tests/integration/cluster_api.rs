@@ -395,6 +395,29 @@ fn a_sip_cluster_of_the_same_name_decides() {
 }
 
 #[test]
+fn a_sip_cluster_that_selects_hosts_which_no_machine_can_claim_is_told() {
+    let repo = Repo::of_fixture("capm3");
+    let sip_cluster = |workers: &str| {
+        format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: edge, namespace: tenant-a}}\nspec:\n  nodes:\n    \
+             Worker:\n      labelSelector: {{matchLabels: {{example.com/size: {workers}}}}}\n      count: {{active: 3}}\n"
+        )
+    };
+    repo.write("clusters/sip.yaml", &sip_cluster("small"));
+    let run = repo.generate(&[]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0907",
+            "Machines of tenant-a/edge, edge-md (Worker), can claim none of the hosts that the SIPCluster selects as Worker",
+        ],
+    );
+    repo.write("clusters/sip.yaml", &sip_cluster("big"));
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("can claim none"), "{}", run.stderr);
+}
+
+#[test]
 fn a_request_may_change_its_kind_without_moving_a_host() {
     let repo = Repo::of_fixture("capm3");
     repo.generate(&[]).expect(0);
