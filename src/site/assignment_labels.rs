@@ -73,19 +73,27 @@ fn owner<'a>(
         .or_else(only)
 }
 
-/// Returns the part of a cluster that labels mean. A node set may have the name of its role, which
-/// labels also have for hosts without a node set.
+/// Returns the part of a cluster that labels mean.
+///
+/// Labels that people set often have the role alone. A node set may also have the name of its role,
+/// which labels have for hosts without a node set, too.
 fn known_part(cluster: &Cluster, part: &Part) -> Part {
-    let named_like_role = Part {
-        node_set: part.role.in_lower_case().parse().ok(),
-        ..part.role.into()
-    };
-    let is_known = |part: &Part| cluster.node_sets.contains_key(part);
-    if *part == part.role.into() && !is_known(part) && is_known(&named_like_role) {
-        named_like_role
-    } else {
-        part.clone()
+    if *part != part.role.into() || cluster.node_sets.contains_key(part) {
+        return part.clone();
     }
+    let of_role = || {
+        cluster
+            .node_sets
+            .keys()
+            .filter(|other| other.role == part.role && other.node.is_none())
+    };
+    let named_like_role = of_role().find(|other| {
+        let name = other.node_set.as_ref();
+        name.is_some_and(|name| name.as_str() == part.role.in_lower_case())
+    });
+    let mut all = of_role();
+    let only = all.next().filter(|_| all.next().is_none());
+    named_like_role.or(only).unwrap_or(part).clone()
 }
 
 /// Reports clusters whose hosts would get labels that are invalid, that are those of another

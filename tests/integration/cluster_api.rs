@@ -363,6 +363,25 @@ fn a_template_without_the_component_is_reported_after_the_first_assignment() {
     assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
 }
 
+/// People label hosts with the role, not with the MachineDeployment.
+#[test]
+fn a_host_with_the_labels_of_a_role_serves_the_only_node_set_of_that_role() {
+    let repo = Repo::of_fixture("capm3-suse-edge");
+    repo.replace_behind(
+        "hosts/hosts.yaml",
+        "name: flc-6",
+        "edge.example.com/rack: b\n",
+        "edge.example.com/rack: b\n    cluster: dc1\n    cluster-role: worker\n",
+    );
+    let run = repo.generate(&[]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "default/dc1 adds default/flc-3; adopts default/flc-1, default/flc-2, default/flc-5, default/flc-6",
+        ],
+    );
+}
+
 #[test]
 fn a_sip_cluster_of_the_same_name_decides() {
     let repo = Repo::of_fixture("capm3");
