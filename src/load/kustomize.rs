@@ -24,6 +24,8 @@ use crate::api::kustomization::{FILE_NAMES, listed};
 pub(crate) struct Build<'a> {
     /// The directory of the kustomization, relative to the repo's root.
     pub(crate) directory: &'a Utf8Path,
+    /// The output directory. A build of its files would depend on its own result.
+    pub(crate) output: &'a Utf8Path,
     /// Set if Helm charts are inflated.
     pub(crate) helm: bool,
     /// The time limit.
@@ -56,6 +58,14 @@ pub(crate) enum NotBuilt {
         file: Utf8PathBuf,
         /// The reference.
         entry: String,
+    },
+    /// The build refers to the output.
+    #[error("needs `{path}`, which sipgen writes ({file} names it)")]
+    Output {
+        /// The kustomization with the reference.
+        file: Utf8PathBuf,
+        /// The path in the output directory.
+        path: Utf8PathBuf,
     },
     /// Neither kustomize nor kubectl is installed.
     #[error("cannot be built: there is neither `kustomize` nor `kubectl` on this machine")]
@@ -98,7 +108,7 @@ impl Built {
 
 /// Builds a kustomization of the repo.
 pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> {
-    let needed = needed(repo, build.directory)?;
+    let needed = needed(repo, build.directory, build.output)?;
     let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
     let temporary = TempDir::new()?;
     let place = utf8(temporary.path().canonicalize()?)?;
@@ -184,7 +194,11 @@ const LISTS: [&str; 9] = [
 const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
 /// Returns all files and directories that a build reads, relative to the repo's root.
-fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
+fn needed(
+    repo: &Files,
+    directory: &Utf8Path,
+    output: &Utf8Path,
+) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
     if kind(repo, directory) != Some(Kind::Directory) {
         return Err(NotBuilt::NoDirectory);
     }
@@ -213,6 +227,12 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
             // URLs and absolute paths lead out of the repo.
             let path = plain(&directory.join(entry))
                 .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
+            if let Some(path) = path.as_ref().filter(|path| path.starts_with(output)) {
+                return Err(NotBuilt::Output {
+                    file,
+                    path: path.clone(),
+                });
+            }
             match path
                 .as_ref()
                 .and_then(|path| Some((path, kind(repo, path)?)))

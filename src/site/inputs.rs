@@ -198,6 +198,7 @@ impl Rendered {
             };
             let build = Build {
                 directory,
+                output: &settings.output,
                 helm: source.helm,
                 longest: Duration::from_secs(source.timeout_seconds),
             };
@@ -267,6 +268,10 @@ fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &NotB
         NotBuilt::Elsewhere { .. } => {
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"
+        }
+        NotBuilt::Output { .. } => {
+            "name a kustomization without it, such as a base of this one, or read the files by `paths`: what \
+             sipgen writes would depend on itself"
         }
         NotBuilt::NoProgram => {
             "install kustomize, or set the environment variable SIPGEN_KUSTOMIZE to its path"

@@ -176,3 +176,40 @@ fn a_source_that_says_nothing_or_two_things_is_refused() {
         );
     }
 }
+
+/// What such a source delivers would change with every run.
+#[test]
+fn a_source_that_lists_the_output_is_refused() {
+    let repo = with_sources(
+        "quickstart",
+        "sources: [{kustomization: all}, {paths: [clusters/**, hosts/**]}]\n",
+    );
+    repo.write("all/kustomization.yaml", "resources: [base]\n");
+    for (file, text, path) in [
+        (
+            "all/base/kustomization.yaml",
+            "resources: [../../overlays/hosts/declared]\n",
+            "overlays/hosts/declared",
+        ),
+        (
+            "all/base/kustomization.yaml",
+            "resources: [own]\n",
+            "overlays/tenants/a/b/cluster-api",
+        ),
+    ] {
+        repo.write(
+            "all/base/own/kustomization.yaml",
+            "components: [../../../overlays/tenants/a/b/cluster-api]\n",
+        );
+        repo.write(file, text);
+        let run = repo.generate(&[]).expect(1);
+        assert_says(
+            &run.stderr,
+            &[
+                "SIP0011",
+                &format!("the source all needs `{path}`, which sipgen writes"),
+                "sipgen.yaml:1:",
+            ],
+        );
+    }
+}
