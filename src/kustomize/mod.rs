@@ -97,6 +97,12 @@ impl Effect {
         }
     }
 
+    /// Returns the namespace that a build sets.
+    fn namespace_name(&self) -> Option<&str> {
+        let (namespace, _) = self.namespace.as_ref()?;
+        Some(namespace)
+    }
+
     /// Adds an effect that runs earlier in the build. It counts only where this one changes
     /// nothing.
     fn after(&mut self, earlier: &Effect) {

@@ -39,10 +39,12 @@ pub(super) fn by_builds(
     };
     let has_cluster_api = read.iter().any(|object| object.is_asked(settings));
     let is_vital = |object: &Object| object.is_vital(settings, has_cluster_api);
+    let is_request = |object: &Object| is_vital(object) && !matches!(object, Object::Host(..));
     let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
     let wanted = Wanted {
         files: &files,
         vital: &vital,
+        requests: &origins(&is_request),
         output: &settings.output,
         variables,
     };

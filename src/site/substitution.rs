@@ -213,6 +213,7 @@ impl Naming<'_> {
         let wanted = Wanted {
             files: &files,
             vital: &none,
+            requests: &none,
             output,
             variables: &nothing,
         };

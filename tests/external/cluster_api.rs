@@ -406,6 +406,55 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
     );
 }
 
+/// Overlays of one base, with a prefix and configured name references, or with a namespace only.
+#[test]
+fn clusters_of_one_base_select_hosts_of_their_own_by_kustomize() {
+    let repo = Repo::of_fixture("capm3-sylva");
+    repo.generate(&[]).expect(0);
+    let clusters = [("blue", "blue-cluster", 4), ("green", "cluster", 5)];
+    for (directory, cluster, _) in clusters {
+        let kustomization = format!("clusters/{directory}/kustomization.yaml");
+        let component = format!("workload-{directory}/{cluster}/cluster-api");
+        let text = repo.read(&kustomization);
+        repo.write(
+            &kustomization,
+            &format!("{text}components:\n  - ../../overlays/tenants/{component}\n"),
+        );
+    }
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+    repo.generate(&["--check"]).expect(0);
+
+    let hosts = documents(&kustomize_build(
+        repo.path().join("overlays/hosts/declared/hosts"),
+    ));
+    for (directory, cluster, count) in clusters {
+        let built = documents(&kustomize_build(
+            repo.path().join("clusters").join(directory),
+        ));
+        let templates = built
+            .iter()
+            .filter(|object| object["kind"] == "Metal3MachineTemplate");
+        let selectors: Vec<BTreeMap<String, String>> = templates.map(host_selector).collect();
+        let selected = hosts.iter().filter(|host| {
+            let labels = texts(&host["metadata"]["labels"]);
+            let is_selected = |selector: &BTreeMap<String, String>| {
+                let mut pairs = selector.iter();
+                pairs.all(|(key, value)| labels.get(key) == Some(value))
+            };
+            selectors.iter().any(is_selected)
+        });
+        let namespaces: Vec<String> = selected
+            .map(|host| string(&host["metadata"]["namespace"]))
+            .collect();
+        assert_eq!(
+            namespaces,
+            vec![format!("workload-{directory}"); count],
+            "{cluster}"
+        );
+    }
+}
+
 #[test]
 fn a_metal3_cluster_gets_the_topology_domains_of_its_control_plane_in_both_contracts() {
     for version in ["v1beta1", "v1beta2"] {

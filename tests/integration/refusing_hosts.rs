@@ -335,8 +335,8 @@ fn a_host_that_two_builds_render() {
     );
 }
 
-#[test]
-fn a_cluster_that_two_builds_give_different_namespaces() {
+/// A quickstart with a file that two builds give different namespaces.
+fn in_two_namespaces(text: &str) -> Repo {
     let repo = quickstart();
     for namespace in ["one", "two"] {
         repo.write(
@@ -344,24 +344,46 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
             &format!("namespace: {namespace}\nresources:\n  - ../shared\n"),
         );
     }
-    repo.write(
-        "shared/kustomization.yaml",
-        "resources:\n  - cluster.yaml\n",
-    );
-    repo.write(
-        "shared/cluster.yaml",
-        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: shared}\nspec: {nodes: {}}\n",
+    repo.write("shared/kustomization.yaml", "resources:\n  - shared.yaml\n");
+    repo.write("shared/shared.yaml", text);
+    repo
+}
+
+#[test]
+fn a_host_that_two_builds_give_different_namespaces() {
+    let repo = in_two_namespaces(
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: shared}\nspec: {online: true}\n",
     );
 
     assert_says(
         &repo.refused(),
         &[
-            "the SIPCluster shared gets the namespace one from one kustomization and two from another",
-            "--> shared/cluster.yaml:3:",
+            "the BareMetalHost shared gets the namespace one from one kustomization and two from another",
+            "--> shared/shared.yaml:3:",
             "--> one/kustomization.yaml:1:12  (gives it one)",
             "--> two/kustomization.yaml:1:12  (gives it two)",
         ],
     );
+}
+
+#[test]
+fn a_cluster_that_two_builds_give_different_namespaces_is_two_clusters() {
+    let repo = in_two_namespaces(
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: shared}\nspec: {nodes: {}}\n",
+    );
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["3 clusters"]);
+    for namespace in ["one", "two"] {
+        assert!(repo.exists(&format!("overlays/tenants/{namespace}/shared")));
+    }
+    // Other differences between the builds count as well.
+    let both = "resources:\n  - ../shared\n";
+    repo.write("one/kustomization.yaml", both);
+    repo.write("two/kustomization.yaml", &format!("namespace: two\n{both}"));
+    assert_says(&repo.generate(&["--allow-empty"]).stderr, &["3 clusters"]);
+    assert!(repo.exists("overlays/tenants/default/shared"));
 }
 
 #[test]

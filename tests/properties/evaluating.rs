@@ -352,11 +352,23 @@ fn bare(value: &Value) -> Value {
             fields.retain(|(key, value)| {
                 !value.is_null() && !is_empty(key, value) && key.as_str() != Some("selector")
             });
+            // No API server takes a name or label that is no string.
+            for (_, value) in fields.iter_mut().filter(|(key, _)| key == "metadata") {
+                strings(value);
+            }
             fields.sort_by_key(|(key, _)| key.as_str().map(str::to_owned));
             Value::Mapping(fields.into_iter().collect())
         }
         Value::Sequence(items) => Value::Sequence(items.iter().map(bare).collect()),
         other => other.clone(),
+    }
+}
+
+fn strings(value: &mut Value) {
+    match value {
+        Value::Mapping(mapping) => mapping.values_mut().for_each(strings),
+        Value::Bool(is_set) => *value = Value::from(is_set.to_string()),
+        _ => {}
     }
 }
 
@@ -375,6 +387,17 @@ const KINDS: [(&str, &str); 5] = [
     ("v1", "ConfigMap"),
     ("airship.airshipit.org/v1", "SIPCluster"),
     ("v1", "Service"),
+];
+
+/// Fields of objects that are names of others.
+const REFERENCES: [&str; 7] = [
+    "- {kind: Secret, version: v1, fieldSpecs: [{kind: BareMetalHost, path: spec/bmc/credentialsName}]}\n",
+    "- {kind: Secret, fieldSpecs: [{path: /spec/bmc/credentialsName}, {path: spec/taints/effect}]}\n",
+    "- {group: metal3.io, kind: BareMetalHost, fieldSpecs: [{path: metadata/labels/rack}]}\n",
+    "- {kind: ConfigMap, fieldSpecs: [{path: 'spec/taints[]/effect', group: metal3.io, create: true}]}\n",
+    "- {group: other, kind: Secret, fieldSpecs: [{path: spec/bmc/credentialsName}]}\n",
+    "- {fieldSpecs: [{kind: Secret, path: metadata/labels/rack}]}\n",
+    "- {kind: Secret, fieldSpecs: [{path: spec/online/name}]}\n",
 ];
 
 impl Maker {
@@ -465,7 +488,7 @@ impl Maker {
         let body = match kind {
             "BareMetalHost" => self.of(&[
                 "spec: {online: true, bmc: {address: 'redfish://10.0.0.1/a', credentialsName: r1-bmc}, rootDeviceHints: {minSizeGigabytes: 5}}",
-                "spec: {online: false, bootMACAddress: 'aa:bb:cc:dd:ee:ff', taints: [{key: a, effect: b}], raid: null}",
+                "spec: {online: false, bootMACAddress: 'aa:bb:cc:dd:ee:ff', taints: [{key: a, effect: r2}], raid: null}",
                 "spec:\n  online: true\n  bmc:\n    address: 'ipmi://10.0.0.2:6230'\n    credentialsName: r2\nstatus: {provisioning: {state: available}}",
             ]),
             "Secret" => self.of(&["data: {username: YQ==, networkData: Yg==}", "type: Opaque\nstringData: {networkData: 'links: []'}"]),
@@ -547,6 +570,14 @@ impl Maker {
         }
         if self.one_in(5) {
             text += &self.replacements(directory);
+        }
+        if self.one_in(4) {
+            let references: Vec<&str> = (0..1 + self.below(3))
+                .map(|_| self.of(&REFERENCES))
+                .collect();
+            let file = format!("nameReference:\n{}", references.concat());
+            self.files.insert(format!("{directory}/names.yaml"), file);
+            text += "configurations: [names.yaml]\n";
         }
         if self.one_in(if is_component { 6 } else { 3 }) && directory.len() < 12 {
             let component = format!("{directory}-c");

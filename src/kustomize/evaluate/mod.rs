@@ -8,6 +8,7 @@
 //! - `patches`: patches; `merge` and `json_patch` apply the two forms, `selector` matches their
 //!   targets
 //! - `replacement`: values copied from object to object
+//! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
 //! - `variables`: Flux's post-build substitution
 
@@ -16,6 +17,7 @@ mod json_patch;
 mod merge;
 mod object;
 mod patches;
+mod references;
 mod replacement;
 mod selector;
 mod variables;
@@ -33,6 +35,7 @@ use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
 use crate::load::{Document, Files, objects};
 use generated::GeneratedKind;
 use object::{Behavior, Object};
+use references::{Configuration, NameReference};
 use replacement::Replacement;
 pub(crate) use variables::Variables;
 
@@ -83,6 +86,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
     /// Files among them for which a failed evaluation is an error.
     pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
+    /// Files among them with requests. Builds that give them several namespaces make several
+    /// requests of each.
+    pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
     /// Output directory. Its components are not part of the evaluated builds.
     pub(crate) output: &'a Utf8Path,
     /// Flux's substitution variables, by the directory that Flux builds.
@@ -160,6 +166,7 @@ impl Kustomization {
             || has(&self.patches_json6902)
             || has(&self.replacements)
             || has(&self.transformers)
+            || has(&self.configurations)
             || [&self.secret_generator, &self.config_map_generator]
                 .into_iter()
                 .flatten()
@@ -211,6 +218,7 @@ impl Builds {
                 read: &read,
                 steps: 0,
                 inside: Vec::new(),
+                references: Vec::new(),
             };
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
@@ -319,6 +327,7 @@ impl Builds {
         let wanted = Wanted {
             files: &all,
             vital: &all,
+            requests: &all,
             output: Utf8Path::new("overlays"),
             variables: &none,
         };
@@ -330,6 +339,7 @@ impl Builds {
             read: &read,
             steps: 0,
             inside: Vec::new(),
+            references: Vec::new(),
         };
         let objects = run
             .build(&self.root(root).directory)
@@ -340,7 +350,8 @@ impl Builds {
             .collect())
     }
 
-    /// Returns the files that a kustomization changes by more than a namespace.
+    /// Returns the files that a kustomization changes by more than a namespace, and those with
+    /// requests that get several namespaces.
     fn touched(&self, wanted: &Wanted<'_>) -> Touched<'_> {
         let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
         for (directory, node) in &self.nodes {
@@ -366,11 +377,20 @@ impl Builds {
                     .flatten()
                     .any(is_foreign)
         };
+        let several_namespaces = wanted.requests.iter().filter_map(|file| {
+            let (file, reaches) = self.reached.get_key_value(&**file)?;
+            let namespaces: BTreeSet<Option<&str>> = reaches
+                .iter()
+                .map(|reach| reach.effect.namespace_name())
+                .collect();
+            (namespaces.len() > 1).then_some(file)
+        });
         let mut pending: Vec<&Utf8PathBuf> = self
             .nodes
             .iter()
             .filter(changes)
             .map(|(directory, _)| directory)
+            .chain(several_namespaces)
             .collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
@@ -493,6 +513,8 @@ struct Evaluation<'a> {
     steps: usize,
     /// Directories on the path to the one that is being built.
     inside: Vec<Utf8PathBuf>,
+    /// References that the kustomizations so far configure.
+    references: Vec<NameReference>,
 }
 
 /// The accumulated objects of a build.
@@ -513,6 +535,16 @@ impl Evaluation<'_> {
             object.keep_id();
             object.restore("name", &name);
         }
+        references::update(&mut objects, &self.references).or_else(|(index, problem)| {
+            let origin = &objects[index].origin;
+            let matters =
+                self.wanted.vital.contains(&origin.file) || matches!(problem, NotBuilt::Refused(_));
+            if matters {
+                Err(Failure::at(&origin.start())(problem))
+            } else {
+                Ok(())
+            }
+        })?;
         objects.iter_mut().for_each(Object::spell_annotations);
         if let Some(variables) = self.wanted.variables.get(directory) {
             objects
@@ -613,6 +645,7 @@ impl Evaluation<'_> {
             objects = self.accumulate(&path, objects)?;
         }
         objects.note_level(directory);
+        self.configure(node, directory, &objects)?;
         self.transform(node, directory, &mut objects)?;
         self.inside.pop();
         Ok(objects)
@@ -741,6 +774,42 @@ impl Evaluation<'_> {
         Ok(())
     }
 
+    /// Notes the references that a kustomization configures.
+    fn configure(
+        &mut self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &Objects,
+    ) -> Result<(), Failure> {
+        let paths = node.kustomization.configurations.iter().flatten();
+        for (index, path) in paths.enumerate() {
+            let text = join(directory, path).and_then(|path| self.repo.text(&path));
+            let read = text.and_then(|text| yaml_serde::from_str::<Configuration>(&text).ok());
+            let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+            let mut vital = objects.list.iter().filter(is_vital);
+            match read {
+                Some(read) if !vital.any(|object| read.changes(object)) => {
+                    // kustomize merges equal references, so none is followed twice.
+                    for reference in read
+                        .name_reference
+                        .into_iter()
+                        .flat_map(NameReference::split)
+                    {
+                        if !self.references.contains(&reference) {
+                            self.references.push(reference);
+                        }
+                    }
+                }
+                _ => self.leave_to_kustomize(
+                    objects,
+                    &node.origin.at([Step::from("configurations"), index.into()]),
+                    format!("`{path}` configures which fields transformers change"),
+                )?,
+            }
+        }
+        Ok(())
+    }
+
     /// Transforms the objects in kustomize's order.
     fn transform(
         &self,
@@ -758,18 +827,6 @@ impl Evaluation<'_> {
                 objects,
                 &node.origin.at(["openapi"]),
                 "`openapi` sets a custom schema for merge patches".to_owned(),
-            )?;
-        }
-        if let Some(path) = kustomization
-            .configurations
-            .iter()
-            .flatten()
-            .find(|path| !self.names_references(directory, path))
-        {
-            self.leave_to_kustomize(
-                objects,
-                &node.origin.at(["configurations"]),
-                format!("`{path}` configures which fields transformers change"),
             )?;
         }
         // The order of kustomize's built-in transformers.
@@ -794,16 +851,6 @@ impl Evaluation<'_> {
             self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
         }
         self.check_unique(objects)
-    }
-
-    /// Returns whether a file of `configurations` only lists fields with name references, images or
-    /// replicas.
-    fn names_references(&self, directory: &Utf8Path, path: &str) -> bool {
-        let text = join(directory, path).and_then(|path| self.repo.text(&path));
-        let fields = text.and_then(|text| yaml_serde::from_str::<Mapping>(&text).ok());
-        let is_harmless =
-            |key: &Value| matches!(key.as_str(), Some("nameReference" | "images" | "replicas"));
-        fields.is_some_and(|fields| fields.keys().all(is_harmless))
     }
 
     fn set_labels(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
@@ -952,8 +999,10 @@ fn set_affixes(node: &Node, objects: &mut Objects) {
             object.keep_id();
             let name = object.name();
             let name = if field == "namePrefix" {
+                object.prefixes.push(affix.to_owned());
                 format!("{affix}{name}")
             } else {
+                object.suffixes.push(affix.to_owned());
                 format!("{name}{affix}")
             };
             object.set(&["metadata", "name"], &name, &place);

@@ -16,6 +16,9 @@ pub(super) struct Object {
     pub(super) value: Mapping,
     /// Its ids before each change of name or namespace, oldest first.
     previous: Vec<Id>,
+    /// The prefixes and suffixes of its name, innermost first.
+    pub(super) prefixes: Vec<String>,
+    pub(super) suffixes: Vec<String>,
     /// The changes that are still visible, in order.
     pub(super) changes: Vec<Given>,
     /// Its name and namespace where each kustomization's components run, innermost first.
@@ -167,6 +170,8 @@ impl Object {
             origin,
             value,
             previous: Vec::new(),
+            prefixes: Vec::new(),
+            suffixes: Vec::new(),
             changes: Vec::new(),
             levels: Vec::new(),
             generated: None,
