@@ -571,7 +571,7 @@ impl Maker {
         if self.one_in(5) {
             text += &self.replacements(directory);
         }
-        if self.one_in(4) {
+        if self.one_in(8) {
             let references: Vec<&str> = (0..1 + self.below(3))
                 .map(|_| self.of(&REFERENCES))
                 .collect();
