@@ -440,7 +440,8 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
             .join(" and "),
     };
     let message = format!(
-        "no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in {read}"
+        "no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster \
+         (cluster.x-k8s.io) found in {read}"
     );
     let check = if repo.streams().is_empty() {
         "the directory and .gitignore"

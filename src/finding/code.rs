@@ -138,7 +138,7 @@ codes! {
     "0204" NoNodes Error Cluster Shown "a SIPCluster has no node sets"
     "0205" UnknownRole Error Cluster Shown "a node set has an unknown role"
     "0206" NoSelector Warning Cluster Shown "a node set has no labelSelector"
-    "0207" InvalidSelector Error Cluster Shown "a labelSelector is invalid"
+    "0207" InvalidSelector Error Cluster Shown "a selector is invalid"
     "0208" NoCount Error Cluster Shown "a node set has no count"
     "0209" InvalidCount Error Cluster Shown "a count is invalid"
     "0210" InvalidTopologyKey Error Cluster Shown "a topologyKey is not a label key"
@@ -171,7 +171,7 @@ codes! {
     "0246" CredentialInUrl Error Cluster Hidden "a URL of a request contains a credential"
     "0247" TokenInText Error Cluster Hidden "a text of a request is an access token"
 
-    "0250" UnmatchedSelector Warning Cluster Shown "a labelSelector matches no host"
+    "0250" UnmatchedSelector Warning Cluster Shown "a selector matches no host"
     "0251" UnborneTopologyKey Warning Cluster Shown "no host has the label of a topologyKey"
     "0252" UnknownInterface Warning Cluster Shown "no host has the network of a service"
     "0253" SpelledOtherwise Warning Cluster Shown "hosts and services spell a network differently"

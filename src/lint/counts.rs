@@ -34,7 +34,7 @@ fn too_few_hosts(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding>
     } else {
         let verb = if matching == 1 { "matches" } else { "match" };
         format!(
-            "{matching} of the site's {} {verb} its labelSelector",
+            "{matching} of the site's {} {verb} its selector",
             counted(all, "host")
         )
     };

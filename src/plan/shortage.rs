@@ -38,7 +38,7 @@ pub struct Shortage {
     pub kept: usize,
     /// Number of additional hosts that it could have.
     pub found: usize,
-    /// Number of other hosts that its labelSelector matches.
+    /// Number of other hosts that its selector matches.
     pub matching: usize,
     /// Topology domains of those hosts, for each topology key.
     pub topology: Vec<Topology>,
@@ -48,7 +48,7 @@ pub struct Shortage {
     pub refused: Vec<Refused>,
     /// A required label that no host has, with a label of the same name that hosts have.
     pub unknown_label: Option<(String, Option<String>)>,
-    /// The requirement that excludes every host, if its labelSelector matches none.
+    /// The requirement that excludes every host, if its selector matches none.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
     /// Advice for a host without network data.
@@ -401,7 +401,7 @@ impl Shortage {
                 Some((wanted, None)) => format!(" (none has a label {wanted})"),
                 None => String::new(),
             };
-            return format!("its labelSelector matches no host{besides}{hint}");
+            return format!("its selector matches no host{besides}{hint}");
         }
         match &self.reason {
             Reason::Counted {
@@ -437,7 +437,7 @@ impl Shortage {
         }
         let selected = self.matching + self.kept;
         if !self.refused.is_empty() && selected < self.wanted {
-            return format!("its labelSelector matches only {selected} of all hosts");
+            return format!("its selector matches only {selected} of all hosts");
         }
         let limits: Vec<&str> = self
             .topology
@@ -450,7 +450,7 @@ impl Shortage {
                 1 => "1 host matches".to_owned(),
                 count => format!("{count} hosts match"),
             };
-            return format!("{matching} its labelSelector, too few are available");
+            return format!("{matching} its selector, too few are available");
         }
         format!(
             "its topologyKey wants every host in another domain of {}",

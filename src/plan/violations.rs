@@ -43,7 +43,7 @@ impl Violation {
             Violation::SharesDomain => {
                 "shares its topology domain with another host of the node set"
             }
-            Violation::NotSelected => "no longer matches the labelSelector",
+            Violation::NotSelected => "no longer matches the selector",
             Violation::ReservedForOthers => "is reserved for others",
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",

@@ -47,9 +47,9 @@ fn a_cluster_that_cannot_be_served_is_told_the_proof() {
         the node set has 4 of 10, and 0 more are free
         3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it already uses
         20 other hosts cannot serve it:
-            8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
-            5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
-            4 not matching `!hardware.example.com/gpu` of the labelSelector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
+            8 not matching `hardware.example.com/flavor=worker` of the selector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
+            5 not matching `hardware.example.com/disk notin (hdd)` of the selector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
+            4 not matching `!hardware.example.com/gpu` of the selector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
             1 being deleted (metal3/a11u12)
             1 in an error (metal3/a4u10)
             1 without a network `oam-ipv4` in the network data (metal3/a3u10)
@@ -65,11 +65,11 @@ fn a_host_is_told_whose_it_is_and_why_not_the_others() {
       is declared by a manifest of this repo
       is in the state `available`
       not assigned to
-        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the selector
         tenant-a/edge ControlPlane  is assigned to tenant-a/core
-        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
-        tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
-        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the selector
+        tenant-b/lab ControlPlane   does not match `example.com/lab` of the selector
+        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the selector
       hardware, from its status
         boot MAC    00:00:5e:00:53:0b
         CPU         64  x86_64  Example CPU 9354
@@ -92,11 +92,11 @@ fn a_host_that_nobody_has_is_told_why() {
       is consumed by Metal3Machine metal3/mgmt-controlplane-7k2vd
       not assigned to
         tenant-a/core ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
-        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the selector
         tenant-a/edge ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
-        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
-        tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
-        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the selector
+        tenant-b/lab ControlPlane   does not match `example.com/lab` of the selector
+        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the selector
       hardware, from its status
         boot MAC    00:00:5e:00:53:0c
         CPU         64  x86_64  Example CPU 9354

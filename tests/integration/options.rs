@@ -414,7 +414,7 @@ mod allow_empty {
         assert_says(
             &run.stderr,
             &[
-                "warning[SIP0004]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in /",
+                "warning[SIP0004]: no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster (cluster.x-k8s.io) found in /",
             ],
         );
         assert!(

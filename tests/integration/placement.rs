@@ -377,7 +377,7 @@ mod rebalancing {
 
         assert_says(
             &run.stderr,
-            &["no longer matches the labelSelector", "--rebalance"],
+            &["no longer matches the selector", "--rebalance"],
         );
         assert_eq!(
             repo.hosts_of("tenant-b", "core"),

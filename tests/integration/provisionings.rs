@@ -171,7 +171,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
         &repo.refused(),
         &[
             "error[SIP0003]",
-            "or Provisioning (bpa.akraino.org/v1alpha1)",
+            "Provisioning (bpa.akraino.org/v1alpha1)",
         ],
     );
 }
@@ -737,7 +737,7 @@ fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
     assert_says(
         &said,
         &[
-            "error[SIP0501]: no host can be found for head-1 (ControlPlane) of lab/press: its labelSelector matches no host \
+            "error[SIP0501]: no host can be found for head-1 (ControlPlane) of lab/press: its selector matches no host \
              (none has a label topology.example.com/rak)",
             "clusters/press.yaml:17:13",
             "hosts have the label `topology.example.com/rack`",

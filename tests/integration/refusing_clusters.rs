@@ -30,7 +30,7 @@ fn a_repo_without_clusters() {
     assert_says(
         &message,
         &[
-            "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in ",
+            "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster (cluster.x-k8s.io) found in ",
             "pass --allow-empty",
             "no files written",
         ],

@@ -65,7 +65,7 @@ fn a_selector_that_matches_nothing() {
     let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: gold}}", 3);
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
+    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its selector matches no host
       --> sites/lab/clusters/more.yaml:7:66
        |
      7 | …tor: {matchLabels: {hardware.example.com/flavor: gold}}
@@ -77,7 +77,7 @@ fn a_selector_that_matches_nothing() {
       help: hosts have `hardware.example.com/flavor` with the values `control-plane`, `worker`
             the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
-                6 not matching `hardware.example.com/flavor=gold` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+                6 not matching `hardware.example.com/flavor=gold` of the selector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no files written
     ");
@@ -91,7 +91,7 @@ fn a_label_that_hosts_have_under_another_prefix() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
+    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its selector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
       --> sites/lab/clusters/more.yaml:7:37
        |
      7 |       labelSelector: {matchLabels: {vino.airshipit.org/flavor: control-plane}}
@@ -103,7 +103,7 @@ fn a_label_that_hosts_have_under_another_prefix() {
       help: hosts have the label `hardware.example.com/flavor`, with the values `control-plane`, `worker`: did you mean that?
             the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
-                6 not matching `vino.airshipit.org/flavor=control-plane` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+                6 not matching `vino.airshipit.org/flavor=control-plane` of the selector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no files written
     ");
@@ -117,7 +117,7 @@ fn a_label_that_no_host_has_under_any_prefix() {
 
     assert_says(
         &message,
-        &["its labelSelector matches no host (none has a label example.com/size)\n"],
+        &["its selector matches no host (none has a label example.com/size)\n"],
     );
 }
 
@@ -135,7 +135,7 @@ fn a_selector_that_no_longer_matches_the_hosts_that_the_cluster_keeps() {
     assert_says(
         &message,
         &[
-            "its labelSelector matches no host",
+            "its selector matches no host",
             "did you mean hardware.example.com/flavor?",
         ],
     );
@@ -160,7 +160,7 @@ fn too_few_racks() {
       help: the node set has 2 of 3, and 0 more are free
             1 other host matches, in 1 domain of topology.example.com/rack (b), 1 of which it already uses
             4 other hosts cannot serve it:
-                3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                3 not matching `hardware.example.com/flavor=control-plane` of the selector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 1 in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
 
     1 error in tenant-a/edge: no files written
@@ -178,7 +178,7 @@ fn too_few_hosts() {
         &message,
         &[
             "9 of the 12 ControlPlane hosts",
-            "its labelSelector matches only 3 of all hosts",
+            "its selector matches only 3 of all hosts",
         ],
     );
 }
@@ -383,14 +383,14 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its labelSelector, too few are available
+    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its selector, too few are available
       --> sites/lab/clusters/more.yaml:8:7
        |
      8 |       count: {active: 2}
        |       ^^^^^
       help: the node set has 0 of 2, and 1 more is free
             5 other hosts cannot serve it:
-                3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                3 not matching `hardware.example.com/flavor=control-plane` of the selector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 2 assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
 
     1 error in tenant-a/more: no files written
@@ -429,7 +429,7 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
+    error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its selector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
        |
     29 |       count:
@@ -437,9 +437,9 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
       help: the node set has 4 of 10, and 0 more are free
             3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it already uses
             20 other hosts cannot serve it:
-                8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
-                5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
-                4 not matching `!hardware.example.com/gpu` of the labelSelector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
+                8 not matching `hardware.example.com/flavor=worker` of the selector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
+                5 not matching `hardware.example.com/disk notin (hdd)` of the selector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
+                4 not matching `!hardware.example.com/gpu` of the selector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
                 1 being deleted (metal3/a11u12)
                 1 in an error (metal3/a4u10)
                 1 without a network `oam-ipv4` in the network data (metal3/a3u10)

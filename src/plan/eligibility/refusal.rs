@@ -120,8 +120,8 @@ impl Refusal {
                 format_args!("reserved for {tenants}"),
             ),
             Refusal::NotSelected(requirement) => say(
-                format_args!("does not match `{requirement}` of the labelSelector"),
-                format_args!("not matching `{requirement}` of the labelSelector"),
+                format_args!("does not match `{requirement}` of the selector"),
+                format_args!("not matching `{requirement}` of the selector"),
             ),
             Refusal::Insufficient(reason) => say(
                 format_args!("{reason}"),

@@ -72,7 +72,7 @@ fn a_host_that_only_a_patch_changes_is_read_as_it_is_built() {
         &run.stderr,
         &[
             "SIP0503",
-            "no longer matches the labelSelector",
+            "no longer matches the selector",
             "--> sites/lab/hosts/rack-a.yaml\n",
         ],
     );
