@@ -157,6 +157,42 @@ pub fn between(
     Ok(difference)
 }
 
+/// Compares the output `before` a hypothesis with what is generated from `head` under it.
+///
+/// # Errors
+///
+/// Fails if the output of frozen clusters cannot be read.
+pub(crate) fn supposed(
+    before: Tree,
+    earlier: Generated,
+    head: &Files,
+    later: Generated,
+) -> Result<Difference, Error> {
+    let clusters: BTreeSet<ClusterKey> = before
+        .keys()
+        .filter_map(|path| layout::cluster_of(path))
+        .collect();
+    let known = if later.changes.is_some() {
+        let after = later.output(head)?;
+        let mut changes = Changes::between(&before, &after, &later.site.settings.output);
+        take_idle(&mut changes);
+        let before = Before {
+            clusters: &clusters,
+            inventory: Some(&earlier.site.inventory),
+            output: None,
+        };
+        let review = Review::between(&changes, &before, &after, &later.site);
+        Some((changes, review))
+    } else {
+        None
+    };
+    Ok(Difference {
+        known,
+        findings: later.findings,
+        ..Difference::default()
+    })
+}
+
 /// Replaces unreadable settings of the base. Only the output directory is known, from `head`.
 fn settings_in_place(head: &Files) -> Settings {
     let output = Settings::load(head).unwrap_or_default().output;

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{self, Code, Finding};
+use crate::hypothesis::{self, Hypothesis};
 use crate::lint::{self, Except, lint};
 use crate::load::{Files, ReadError};
 use crate::output::Tree;
@@ -37,6 +38,8 @@ pub struct Options {
     /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
     /// clusters.
     pub allow_empty: bool,
+    /// Changes of the site that no file has.
+    pub hypothesis: Hypothesis,
 }
 
 impl Options {
@@ -57,6 +60,12 @@ impl Options {
     #[must_use]
     pub fn rebalance(self, rebalance: bool) -> Self {
         Self { rebalance, ..self }
+    }
+
+    /// Sets [`Options::hypothesis`].
+    #[must_use]
+    pub fn hypothesis(self, hypothesis: Hypothesis) -> Self {
+        Self { hypothesis, ..self }
     }
 
     /// Sets [`Options::allow_empty`].
@@ -152,6 +161,9 @@ pub enum Error {
     /// [`Options::only`] names an unknown cluster.
     #[error("unknown cluster `{0}`; the repo has {1}")]
     NoSuchCluster(ClusterKey, String),
+    /// [`Options::hypothesis`] is about something that the repo does not have.
+    #[error(transparent)]
+    Hypothesis(#[from] hypothesis::Unknown),
 }
 
 /// Computes the changes to a repo's output directory. Writes nothing.
@@ -268,7 +280,8 @@ pub(crate) fn generate_by(
     progress(Stage::Reading);
     let (settings, mut findings) = settings.map_or_else(|invalid| invalid, |s| (s, Vec::new()));
     let (templates, found) = load_templates(repo, &settings)?;
-    let (site, read) = Site::read(repo, settings)?;
+    let (mut site, read) = Site::read(repo, settings)?;
+    options.hypothesis.apply(&mut site)?;
     findings.extend(found.into_iter().chain(read));
     findings.extend(lint::operators_templates(
         &site,

@@ -42,6 +42,8 @@ pub mod finding;
 #[doc(hidden)]
 pub mod git;
 #[doc(hidden)]
+pub mod hypothesis;
+#[doc(hidden)]
 pub mod init;
 #[doc(hidden)]
 pub mod inventory;
@@ -77,6 +79,8 @@ pub mod sites;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
+pub mod what_if;
 
 #[doc(inline)]
 pub use api::names::ClusterKey;

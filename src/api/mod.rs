@@ -33,6 +33,7 @@ pub mod ipam;
 pub mod issuer;
 pub mod kustomization;
 pub(crate) mod kustomization_fields;
+pub(crate) mod label_query;
 pub mod last_wins;
 pub mod mac;
 pub mod names;

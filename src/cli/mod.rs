@@ -18,6 +18,7 @@ mod staging;
 mod status;
 mod template;
 mod validate;
+mod what_if;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,7 +35,8 @@ Examples:
   sipgen validate                    report errors and warnings with file and line
   sipgen diff --base origin/main     show what a branch changes, for its reviewer
   sipgen status                      show clusters, spare hosts and racks
-  sipgen explain tenant-a/edge       explain why a cluster has its hosts";
+  sipgen explain tenant-a/edge       explain why a cluster has its hosts
+  sipgen what-if --without rack=r7   show what the loss of a rack does";
 
 /// Generate kustomize overlays for Flux or Argo CD from SIPClusters and a snapshot of
 /// BareMetalHosts.
@@ -57,6 +59,7 @@ enum Command {
     Migrate(migrate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
+    WhatIf(what_if::Arguments),
     Inventory(inventory::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
@@ -95,6 +98,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::WhatIf(arguments) => what_if::run(&arguments),
         Command::Inventory(arguments) => inventory::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

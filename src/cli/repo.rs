@@ -172,33 +172,40 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
     if inputs.is_empty() {
         return Ok(files);
     }
-    if inputs.iter().filter(|input| *input == "-").count() > 1 {
-        return Err(Failure(
-            "duplicate --input -: stdin can be read only once".to_owned(),
-        ));
+    Ok(files.with_streams(streams("--input", inputs)?))
+}
+
+/// Reads the files that an option names; `-` is stdin.
+pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>, Failure> {
+    if paths.iter().filter(|path| *path == "-").count() > 1 {
+        return Err(Failure(format!(
+            "duplicate {option} -: stdin can be read only once"
+        )));
     }
-    let stream = |input: &Utf8PathBuf| -> Result<Stream, Failure> {
+    let stream = |path: &Utf8PathBuf| -> Result<Stream, Failure> {
         let mut content = Vec::new();
-        let (name, read) = match input.as_str() {
+        let (name, read) = match path.as_str() {
             "-" if io::stdin().is_terminal() => {
-                let message = "--input - reads stdin, which is a terminal: pipe manifests into it, as in `kustomize build sites/lab | \
-                               sipgen generate --input -`";
-                return Err(Failure(message.to_owned()));
+                let message = format!(
+                    "{option} - reads stdin, which is a terminal: pipe manifests into it, as in `kustomize build \
+                     sites/lab | sipgen generate --input -`"
+                );
+                return Err(Failure(message));
             }
             "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
             // A pipe works as well, such as the shell's `<(kustomize build …)`.
             _ => (
-                input.as_path(),
-                File::open(input).and_then(|mut file| file.read_to_end(&mut content)),
+                path.as_path(),
+                File::open(path).and_then(|mut file| file.read_to_end(&mut content)),
             ),
         };
-        read.map_err(|error| Failure(format!("cannot read --input `{input}`: {error}")))?;
+        read.map_err(|error| Failure(format!("cannot read {option} `{path}`: {error}")))?;
         Ok(Stream {
             name: Arc::from(name),
             content,
         })
     };
-    Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
+    paths.iter().map(stream).collect()
 }
 
 /// Rolls back interrupted runs of all sites, also of those that were not selected.

@@ -53,6 +53,12 @@ impl Inventory {
         self
     }
 
+    /// Removes hosts.
+    pub(crate) fn remove(&mut self, hosts: &BTreeSet<HostKey>) {
+        self.hosts.retain(|host| !hosts.contains(&host.key));
+        self.by_key = indices(&self.hosts);
+    }
+
     /// Returns the index of a host.
     pub fn index(&self, key: &HostKey) -> Option<usize> {
         self.by_key.get(key).copied()
@@ -125,12 +131,7 @@ pub(crate) fn assemble(
         natural(a.key.name.as_str(), b.key.name.as_str())
             .then_with(|| a.key.namespace.cmp(&b.key.namespace))
     });
-    inventory.by_key = inventory
-        .hosts
-        .iter()
-        .enumerate()
-        .map(|(index, host)| (host.key.clone(), index))
-        .collect();
+    inventory.by_key = indices(&inventory.hosts);
     let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
     inventory.reservations = reservations.cloned().collect();
     findings.extend(idle_reservations(&inventory.hosts, settings));
@@ -139,6 +140,13 @@ pub(crate) fn assemble(
     findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
     (inventory, findings)
+}
+
+fn indices(hosts: &[Host]) -> HashMap<HostKey, usize> {
+    let hosts = hosts.iter().enumerate();
+    hosts
+        .map(|(index, host)| (host.key.clone(), index))
+        .collect()
 }
 
 /// Reports reservations of the settings whose labels no host has.

@@ -25,11 +25,13 @@ pub struct Files {
     root: Utf8PathBuf,
     kept: Arc<Kept>,
     streams: Vec<Stream>,
+    additions: Vec<Stream>,
+    cover: Option<Arc<Cover>>,
     /// The part that one site reads; `None` if the repo is one site.
     pub(super) part: Option<Part>,
 }
 
-/// Rendered objects that replace the inputs in files.
+/// Rendered objects that replace the inputs in files, or that are added to the inputs.
 #[derive(Debug, Clone)]
 pub struct Stream {
     /// The name in findings.
@@ -43,6 +45,13 @@ enum Kept {
     OnDisk,
     InGit(GitFiles),
     InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
+}
+
+/// Files in memory that hide those below a directory.
+#[derive(Debug)]
+struct Cover {
+    directory: Utf8PathBuf,
+    files: Files,
 }
 
 /// The reason why files could not be read.
@@ -121,6 +130,41 @@ impl Files {
         &self.streams
     }
 
+    /// Adds objects to the inputs.
+    pub fn with_additions(self, additions: Vec<Stream>) -> Self {
+        Self { additions, ..self }
+    }
+
+    /// Returns the objects that are added to the inputs.
+    pub fn additions(&self) -> &[Stream] {
+        &self.additions
+    }
+
+    /// Replaces all files below a directory. Their paths are relative to it.
+    pub(crate) fn with_directory(
+        self,
+        directory: &Utf8Path,
+        files: BTreeMap<Utf8PathBuf, String>,
+    ) -> Self {
+        let files = files.into_iter();
+        let cover = Cover {
+            directory: directory.to_owned(),
+            files: Files::in_memory(
+                files.map(|(path, text)| (directory.join(path), text.into_bytes())),
+            ),
+        };
+        Self {
+            cover: Some(Arc::new(cover)),
+            ..self
+        }
+    }
+
+    /// Returns the files that hide those on the disk, if a path is below their directory.
+    fn cover(&self, path: &Utf8Path) -> Option<&Files> {
+        let cover = self.cover.as_ref()?;
+        path.starts_with(&cover.directory).then_some(&cover.files)
+    }
+
     /// Returns whether the files are on the disk.
     pub fn are_on_disk(&self) -> bool {
         matches!(*self.kept, Kept::OnDisk)
@@ -150,6 +194,8 @@ impl Files {
             root,
             kept: Arc::new(kept),
             streams: Vec::new(),
+            additions: Vec::new(),
+            cover: None,
             part: None,
         }
     }
@@ -161,7 +207,8 @@ impl Files {
 
     /// Returns the text of a stream or file, if it exists and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
-        match self.streams.iter().find(|stream| *stream.name == *file) {
+        let mut streams = self.streams.iter().chain(&self.additions);
+        match streams.find(|stream| *stream.name == *file) {
             // Decoded as in `scan_stream`, so that positions match.
             Some(stream) => Some(lossy(stream.content.clone())),
             None => self.plain_text(file).ok().flatten(),
@@ -174,6 +221,9 @@ impl Files {
     ///
     /// If it is not a regular file, is not text or cannot be read.
     pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
+        if let Some(cover) = self.cover(file) {
+            return cover.plain_text(file);
+        }
         let path = self.root.join(file);
         let kind = match &*self.kept {
             // Metadata follows links.
@@ -208,6 +258,9 @@ impl Files {
     }
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        if let Some(cover) = self.cover(file) {
+            return cover.content(file);
+        }
         match &*self.kept {
             Kept::OnDisk => read_bounded(&self.root.join(file)),
             Kept::InGit(files) => files.content(file),
@@ -275,6 +328,9 @@ impl Files {
 
     /// Returns the type of the entry at a path. Links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+        if let Some(cover) = self.cover(path) {
+            return cover.kind(path);
+        }
         match &*self.kept {
             Kept::OnDisk => fs::symlink_metadata(self.root.join(path))
                 .ok()
@@ -538,6 +594,9 @@ impl Files {
         &self,
         directory: &Utf8Path,
     ) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+        if let Some(cover) = self.cover(directory) {
+            return cover.entries_below(directory);
+        }
         match &*self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => return Ok(files.below(directory)),

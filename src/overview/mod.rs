@@ -56,23 +56,32 @@ impl Overview {
     ///
     /// Fails if no host has the label.
     pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
+        let rack_by = match rack_by {
+            Some(label) => Some(racks::checked(&generated.site, label)?),
+            None => racks::label(&generated.site),
+        };
+        Ok(Self::by_racks(generated, rack_by))
+    }
+
+    /// Creates the overview of a run, with the most used topology key as rack label.
+    pub(crate) fn of(generated: &Generated) -> Self {
+        Self::by_racks(generated, racks::label(&generated.site))
+    }
+
+    fn by_racks(generated: &Generated, rack_by: Option<String>) -> Self {
         let Generated {
             site,
             plan,
             findings,
             ..
         } = generated;
-        let rack_by = match rack_by {
-            Some(label) => Some(racks::checked(site, label)?),
-            None => racks::label(site),
-        };
         let hosts = hosts::overviews(
             site,
             plan,
             &host_state::of_all(site, plan),
             rack_by.as_deref(),
         );
-        Ok(Self {
+        Self {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),
             spare: spare::by_requirements(site, &hosts),
@@ -80,6 +89,6 @@ impl Overview {
             racks: racks::group(&hosts),
             rack_by,
             hosts,
-        })
+        }
     }
 }

@@ -477,7 +477,7 @@ fn fenced(language: &str, text: &str) -> String {
 }
 
 /// Formats a name as inline code.
-fn code(name: &dyn Display) -> String {
+pub(super) fn code(name: &dyn Display) -> String {
     let name = self::name(name);
     let fence = "`".repeat(longest_run(&name) + 1);
     let pad = if name.starts_with(['`', ' ']) || name.ends_with(['`', ' ']) || name.is_empty() {

@@ -14,6 +14,7 @@
 //! * `stale`: generated files that differ from what the input generates.
 //! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
 //! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
+//! * `what_if`: the consequences of a hypothesis.
 //! * `status`: summary of the site for a terminal.
 //! * `page`: the site as an HTML page.
 
@@ -41,6 +42,7 @@ mod stale;
 pub mod status;
 mod summary;
 mod text;
+mod what_if;
 
 use std::fmt;
 
@@ -71,6 +73,7 @@ pub use stale::{renamed_inputs, stale, stale_files, stale_help};
 pub use status::status;
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;
+pub use what_if::{WhatIf, consequences, consequences_as_markdown};
 
 /// Formats the heading of one of several sites.
 pub fn site(name: &str) -> Text {

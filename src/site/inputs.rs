@@ -226,6 +226,9 @@ impl Rendered {
             objects += count;
             read.extend(found);
         }
+        for addition in repo.additions() {
+            read.extend(scan_stream(addition, &interpret).1);
+        }
         for BuiltSource {
             source,
             file: own,

@@ -61,4 +61,5 @@ mod tolerating;
 mod traps;
 mod unschedulable;
 mod validating;
+mod what_if;
 mod writing;

@@ -169,10 +169,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     repo.remove(DEPOT);
     assert_says(
         &repo.refused(),
-        &[
-            "error[SIP0003]",
-            "Provisioning (bpa.akraino.org/v1alpha1)",
-        ],
+        &["error[SIP0003]", "Provisioning (bpa.akraino.org/v1alpha1)"],
     );
 }
 

@@ -1,10 +1,14 @@
 //! Selectors of patches and replacements.
 
+use std::collections::BTreeMap;
+
+use kube::core::SelectorExt;
 use regex::Regex;
 use serde::Deserialize;
-use yaml_serde::{Mapping, Value};
+use yaml_serde::Value;
 
 use super::object::{Id, Object, scalar_text};
+use crate::api::label_query;
 
 /// The target of a patch or replacement as written.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -34,8 +38,8 @@ pub(super) struct Selector {
     kind: Pattern,
     name: Pattern,
     namespace: Pattern,
-    labels: Requirements,
-    annotations: Requirements,
+    labels: kube::core::Selector,
+    annotations: kube::core::Selector,
     /// Set if it selects by labels and annotations only.
     has_no_id: bool,
 }
@@ -91,8 +95,8 @@ impl Selector {
             kind: Pattern::new(&target.kind)?,
             name: Pattern::new(&target.name)?,
             namespace: Pattern::new(&target.namespace)?,
-            labels: Requirements::new(&target.label_selector)?,
-            annotations: Requirements::new(&target.annotation_selector)?,
+            labels: label_query::parse(&target.label_selector)?,
+            annotations: label_query::parse(&target.annotation_selector)?,
             has_no_id: id.into_iter().all(String::is_empty),
         })
     }
@@ -115,7 +119,7 @@ impl Selector {
 
     /// Returns whether an object matches the label and annotation selectors.
     pub(super) fn selects_by_labels(&self, object: &Object) -> bool {
-        self.labels.are_met(object, "labels") && self.annotations.are_met(object, "annotations")
+        are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
     }
 
     pub(super) fn has_no_id(&self) -> bool {
@@ -123,7 +127,7 @@ impl Selector {
     }
 
     pub(super) fn has_labels(&self) -> bool {
-        !self.labels.0.is_empty() || !self.annotations.0.is_empty()
+        !self.labels.selects_all() || !self.annotations.selects_all()
     }
 
     fn is_of_kind(&self, id: &Id) -> bool {
@@ -133,101 +137,21 @@ impl Selector {
     }
 }
 
-/// A label selector in text form.
-#[derive(Debug)]
-struct Requirements(Vec<Requirement>);
-
-#[derive(Debug)]
-struct Requirement {
-    key: String,
-    operator: Operator,
-}
-
-#[derive(Debug)]
-enum Operator {
-    Exists,
-    DoesNotExist,
-    In(Vec<String>),
-    NotIn(Vec<String>),
-}
-
-impl Requirements {
-    fn new(text: &str) -> Result<Self, String> {
-        // Commas in parentheses separate values, not requirements.
-        let mut depth = 0usize;
-        let parts = text.split(|c: char| {
-            depth = match c {
-                '(' => depth + 1,
-                ')' => depth.saturating_sub(1),
-                _ => depth,
-            };
-            c == ',' && depth == 0
-        });
-        let parts = parts.map(str::trim).filter(|part| !part.is_empty());
-        let requirements = parts.map(|part| {
-            Requirement::new(part).ok_or_else(|| format!("invalid label selector `{part}`"))
-        });
-        Ok(Requirements(requirements.collect::<Result<_, _>>()?))
+/// Returns whether the labels or annotations of an object meet a selector.
+fn are_met(selector: &kube::core::Selector, object: &Object, field: &str) -> bool {
+    if selector.selects_all() {
+        return true;
     }
-
-    fn are_met(&self, object: &Object, field: &str) -> bool {
-        if self.0.is_empty() {
-            return true;
-        }
-        let none = Mapping::new();
-        let metadata = object
-            .value
-            .get("metadata")
-            .and_then(|metadata| metadata.get(field));
-        let values = metadata.and_then(Value::as_mapping).unwrap_or(&none);
-        self.0.iter().all(|requirement| {
-            let value = values.get(requirement.key.as_str()).and_then(scalar_text);
-            match &requirement.operator {
-                Operator::Exists => value.is_some(),
-                Operator::DoesNotExist => value.is_none(),
-                Operator::In(of) => value.is_some_and(|value| of.contains(&value)),
-                Operator::NotIn(of) => value.is_none_or(|value| !of.contains(&value)),
-            }
-        })
-    }
-}
-
-impl Requirement {
-    fn new(text: &str) -> Option<Self> {
-        if let Some(list) = text.strip_suffix(')') {
-            let (before, list) = list.split_once('(')?;
-            let values = list
-                .split(',')
-                .map(|value| value.trim().to_owned())
-                .collect();
-            let (key, word) = before.trim().rsplit_once(char::is_whitespace)?;
-            let operator = match word {
-                "in" => Operator::In(values),
-                "notin" => Operator::NotIn(values),
-                _ => return None,
-            };
-            return Requirement::of_key(key, operator);
-        }
-        if let Some((key, value)) = text.split_once("!=") {
-            return Requirement::of_key(key, Operator::NotIn(vec![value.trim().to_owned()]));
-        }
-        if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            return Requirement::of_key(key, Operator::In(vec![value.trim().to_owned()]));
-        }
-        match text.strip_prefix('!') {
-            Some(key) => Requirement::of_key(key, Operator::DoesNotExist),
-            None => Requirement::of_key(text, Operator::Exists),
-        }
-    }
-
-    fn of_key(key: &str, operator: Operator) -> Option<Self> {
-        let key = key.trim();
-        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-        (!key.is_empty() && key.chars().all(is_key)).then(|| Requirement {
-            key: key.to_owned(),
-            operator,
-        })
-    }
+    let metadata = object
+        .value
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field));
+    let values = metadata
+        .and_then(Value::as_mapping)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str()?.to_owned(), scalar_text(value)?)));
+    selector.matches(&values.collect::<BTreeMap<String, String>>())
 }
 
 #[cfg(test)]

@@ -8,10 +8,14 @@ use serde_json::Value;
 use crate::support::scenes::diffing::*;
 use crate::support::scenes::diffing_json::{json, schema_file};
 use crate::support::{EDGE, Repo};
-use crate::support::{assert_says, run_tool, text, tool};
+use crate::support::{assert_says, run, run_tool, text, tool};
 
 /// Whether documents keep to the schema, and why not, by a validator of another house.
 fn validate(documents: &[Value]) -> Result<(), String> {
+    validate_by(&schema_file(), documents)
+}
+
+fn validate_by(schema: &Path, documents: &[Value]) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("documents.json");
     fs::write(&file, serde_json::to_string(documents).unwrap()).unwrap();
@@ -24,7 +28,7 @@ fn validate(documents: &[Value]) -> Result<(), String> {
     let output = run_tool(
         tool(python.to_str().unwrap())
             .args(["-c", script])
-            .arg(schema_file())
+            .arg(schema)
             .arg(&file),
     );
     if output.status.success() {
@@ -59,4 +63,21 @@ fn its_schema_refuses_another_version() {
     document["version"] = 2.into();
 
     assert_says(&validate(&[document]).unwrap_err(), &["1 was expected"]);
+}
+
+#[test]
+fn the_consequences_of_a_hypothesis_keep_to_their_schema() {
+    let repo = Repo::generated("multi-cluster");
+    let arguments: [&[&str]; 4] = [
+        &[],
+        &["--without", "rack=a3"],
+        &["--remove", "tenant-a/core"],
+        &["--scale", "tenant-a/core:Worker=+9", "--add", "3"],
+    ];
+    let documents = arguments.map(|arguments| {
+        let all = [&["what-if", "--format", "json"], arguments].concat();
+        serde_json::from_str(&run(&mut repo.sipgen(&all)).stdout).unwrap()
+    });
+    let schema = schema_file().with_file_name("what-if.schema.json");
+    validate_by(&schema, &documents).unwrap();
 }

@@ -12,6 +12,7 @@ pub fn json(repo: &Repo, arguments: &[&str]) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
 }
 
+/// The file of the schema of `sipgen diff`.
 pub fn schema_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diff.schema.json")
 }

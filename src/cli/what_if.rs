@@ -1,0 +1,195 @@
+//! `sipgen what-if`: the consequences of changes that no file has.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use sipgen::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
+use sipgen::hypothesis::{BoughtHosts, HostChoice, Hypothesis, Scale, Spread};
+use sipgen::report::{self, Comparison, Document, WhatIf};
+use sipgen::what_if::what_if;
+
+use super::progress::Progress;
+use super::repo::{self, Chosen};
+use super::{Failure, Outcome, print, print_document, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen what-if --without rack=r7                   a rack fails
+  sipgen what-if --without metal3/a3u6 --without metal3/a3u8
+  sipgen what-if --scale tenant-a/edge:Worker=+4     a cluster grows
+  sipgen what-if --cluster request.yaml              another request
+  sipgen what-if --add 4 --labels flavor=worker --spread topology.example.com/rack=r1,r2
+  sipgen what-if --rev origin/main..my-branch        a branch";
+
+/// Show the consequences of lost or bought hosts and of other requests
+///
+/// Any combination of changes is planned together, in memory, by the planner of `sipgen generate`.
+/// The answer has what `sipgen diff` would show, the control planes that lose members, the proof if
+/// a cluster cannot be served, and the spare hosts that are left. Nothing is written.
+///
+/// HOSTS is the namespace and name of a host, or a label selector. Label keys may lack their prefix
+/// if that is unambiguous: `rack=r7` selects by `topology.example.com/rack`.
+///
+/// Exits with 1 if a cluster cannot be served.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The repo's directory; default: the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    repo: Option<Utf8PathBuf>,
+
+    /// The site, given by name or directory; required if the repo has several
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
+
+    /// Hosts that are gone; repeatable
+    #[arg(long, value_name = "HOSTS")]
+    without: Vec<HostChoice>,
+
+    /// Hosts that no cluster has, even if they are in use; repeatable
+    #[arg(long, value_name = "HOSTS")]
+    unassign: Vec<HostChoice>,
+
+    /// Number of additional hosts, which are available
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    add: Option<u16>,
+
+    /// Labels of the additional hosts
+    #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',', value_parser = label, requires = "add")]
+    labels: Vec<(String, String)>,
+
+    /// A label whose values alternate between the additional hosts; without values, each has one of
+    /// its own; repeatable
+    #[arg(long, value_name = "KEY[=VALUE,…]", requires = "add")]
+    spread: Vec<Spread>,
+
+    /// The namespace of the additional hosts; default: that of most hosts
+    #[arg(long, value_name = "NAMESPACE", requires = "add")]
+    namespace: Option<Namespace>,
+
+    /// A file with additional requests; repeatable, `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    cluster: Vec<Utf8PathBuf>,
+
+    /// Another number of active hosts of a node set, which is a role or a MachineDeployment;
+    /// `+` and `-` make it relative; repeatable
+    #[arg(long, value_name = "NS/NAME:NODESET=NUMBER")]
+    scale: Vec<Scale>,
+
+    /// A cluster that is not requested; repeatable
+    #[arg(long, value_name = "NS/NAME")]
+    remove: Vec<ClusterKey>,
+
+    /// Compare two revisions; without a second one, the files on disk with the first
+    #[arg(long, value_name = "A..B")]
+    rev: Option<String>,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text
+    Text,
+    /// Markdown
+    Markdown,
+    /// JSON; docs/what-if.schema.json is its schema
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let directory = arguments.repo.as_deref();
+    let site = arguments.site.as_deref();
+    let revisions = arguments.rev.as_deref().map(revisions).transpose()?;
+    let after = match revisions {
+        Some((_, Some(revision))) => Chosen::at_revision(directory, revision, site)?,
+        _ => Chosen::on_disk(directory, &[], site)?,
+    };
+    let (lock, sites) = repo::lock_to_read(&after)?;
+    let Some(location) = sites.single() else {
+        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+        return Err(Failure(format!(
+            "choose a site with --site: {}",
+            names.join(", ")
+        )));
+    };
+    let before = match revisions {
+        Some((revision, _)) => {
+            let base = Chosen::at_revision(Some(after.files.root()), revision, None)?;
+            sipgen::sites::Sites::find(base.files)?.counterpart(location)?
+        }
+        None => location.files.clone(),
+    };
+    let hypothesis = hypothesis(arguments);
+    let additions = repo::streams("--cluster", &arguments.cluster)?;
+    let after = location.files.clone().with_additions(additions);
+    let progress = Progress::start();
+    let consequences = what_if(&before, after.clone(), &hypothesis, &|stage| {
+        progress.show(stage)
+    })?;
+    progress.finish();
+    drop(lock);
+
+    let difference = &consequences.difference;
+    match arguments.format {
+        Format::Text => {
+            print(report::plan(difference));
+            print(report::consequences(&consequences));
+            say(report::notes(difference));
+            say(report::findings(&difference.findings, &after));
+        }
+        Format::Markdown => {
+            let comparison = Comparison::new(None, None, difference, &after, false);
+            print(report::markdown(&comparison));
+            print(report::consequences_as_markdown(&consequences));
+        }
+        Format::Json => {
+            let answer = WhatIf::new(&hypothesis, &consequences, &after);
+            print_document(&Document::json(&answer)?);
+        }
+    }
+    Ok(if consequences.is_served {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}
+
+fn hypothesis(arguments: &Arguments) -> Hypothesis {
+    Hypothesis {
+        gone: arguments.without.clone(),
+        unassigned: arguments.unassign.clone(),
+        removed: arguments.remove.iter().cloned().collect(),
+        scaled: arguments.scale.clone(),
+        bought: arguments.add.map(|count| BoughtHosts {
+            count: count.into(),
+            labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
+            spread: arguments.spread.clone(),
+            namespace: arguments.namespace.clone(),
+        }),
+    }
+}
+
+/// Splits `A..B`. Without `B`, the files on disk are meant.
+fn revisions(text: &str) -> Result<(&str, Option<&str>), Failure> {
+    let (before, after) = text.split_once("..").unwrap_or((text, ""));
+    if before.is_empty() || after.starts_with('.') {
+        let message = format!("`{text}` is no range of revisions: write it as main..branch");
+        return Err(Failure(message));
+    }
+    Ok((before, Some(after).filter(|after| !after.is_empty())))
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("a label is written as key=value")?;
+    if is_label_key(key) && is_label_value(value) {
+        Ok((key.to_owned(), value.to_owned()))
+    } else {
+        Err(format!("`{text}` is no label that a host can have"))
+    }
+}

@@ -1,0 +1,224 @@
+//! The consequences of a hypothesis, as text, Markdown and JSON.
+
+use std::fmt::{self, Write};
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+
+use super::markdown::code;
+use super::problem::Problem;
+use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::hypothesis::Hypothesis;
+use crate::load::{Files, Texts};
+use crate::review::Review;
+use crate::text::counted;
+use crate::what_if::{Consequences, Impact, NodeSetImpact, Quorum, SpareChange};
+
+/// Version of the JSON format of [`WhatIf`].
+const VERSION: u32 = 1;
+
+/// Output of `sipgen what-if --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhatIf {
+    /// Version of this format. Within a version, fields are only added.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// The hypothesis, in sentences.
+    pub hypothesis: Vec<String>,
+    /// Whether every cluster can be served. Otherwise the exit code is 1.
+    pub is_served: bool,
+    /// Clusters that lose hosts or cannot be served.
+    pub clusters: Vec<Impact>,
+    /// Spare hosts by selector.
+    pub spare: Vec<SpareChange>,
+    /// What `sipgen generate` would change; null if errors prevent it.
+    pub review: Option<Review>,
+    /// Errors and warnings under the hypothesis.
+    pub findings: Vec<Problem>,
+    /// Remarks on how the answer was found, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl WhatIf {
+    /// Converts consequences. `files` are those of the site.
+    pub fn new(hypothesis: &Hypothesis, consequences: &Consequences, files: &Files) -> Self {
+        let difference = &consequences.difference;
+        let mut texts = Texts::new(files);
+        Self {
+            version: VERSION,
+            hypothesis: hypothesis.sentences(),
+            is_served: consequences.is_served,
+            clusters: consequences.clusters.clone(),
+            spare: consequences.spare.clone(),
+            review: difference.known.as_ref().map(|(_, review)| review.clone()),
+            findings: difference
+                .findings
+                .iter()
+                .map(|finding| Problem::new(finding, &mut texts))
+                .collect(),
+            notes: difference.notes.clone(),
+        }
+    }
+
+    /// Returns the JSON Schema.
+    pub fn schema() -> Schema {
+        schema_for!(WhatIf)
+    }
+}
+
+/// Formats the consequences without what `sipgen diff` shows.
+pub fn consequences(consequences: &Consequences) -> Text {
+    let mut out = Text::default();
+    // Writing to a `Text` cannot fail.
+    let _ = write_text(&mut out, consequences);
+    out
+}
+
+/// Formats the same as Markdown.
+pub fn consequences_as_markdown(consequences: &Consequences) -> Text {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_markdown(&mut out, consequences);
+    out.into()
+}
+
+fn write_text(out: &mut Text, consequences: &Consequences) -> fmt::Result {
+    if has_quorums(consequences) {
+        heading(out, "control planes, before lost hosts are replaced")?;
+        for (impact, quorum) in quorums(consequences) {
+            let style = style_of(quorum);
+            let name = one_line(&impact.cluster.to_string());
+            writeln!(out, "  {name}  {}", styled(style, words(quorum)))?;
+        }
+    }
+    if has_shortages(consequences) {
+        heading(out, "cannot be served")?;
+        for (impact, set) in shortages(consequences) {
+            writeln!(
+                out,
+                "  {} {}: {} of {}",
+                one_line(&impact.cluster.to_string()),
+                one_line(&set.part.to_string()),
+                set.then,
+                counted(set.wanted, "host")
+            )?;
+        }
+    }
+    if !consequences.spare.is_empty() {
+        heading(out, "spare hosts by selector")?;
+        writeln!(out, "  now  then  selector")?;
+        for spare in &consequences.spare {
+            let then = format!("{:>4}", spare.after);
+            let then = if spare.after == 0 {
+                styled(WARNING, then)
+            } else {
+                then
+            };
+            writeln!(
+                out,
+                "  {:>3}  {then}  {}",
+                spare.before,
+                one_line(&selector(spare))
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result {
+    if has_quorums(consequences) {
+        writeln!(
+            out,
+            "\n### Control planes, before lost hosts are replaced\n"
+        )?;
+        for (impact, quorum) in quorums(consequences) {
+            writeln!(out, "- {}: {}", code(&impact.cluster), words(quorum))?;
+        }
+    }
+    if has_shortages(consequences) {
+        writeln!(out, "\n### Cannot be served\n")?;
+        for (impact, set) in shortages(consequences) {
+            writeln!(
+                out,
+                "- {} {}: {} of {}",
+                code(&impact.cluster),
+                code(&set.part),
+                set.then,
+                counted(set.wanted, "host")
+            )?;
+        }
+    }
+    if !consequences.spare.is_empty() {
+        writeln!(out, "\n### Spare hosts by selector\n")?;
+        writeln!(out, "| now | then | selector |\n| ---: | ---: | --- |")?;
+        for spare in &consequences.spare {
+            let (now, then) = (spare.before, spare.after);
+            writeln!(out, "| {now} | {then} | {} |", code(&selector(spare)))?;
+        }
+    }
+    Ok(())
+}
+
+fn heading(out: &mut Text, text: &str) -> fmt::Result {
+    writeln!(out)?;
+    writeln!(out, "{}", styled(STRONG, text))
+}
+
+fn quorums(consequences: &Consequences) -> impl Iterator<Item = (&Impact, &Quorum)> {
+    let clusters = consequences.clusters.iter();
+    clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)))
+}
+
+fn has_quorums(consequences: &Consequences) -> bool {
+    quorums(consequences).next().is_some()
+}
+
+fn shortages(consequences: &Consequences) -> impl Iterator<Item = (&Impact, &NodeSetImpact)> {
+    let clusters = consequences.clusters.iter();
+    let sets = clusters.flat_map(|impact| impact.node_sets.iter().map(move |set| (impact, set)));
+    sets.filter(|(_, set)| set.then < set.wanted)
+}
+
+fn has_shortages(consequences: &Consequences) -> bool {
+    shortages(consequences).next().is_some()
+}
+
+fn words(quorum: &Quorum) -> String {
+    let Quorum {
+        members,
+        left,
+        needed,
+    } = quorum;
+    let left_of = format!(
+        "{left} of {} left, {needed} needed",
+        counted(*members, "member")
+    );
+    match (quorum.is_kept(), quorum.tolerates()) {
+        (false, _) => format!("{left_of}: quorum is lost"),
+        (true, 0) => format!("{left_of}: quorum is kept, but no further loss is tolerated"),
+        (true, 1) => format!("{left_of}: quorum is kept, and 1 further loss is tolerated"),
+        (true, more) => {
+            format!("{left_of}: quorum is kept, and {more} further losses are tolerated")
+        }
+    }
+}
+
+fn style_of(quorum: &Quorum) -> anstyle::Style {
+    match (quorum.is_kept(), quorum.tolerates()) {
+        (false, _) => ERROR,
+        (true, 0) => WARNING,
+        _ => anstyle::Style::new(),
+    }
+}
+
+fn selector(spare: &SpareChange) -> String {
+    let selector = match spare.selector.as_str() {
+        "" => "every host",
+        selector => selector,
+    };
+    match &spare.namespace {
+        Some(namespace) => format!("{selector} in {namespace}"),
+        None => selector.to_owned(),
+    }
+}

@@ -1,0 +1,365 @@
+//! `sipgen what-if`: what it says is what happens.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Repo, Run, assert_says, fixture_names, run};
+
+const CORE: &str = "tenants/tenant-a/core.yaml";
+
+fn what_if(repo: &Repo, arguments: &[&str]) -> Run {
+    run(&mut repo.sipgen(&[&["what-if"], arguments].concat()))
+}
+
+fn json(repo: &Repo, arguments: &[&str]) -> Value {
+    let run = what_if(repo, &[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+}
+
+/// What `sipgen diff` shows.
+fn review(repo: &Repo) -> Value {
+    let run = run(&mut repo.sipgen(&["diff", "--keep-going", "--allow-empty", "--format", "json"]));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    document["review"].clone()
+}
+
+/// Removes all documents of a host, live or not.
+fn remove_host(repo: &Repo, name: &str) {
+    for (file, text) in repo.files("") {
+        let is_input = !file.starts_with("overlays") && !file.starts_with(".git/");
+        if !is_input || !file.ends_with(".yaml") || !text.contains("kind: BareMetalHost") {
+            continue;
+        }
+        // The documents of a manifest, or the items of a snapshot.
+        let (between, line) = if text.contains("kind: List") {
+            ("\n- ", format!("\n    name: {name}\n"))
+        } else {
+            ("---\n", format!("\n  name: {name}\n"))
+        };
+        let is_of_host = |text: &&str| text.contains("kind: BareMetalHost") && text.contains(&line);
+        let kept: Vec<&str> = text.split(between).filter(|it| !is_of_host(it)).collect();
+        let mut text = kept.join(between);
+        // The list's own fields are behind its last item.
+        if between == "\n- " && !text.contains("kind: List") {
+            text += "\nkind: List\n";
+        }
+        repo.write(&file, &text);
+    }
+}
+
+/// Also with overlays that were never generated.
+#[test]
+fn what_if_of_nothing_changes_nothing() {
+    let mut tried = 0;
+    for fixture in fixture_names() {
+        let repo = Repo::of_fixture(&fixture);
+        let run = what_if(&repo, &[]);
+        if run.code == 2 {
+            continue; // a fixture with several sites
+        }
+        tried += 1;
+        let answer = json(&repo, &[]);
+        if answer["review"].is_null() {
+            continue;
+        }
+        assert!(
+            answer["review"]["clusters"].as_array().unwrap().is_empty(),
+            "{fixture}: {}",
+            run.stdout
+        );
+        assert!(
+            answer["review"]["dangers"].as_array().unwrap().is_empty(),
+            "{fixture}"
+        );
+        assert_eq!(
+            answer["review"]["totals"]["files"]["changed"], 0,
+            "{fixture}"
+        );
+        assert_eq!(repo.git(&["status", "--porcelain"]), "", "{fixture}");
+    }
+    assert!(tried > 10, "{tried}");
+}
+
+/// Each hypothesis, and the same change of files.
+#[test]
+fn what_happens_is_what_was_answered() {
+    type Change = fn(&Repo);
+    let request = "request.yaml";
+    let cases: [(&[&str], Change); 8] = [
+        (&["--without", "metal3/a3u14"], |repo| {
+            remove_host(repo, "a3u14")
+        }),
+        (
+            &["--without", "metal3/a3u6", "--without", "metal3/a4u8"],
+            |repo| {
+                remove_host(repo, "a3u6");
+                remove_host(repo, "a4u8");
+            },
+        ),
+        (&["--without", "rack=a3"], |repo| {
+            let text = repo.files("inventory/rack-a3");
+            let names: Vec<String> = text["hosts.yaml"]
+                .lines()
+                .filter_map(|line| line.strip_prefix("  name: "))
+                .filter(|name| !name.contains('-'))
+                .map(str::to_owned)
+                .collect();
+            assert!(names.len() > 4, "{names:?}");
+            names.iter().for_each(|name| remove_host(repo, name));
+        }),
+        (&["--scale", "tenant-b/lab:Worker=1"], |repo| {
+            repo.replace("tenants/tenant-b/lab.yaml", "active: 2", "active: 1");
+        }),
+        (&["--scale", "tenant-a/edge:worker=+1"], |repo| {
+            repo.replace_behind(
+                "tenants/tenant-a/edge.yaml",
+                "Worker:",
+                "active: 2",
+                "active: 3",
+            );
+        }),
+        (&["--remove", "tenant-a/core"], |repo| repo.remove(CORE)),
+        (&["--cluster", request], |repo| {
+            repo.write("tenants/more.yaml", &more("tenant-b/more"));
+        }),
+        (
+            &[
+                "--cluster",
+                request,
+                "--remove",
+                "tenant-a/core",
+                "--without",
+                "metal3/a3u12",
+            ],
+            |repo| {
+                repo.write("tenants/more.yaml", &more("tenant-b/more"));
+                repo.remove(CORE);
+                remove_host(repo, "a3u12");
+            },
+        ),
+    ];
+    for (arguments, change) in cases {
+        let repo = Repo::generated("multi-cluster");
+        fs::write(
+            repo.path().join(".git").join(request),
+            more("tenant-b/more"),
+        )
+        .unwrap();
+        let in_git = format!(".git/{request}");
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .map(|it| if *it == request { in_git.as_str() } else { it })
+            .collect();
+        let answer = json(&repo, &arguments);
+
+        change(&repo);
+
+        assert_eq!(
+            serde_json::to_string_pretty(&answer["review"]).unwrap(),
+            serde_json::to_string_pretty(&review(&repo)).unwrap(),
+            "{arguments:?}"
+        );
+        let served = repo.generate(&["--check"]).stderr;
+        assert_eq!(
+            answer["isServed"],
+            !served.contains("error["),
+            "{arguments:?}: {served}"
+        );
+    }
+}
+
+fn more(cluster: &str) -> String {
+    let (namespace, name) = cluster.split_once('/').unwrap();
+    format!(
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata:\n  name: {name}\n  namespace: {namespace}\nspec:\n  \
+         nodes:\n    Worker:\n      labelSelector:\n        matchLabels:\n          hardware.example.com/flavor: worker\n      \
+         count: {{active: 1, standby: 0}}\n"
+    )
+}
+
+#[test]
+fn bought_hosts_serve_what_could_not_be_served() {
+    let repo = Repo::generated("multi-cluster");
+    let wanted = ["--scale", "tenant-a/core:Worker=+1"];
+    let run = what_if(&repo, &wanted).expect(1);
+    assert_says(
+        &run.stdout,
+        &["cannot be served", "tenant-a/core Worker: 4 of 5 hosts"],
+    );
+    assert_says(&run.stderr, &["SIP0501", "3 of which it already uses"]);
+
+    let add = [
+        "--add",
+        "1",
+        "--labels",
+        "hardware.example.com/flavor=worker",
+        "--spread",
+        "topology.example.com/rack",
+    ];
+    let run = what_if(&repo, &[&wanted[..], &add].concat()).expect(0);
+    assert_says(&run.stdout, &["+ 1 Worker host: metal3/bought-1"]);
+
+    // In a rack that the node set uses already, it serves nothing.
+    let add = [&add[..5], &["topology.example.com/rack=a3,a4"]].concat();
+    what_if(&repo, &[&wanted[..], &add].concat()).expect(1);
+}
+
+#[test]
+fn a_lost_rack_shows_which_control_planes_keep_their_quorum() {
+    let repo = Repo::generated("multi-cluster");
+    let quorums = |arguments: &[&str]| -> Vec<(String, Value)> {
+        let answer = json(&repo, arguments);
+        let clusters = answer["clusters"].as_array().unwrap();
+        let quorum = |cluster: &Value| {
+            let name = cluster["cluster"]["name"].as_str().unwrap().to_owned();
+            (name, cluster["controlPlane"].clone())
+        };
+        clusters
+            .iter()
+            .map(quorum)
+            .filter(|(_, quorum)| !quorum.is_null())
+            .collect()
+    };
+    let quorum = |members: usize, left: usize, needed: usize| serde_json::json!({"members": members, "left": left, "needed": needed});
+    // One of the three hosts stands by: none is in use.
+    assert_eq!(quorums(&["--without", "metal3/a3u6"]), []);
+    let two = ["--without", "metal3/a3u6", "--without", "metal3/a4u8"];
+    assert_eq!(quorums(&two), [("core".to_owned(), quorum(2, 1, 2))]);
+    assert_says(
+        &what_if(&repo, &two).stdout,
+        &["tenant-a/core  1 of 2 members left, 2 needed: quorum is lost"],
+    );
+    assert_eq!(
+        quorums(&["--without", "metal3/a11u8"]),
+        [("edge".to_owned(), quorum(1, 0, 1))]
+    );
+    // The same host in use is a member.
+    repo.replace_behind(
+        "inventory/rack-a3/hosts.yaml",
+        "name: a3u6\n",
+        "spec:\n",
+        "spec:\n  consumerRef: {kind: Metal3Machine, name: core-1, namespace: metal3}\n",
+    );
+    assert_eq!(
+        quorums(&["--without", "metal3/a3u6"]),
+        [("core".to_owned(), quorum(2, 1, 2))]
+    );
+}
+
+#[test]
+fn freed_hosts_may_go_to_any_cluster() {
+    let repo = Repo::generated("multi-cluster");
+    let answer = json(&repo, &["--unassign", "rack", "--remove", "tenant-b/lab"]);
+    assert_eq!(answer["isServed"], true);
+    let clusters = answer["review"]["clusters"].as_array().unwrap();
+    assert!(
+        clusters
+            .iter()
+            .any(|it| it["cluster"]["name"] == "lab" && it["state"] == "deleted")
+    );
+}
+
+#[test]
+fn a_branch_is_compared_under_a_hypothesis() {
+    let repo = Repo::generated("multi-cluster");
+    repo.git(&["branch", "before"]);
+    repo.replace_behind(
+        "tenants/tenant-a/edge.yaml",
+        "Worker:",
+        "active: 2",
+        "active: 1",
+    );
+    repo.commit();
+    let run = what_if(&repo, &["--rev", "before.."]).expect(0);
+    assert_says(&run.stdout, &["tenant-a/edge", "- 1 Worker host"]);
+    let run = what_if(
+        &repo,
+        &["--rev", "before..HEAD", "--without", "metal3/a3u16"],
+    )
+    .expect(0);
+    assert_says(&run.stdout, &["tenant-a/edge", "tenant-b/lab"]);
+    for range in ["..HEAD", "before...HEAD", ""] {
+        let run = what_if(&repo, &["--rev", range]).expect(2);
+        assert_says(&run.stderr, &["is no range of revisions"]);
+    }
+}
+
+#[test]
+fn a_hypothesis_about_nothing_known_is_refused() {
+    let repo = Repo::generated("multi-cluster");
+    for (arguments, message) in [
+        (
+            ["--without", "metal3/none"],
+            "the site has no host metal3/none",
+        ),
+        (["--without", "rack=none"], "no host matches `rack=none`"),
+        (
+            ["--without", "rock=a3"],
+            "no host has the label `rock`; hosts have ",
+        ),
+        (["--without", ""], "it selects every host"),
+        (["--without", "a in"], "invalid label selector"),
+        (
+            ["--unassign", "metal3/none"],
+            "the site has no host metal3/none",
+        ),
+        (
+            ["--remove", "tenant-a/none"],
+            "the site has no cluster tenant-a/none",
+        ),
+        (
+            ["--scale", "tenant-a/none:Worker=1"],
+            "the site has no cluster tenant-a/none",
+        ),
+        (
+            ["--scale", "tenant-a/core:gpu=1"],
+            "no node set `gpu`; it has ControlPlane, Worker",
+        ),
+        (
+            ["--scale", "tenant-a/core:Worker=-9"],
+            "tenant-a/core Worker has only 3 active hosts",
+        ),
+        (
+            ["--scale", "tenant-a/core:Worker=x"],
+            "`x` is no number of hosts",
+        ),
+        (
+            ["--scale", "tenant-a/core:Worker=+-1"],
+            "`+-1` is no number of hosts",
+        ),
+        (
+            ["--scale", "tenant-a/core=1"],
+            "write it as namespace/name:node-set=3",
+        ),
+        (
+            ["--cluster", "none.yaml"],
+            "cannot read --cluster `none.yaml`",
+        ),
+        (["--add", "0"], "0 is not in 1.."),
+        (["--labels", "a=b"], "--add"),
+    ] {
+        let run = what_if(&repo, &arguments).expect(2);
+        assert!(
+            run.stderr.contains(message),
+            "{arguments:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn its_schema_is_the_documented_one() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-if.schema.json");
+    let schema = serde_json::to_string_pretty(&sipgen::report::WhatIf::schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&file, &schema).unwrap();
+    }
+    let documented = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        documented == schema,
+        "docs/what-if.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration what_if writes it"
+    );
+}
