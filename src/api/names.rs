@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,12 +42,12 @@ impl Invalid {
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 63, "pattern" = NAMESPACE_PATTERN))]
-pub struct Namespace(String);
+pub struct Namespace(Arc<str>);
 
 impl Namespace {
     /// Returns the namespace of an object that does not set one.
     pub fn default_namespace() -> Self {
-        Self("default".to_owned())
+        Self("default".into())
     }
 
     /// Returns the name as text.
@@ -69,7 +70,7 @@ impl FromStr for Namespace {
             ));
         }
         check_dns(text)?;
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 }
 
@@ -80,7 +81,7 @@ impl FromStr for Namespace {
 )]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
-pub struct ObjectName(String);
+pub struct ObjectName(Arc<str>);
 
 impl ObjectName {
     /// Returns the name as text.
@@ -97,7 +98,7 @@ impl FromStr for ObjectName {
             return Err(Invalid("has more than 253 characters".to_owned()));
         }
         check_dns(text)?;
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 }
 
