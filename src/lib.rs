@@ -34,6 +34,8 @@ mod uncommitted;
 #[doc(hidden)]
 pub mod api;
 #[doc(hidden)]
+pub mod capacity;
+#[doc(hidden)]
 pub mod delivery;
 #[doc(hidden)]
 pub mod difference;

@@ -202,7 +202,7 @@ fn impacts(
 }
 
 /// Returns the control plane of a cluster without its lost hosts; `None` if it loses none.
-fn quorum(
+pub(crate) fn quorum(
     cluster: &ClusterOverview,
     lost: &[&HostOverview],
     earlier: &Generated,

@@ -1,5 +1,6 @@
 //! Arguments, exit codes and printing: results go to stdout, messages to stderr.
 
+mod capacity;
 mod commit;
 mod completions;
 mod diff;
@@ -36,7 +37,8 @@ Examples:
   sipgen diff --base origin/main     show what a branch changes, for its reviewer
   sipgen status                      show clusters, spare hosts and racks
   sipgen explain tenant-a/edge       explain why a cluster has its hosts
-  sipgen what-if --without rack=r7   show what the loss of a rack does";
+  sipgen what-if --without rack=r7   show what the loss of a rack does
+  sipgen capacity                    show what else fits";
 
 /// Generate kustomize overlays for Flux or Argo CD from SIPClusters and a snapshot of
 /// BareMetalHosts.
@@ -60,6 +62,7 @@ enum Command {
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     WhatIf(what_if::Arguments),
+    Capacity(capacity::Arguments),
     Inventory(inventory::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
@@ -98,6 +101,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Capacity(arguments) => capacity::run(&arguments),
         Command::WhatIf(arguments) => what_if::run(&arguments),
         Command::Inventory(arguments) => inventory::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

@@ -256,6 +256,14 @@ pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Fai
     Ok((lock, sites))
 }
 
+/// Returns the only site; fails if a command that answers for one would have to choose.
+pub(super) fn only(sites: &Sites) -> Result<&Location, Failure> {
+    sites.single().ok_or_else(|| {
+        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+        Failure(format!("choose a site with --site: {}", names.join(", ")))
+    })
+}
+
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
     Ok(sipgen::generate_sites(sites, &Options::default(), &|_| {})?)
 }

@@ -109,13 +109,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         _ => Chosen::on_disk(directory, &[], site)?,
     };
     let (lock, sites) = repo::lock_to_read(&after)?;
-    let Some(location) = sites.single() else {
-        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        return Err(Failure(format!(
-            "choose a site with --site: {}",
-            names.join(", ")
-        )));
-    };
+    let location = repo::only(&sites)?;
     let before = match revisions {
         Some((revision, _)) => {
             let base = Chosen::at_revision(Some(after.files.root()), revision, None)?;

@@ -7,16 +7,17 @@
 //! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
 //! each other, or if they could exceed a quota. All others are a flow.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use super::crossing;
 use super::demand::Demand;
-use super::eligibility::{self, Availability, Refusal};
+use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
 use super::matching::{Left, Matching};
 use super::quotas::QuotaUse;
 use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Reason, Shortage};
+use super::supply::Supply;
 use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
@@ -37,51 +38,18 @@ pub(super) struct Chosen {
 /// hosts, or the reason why there are too few.
 pub(super) fn choose(
     site: &Site,
-    availability: &[Availability],
+    supply: Supply<'_>,
     demands: &[Demand<'_>],
     quotas: &[QuotaUse],
 ) -> Vec<Result<Chosen, Box<Shortage>>> {
     let mut results: Vec<Result<Chosen, Box<Shortage>>> =
         demands.iter().map(|_| Ok(Chosen::default())).collect();
-    let open: Vec<usize> = (0..demands.len())
-        .filter(|demand| demands[*demand].is_open())
-        .collect();
+    let open = open(demands);
     if open.is_empty() {
         return results;
     }
-    let hosts = &site.inventory.hosts;
-    let instance = Instance::new(hosts, availability, demands, &open, quotas);
-    let all: Vec<usize> = (0..open.len()).collect();
-    let clusters =
-        all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
-    let crosses = crossing_clusters(&instance);
-    let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
-        clusters.partition(|cluster| crosses[cluster[0]]);
-    let mut served = serve(&instance, others.into_iter(), |index| {
-        let replaceable = demands[open[index]].replaceable.iter();
-        replaceable
-            .map(|host| {
-                (
-                    *host,
-                    instance.left_by(&hosts[*host], index, &demands[open[index]]),
-                )
-            })
-            .collect()
-    });
-    if !crossing.is_empty() {
-        let of_crossing = crossing
-            .iter()
-            .copied()
-            .flatten()
-            .map(|index| (*index, &demands[open[*index]]));
-        let of_crossing: Vec<(usize, &Demand<'_>)> = of_crossing.collect();
-        served.join(crossing::serve(
-            &instance,
-            hosts,
-            &of_crossing,
-            crossing.into_iter(),
-        ));
-    }
+    let instance = Instance::new(supply, demands, &open, quotas);
+    let served = search(&instance, supply.hosts, demands, &open);
 
     // Hosts of a class are interchangeable, so picks take them in inventory order.
     let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
@@ -100,8 +68,7 @@ pub(super) fn choose(
     }
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
-        let refusals =
-            (told < MAX_EXPLAINED).then(|| refusals(hosts, availability, demand, &takers));
+        let refusals = (told < MAX_EXPLAINED).then(|| refusals(supply, demand, &takers));
         let why = match why {
             Why::Cut(cut) => {
                 let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
@@ -126,10 +93,72 @@ pub(super) fn choose(
             }
             Why::Undecided => Reason::Undecided,
         };
-        let shortage = Shortage::new(site, demand, found, refusals.unwrap_or_default(), why);
+        let shortage = Shortage::new(site, demand, found, &refusals.unwrap_or_default(), why);
         results[open[index]] = Err(Box::new(shortage));
     }
     results
+}
+
+/// Returns the demands that cannot be served, by their index.
+pub(super) fn unserved(
+    supply: Supply<'_>,
+    demands: &[Demand<'_>],
+    quotas: &[QuotaUse],
+) -> Vec<usize> {
+    let open = open(demands);
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let instance = Instance::new(supply, demands, &open, quotas);
+    let served = search(&instance, supply.hosts, demands, &open);
+    let unserved = served.unserved.into_iter();
+    unserved.map(|unserved| open[unserved.index]).collect()
+}
+
+fn open(demands: &[Demand<'_>]) -> Vec<usize> {
+    let all = 0..demands.len();
+    all.filter(|demand| demands[*demand].is_open()).collect()
+}
+
+/// Serves the open demands.
+fn search(
+    instance: &Instance<'_>,
+    hosts: &[Host],
+    demands: &[Demand<'_>],
+    open: &[usize],
+) -> SearchResult {
+    let all: Vec<usize> = (0..open.len()).collect();
+    let clusters =
+        all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
+    let crosses = crossing_clusters(instance);
+    let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
+        clusters.partition(|cluster| crosses[cluster[0]]);
+    let mut served = serve(instance, others.into_iter(), |index| {
+        let replaceable = demands[open[index]].replaceable.iter();
+        replaceable
+            .map(|host| {
+                (
+                    *host,
+                    instance.left_by(&hosts[*host], index, &demands[open[index]]),
+                )
+            })
+            .collect()
+    });
+    if !crossing.is_empty() {
+        let of_crossing = crossing
+            .iter()
+            .copied()
+            .flatten()
+            .map(|index| (*index, &demands[open[*index]]));
+        let of_crossing: Vec<(usize, &Demand<'_>)> = of_crossing.collect();
+        served.join(crossing::serve(
+            instance,
+            hosts,
+            &of_crossing,
+            crossing.into_iter(),
+        ));
+    }
+    served
 }
 
 /// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
@@ -213,19 +242,17 @@ fn serve<'i>(
 
 /// Returns the refusal of each host; `None` for an acceptable host.
 fn refusals(
-    hosts: &[Host],
-    availability: &[Availability],
+    supply: Supply<'_>,
     demand: &Demand<'_>,
     takers: &HashMap<usize, &Cluster>,
-) -> BTreeMap<usize, Option<Refusal>> {
-    let others = hosts
-        .iter()
-        .enumerate()
+) -> Vec<(usize, Option<Refusal>)> {
+    let others = supply
+        .existing()
         .filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
             let asker = demand.asker(
-                &availability[index],
+                &supply.availability[index],
                 takers.get(&index).map(|cluster| &cluster.key),
             );
             (index, eligibility::refusal(index, host, &asker))

@@ -42,18 +42,13 @@ impl<'a> Demand<'a> {
         kept: &[Assigned],
         is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
-        let topology_keys: Vec<&str> = node_set.topology_keys.iter().map(String::as_str).collect();
+        let needs = Needs::new(cluster, part, node_set);
         let domains = kept
             .iter()
             .flat_map(|assigned| {
-                topology::domains(&site.inventory.hosts[assigned.host], &topology_keys)
+                topology::domains(&site.inventory.hosts[assigned.host], &needs.topology_keys)
             })
             .collect();
-        let needs = Needs {
-            interfaces: cluster.interfaces(part.role),
-            topology_keys,
-            ..Needs::without_services(node_set)
-        };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
         let replaceable = kept

@@ -3,8 +3,8 @@
 //! Requirements are checked once per kind instead of once per host. The topology domain of a host
 //! and its owners do not belong to its kind.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
-
 use std::sync::Arc;
 
 use kube::core::Expression;
@@ -65,11 +65,12 @@ struct Capacity {
 
 /// Selection of hosts that have a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum Counted<'c> {
     /// Every host, whatever its condition.
     All,
-    /// Hosts whose condition suits at least one node set. They match only such node sets.
-    Usable,
+    /// Of these hosts, in ascending order, the ones whose condition suits at least one node set.
+    /// They match only such node sets.
+    Usable(&'c [usize]),
 }
 
 /// The values that selectors name for one label key.
@@ -88,7 +89,7 @@ impl<'h> HostKinds<'h> {
         hosts: &'h [Host],
         needs: &[&Needs<'_>],
         topology: &[&str],
-        counted: Counted,
+        counted: Counted<'_>,
     ) -> Self {
         let asked = asked(needs);
         let interfaces: BTreeSet<&str> = needs
@@ -97,11 +98,11 @@ impl<'h> HostKinds<'h> {
             .copied()
             .collect();
         let mut kinds = Self {
-            of_host: Vec::with_capacity(hosts.len()),
+            of_host: vec![None; hosts.len()],
             domains: vec![None; hosts.len() * topology.len()],
             keys: topology.len(),
             samples: Vec::new(),
-            by_condition: counted == Counted::Usable,
+            by_condition: counted != Counted::All,
             by_label: HashMap::new(),
             by_namespace: HashMap::new(),
         };
@@ -121,8 +122,13 @@ impl<'h> HostKinds<'h> {
             .filter_map(|needs| Some(&needs.machine?.cpus))
             .filter(|cpus| !cpus.is_empty())
             .collect();
+        let candidates: Cow<'_, [usize]> = match counted {
+            Counted::All => (0..hosts.len()).collect(),
+            Counted::Usable(candidates) => candidates.into(),
+        };
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
-        for (index, host) in hosts.iter().enumerate() {
+        for index in candidates.iter().copied() {
+            let host = &hosts[index];
             let named = all_named.contains(&index);
             let is_usable = |system| eligibility::unusable(host, system).is_none();
             // Unless a machine names it, a host is usable with a system or without one, never both.
@@ -133,7 +139,6 @@ impl<'h> HostKinds<'h> {
                 || requires_none && is_usable(RequiredSystem::NoSystem)
                 || named && is_usable(RequiredSystem::OfNamed);
             if !counts {
-                kinds.of_host.push(None);
                 continue;
             }
             let mut labels = Vec::new();
@@ -206,7 +211,7 @@ impl<'h> HostKinds<'h> {
                     }
                 }
             }
-            kinds.of_host.push(Some(kind));
+            kinds.of_host[index] = Some(kind);
         }
         kinds
     }

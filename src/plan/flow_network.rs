@@ -10,6 +10,7 @@ use super::eligibility::{Availability, Needs};
 use super::equivalence::{Counted, HostKinds};
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
 use super::quotas::QuotaUse;
+use super::supply::Supply;
 use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
@@ -68,12 +69,13 @@ impl<'a> Instance<'a> {
     /// Builds the problem of serving the `open` demands with hosts that no cluster has. Demands
     /// come cluster by cluster.
     pub(super) fn new(
-        hosts: &'a [Host],
-        availability: &'a [Availability],
+        supply: Supply<'a>,
         all: &[Demand<'a>],
         open: &[usize],
         quotas: &'a [QuotaUse],
     ) -> Self {
+        let hosts = supply.hosts;
+        let candidates: Vec<usize> = supply.candidates().collect();
         let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut needs: Vec<&Needs<'a>> = Vec::new();
         let mut index = HashMap::new();
@@ -94,12 +96,12 @@ impl<'a> Instance<'a> {
             .chain(spread_by)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = HostKinds::new(hosts, &needs, &topology, Counted::Usable);
+        let kinds = HostKinds::new(hosts, &needs, &topology, Counted::Usable(&candidates));
         let counts = |host: usize| -> Vec<usize> {
             let counts = |quota: &usize| quotas[*quota].quota.counts(&hosts[host].labels);
             (0..quotas.len()).filter(counts).collect()
         };
-        let (classes, of_kind) = classify(availability, &kinds, counts);
+        let (classes, of_kind) = classify(supply.availability, &candidates, &kinds, counts);
 
         let members: Vec<Vec<usize>> = needs
             .iter()
@@ -303,14 +305,15 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 /// Returns the classes of available hosts, and the classes of each kind.
 fn classify<'a>(
     availability: &'a [Availability],
+    candidates: &[usize],
     kinds: &HostKinds<'a>,
     counts: impl Fn(usize) -> Vec<usize>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
-    for (index, availability) in availability.iter().enumerate() {
-        let only = match availability {
+    for index in candidates.iter().copied() {
+        let only = match &availability[index] {
             Availability::Free => None,
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,

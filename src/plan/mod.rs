@@ -15,8 +15,9 @@
 //! 6. `release` decides what is written for released hosts.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
-//! the requests of Provisionings. `encrypted` reports network data that must be decrypted.
-//! `placement` and `topology` have shared data types and lookups.
+//! the requests of Provisionings. `probe` answers questions on top of a plan. `encrypted` reports
+//! network data that must be decrypted. `placement`, `supply` and `topology` have shared data types
+//! and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -35,11 +36,13 @@ pub mod machines;
 mod matching;
 mod ownership_change;
 mod placement;
+pub mod probe;
 pub mod quotas;
 mod release;
 mod renaming;
 mod search_result;
 mod shortage;
+mod supply;
 pub(crate) mod topology;
 mod vanished_hosts;
 mod violations;
@@ -56,6 +59,7 @@ use assignments::{Assignments, current_assignments};
 use choose::{Chosen, choose};
 use demand::{Demand, by_priority};
 use eligibility::Availability;
+use supply::Supply;
 use violations::{Violation, in_use_as};
 
 pub use placement::{Assigned, How, Placement};
@@ -130,9 +134,16 @@ fn with_names(
     released.extend(release::newly_released(site, &assignments));
     let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
     let demands = demands(site, &clusters, &placements, &assignments, rebalance);
-    let quotas = quotas::binding(site, &demands, &assigned(&placements, &assignments));
+    let none = BTreeSet::new();
+    let owners = assigned(&placements, &assignments);
+    let quotas = quotas::binding(site, &demands, &owners, &none);
     let mut shortages = BTreeMap::new();
-    let all_chosen = choose(site, &availability, &demands, &quotas);
+    let supply = Supply {
+        hosts: &site.inventory.hosts,
+        availability: &availability,
+        gone: &none,
+    };
+    let all_chosen = choose(site, supply, &demands, &quotas);
     for (demand, chosen) in demands.iter().zip(all_chosen) {
         let key = &demand.cluster.key;
         match chosen {

@@ -1,6 +1,6 @@
 //! Quotas: how many hosts the clusters of a namespace have and may still get.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -79,11 +79,13 @@ impl fmt::Display for QuotaUse {
     }
 }
 
-/// Returns the quotas that the demands could exceed. Without any, no search has to count.
+/// Returns the quotas that the demands could exceed. Without any, no search has to count. Of the
+/// assigned hosts, those that are gone do not count.
 pub(super) fn binding(
     site: &Site,
     demands: &[Demand<'_>],
     assigned: &BTreeMap<usize, &ClusterKey>,
+    gone: &BTreeSet<usize>,
 ) -> Vec<QuotaUse> {
     let binding = site.settings.quotas.iter().filter_map(|quota| {
         let of_namespace = |demand: &&Demand<'_>| demand.cluster.key.namespace == quota.namespace;
@@ -91,6 +93,7 @@ pub(super) fn binding(
         // A replaced host may be one that does not count.
         let wanted = wanted.map(|demand| demand.missing + demand.replaceable.len());
         let assigned = assigned.iter().map(|(host, cluster)| (*host, *cluster));
+        let assigned = assigned.filter(|(host, _)| !gone.contains(host));
         let quota = QuotaUse::of(quota, site, assigned);
         (wanted.sum::<usize>() > quota.left()).then_some(quota)
     });

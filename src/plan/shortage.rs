@@ -1,7 +1,7 @@
 //! Shortages: node sets that cannot be filled, with a proof that a person can check by counting.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write};
 
 use kube::core::Expression;
 use serde::Serialize;
@@ -207,7 +207,7 @@ impl Shortage {
         site: &Site,
         demand: &Demand<'_>,
         found: usize,
-        refusals: BTreeMap<usize, Option<Refusal>>,
+        refusals: &[(usize, Option<Refusal>)],
         reason: Reason,
     ) -> Self {
         let limited_by_topology = matches!(
@@ -240,8 +240,10 @@ impl Shortage {
                     .collect()
             };
             let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
-            let domain_taken = |refusal: &Refusal| refusal.obstacle() == Obstacle::Domain(key);
-            let limits = limited_by_topology || refusals.values().flatten().any(domain_taken);
+            let domain_taken = |(_, refusal): &(usize, Option<Refusal>)| {
+                refusal.as_ref().map(Refusal::obstacle) == Some(Obstacle::Domain(key))
+            };
+            let limits = limited_by_topology || refusals.iter().any(domain_taken);
             Topology {
                 key: (*key).to_owned(),
                 limits,
@@ -272,9 +274,10 @@ impl Shortage {
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
             named: demand.needs.named().map(|named| {
+                let of_named = refusals.iter().find(|(host, _)| *host == named);
                 (
                     hosts[named].key.clone(),
-                    refusals.get(&named).cloned().flatten(),
+                    of_named.and_then(|(_, refusal)| refusal.clone()),
                 )
             }),
             mismatch,
@@ -283,7 +286,7 @@ impl Shortage {
             } else {
                 None
             },
-            refused: by_rule(site, &refusals),
+            refused: by_rule(site, refusals),
         }
     }
 
@@ -713,14 +716,18 @@ fn some_of<T: ToString>(things: impl ExactSizeIterator<Item = T>, shown: usize) 
     format!("{}{more}", first.join(", "))
 }
 
-fn by_rule(site: &Site, refusals: &BTreeMap<usize, Option<Refusal>>) -> Vec<Refused> {
+fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
     let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
+    let mut rule = String::new();
     for (host, refusal) in refusals {
-        if let Some(refusal) = refusal {
-            by_rule
-                .entry(refusal.rule())
-                .or_default()
-                .push(site.inventory.hosts[*host].key.clone());
+        let Some(refusal) = refusal else { continue };
+        rule.clear();
+        // Writing to a String cannot fail.
+        let _ = write!(rule, "{}", refusal.rule());
+        let host = site.inventory.hosts[*host].key.clone();
+        match by_rule.get_mut(&rule) {
+            Some(hosts) => hosts.push(host),
+            None => drop(by_rule.insert(rule.clone(), vec![host])),
         }
     }
     let mut rules: Vec<Refused> = by_rule

@@ -14,10 +14,12 @@
 //! * `stale`: generated files that differ from what the input generates.
 //! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
 //! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
+//! * `capacity`: what else fits.
 //! * `what_if`: the consequences of a hypothesis.
 //! * `status`: summary of the site for a terminal.
 //! * `page`: the site as an HTML page.
 
+mod capacity;
 mod catalogue;
 mod commit;
 mod comparison;
@@ -51,6 +53,7 @@ use anstyle::{AnsiColor, Style};
 use crate::render::values::Given;
 use crate::text::visible::visible;
 
+pub use capacity::capacity;
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::Comparison;

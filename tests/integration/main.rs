@@ -9,6 +9,7 @@ mod agents;
 mod applied_in_full;
 mod assignment_labels;
 mod auth_requests;
+mod capacity;
 mod changing_inventory;
 mod ci_formats;
 mod cluster_api;

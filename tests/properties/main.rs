@@ -13,6 +13,7 @@ mod histories;
 mod leaks;
 mod nesting;
 mod oracle;
+mod oracle_capacity;
 mod oracle_machines;
 mod site_model;
 mod spellings;

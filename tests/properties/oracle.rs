@@ -10,18 +10,18 @@ use sipgen::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 
-const FLAVOR: &str = "example.com/flavor";
-const RACK: &str = "example.com/rack";
-const FEED: &str = "example.com/feed";
-const ROLES: [&str; 2] = ["ControlPlane", "Worker"];
+pub const FLAVOR: &str = "example.com/flavor";
+pub const RACK: &str = "example.com/rack";
+pub const FEED: &str = "example.com/feed";
+pub const ROLES: [&str; 2] = ["ControlPlane", "Worker"];
 
 #[derive(Debug, Clone)]
-struct Host {
-    flavor: u8,
-    rack: Option<u8>,
-    feed: Option<u8>,
+pub struct Host {
+    pub flavor: u8,
+    pub rack: Option<u8>,
+    pub feed: Option<u8>,
     /// The clusters that it is reserved for, as bits.
-    reserved: Option<u8>,
+    pub reserved: Option<u64>,
 }
 
 impl Host {
@@ -32,32 +32,32 @@ impl Host {
 }
 
 #[derive(Debug, Clone)]
-struct NodeSet {
+pub struct NodeSet {
     /// None takes any.
-    flavor: Option<u8>,
-    by_rack: bool,
-    by_feed: bool,
-    wanted: usize,
+    pub flavor: Option<u8>,
+    pub by_rack: bool,
+    pub by_feed: bool,
+    pub wanted: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Cluster {
+pub struct Cluster {
     /// One of [`NAMESPACES`].
-    namespace: usize,
-    priority: i8,
+    pub namespace: usize,
+    pub priority: i8,
     /// By role.
-    node_sets: [Option<NodeSet>; 2],
+    pub node_sets: [Option<NodeSet>; 2],
 }
 
-const NAMESPACES: [&str; 2] = ["t", "u"];
+pub const NAMESPACES: [&str; 2] = ["t", "u"];
 
 /// A quota of a namespace, over hosts of a flavor and in a rack if these are set.
 #[derive(Debug, Clone)]
-struct Quota {
-    namespace: usize,
-    flavor: Option<u8>,
-    rack: Option<u8>,
-    hosts: usize,
+pub struct Quota {
+    pub namespace: usize,
+    pub flavor: Option<u8>,
+    pub rack: Option<u8>,
+    pub hosts: usize,
 }
 
 impl Quota {
@@ -67,7 +67,7 @@ impl Quota {
     }
 }
 
-fn quotas() -> impl Strategy<Value = Vec<Quota>> {
+pub fn quotas() -> impl Strategy<Value = Vec<Quota>> {
     let quota = (
         0..2_usize,
         prop::option::of(0..2_u8),
@@ -87,9 +87,9 @@ fn key(cluster: usize, clusters: &[Cluster]) -> String {
     format!("{}/c{cluster}", NAMESPACES[clusters[cluster].namespace])
 }
 
-fn hosts() -> impl Strategy<Value = Vec<Host>> {
+pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let label = |values: u8| prop::option::weighted(0.9, 0..values);
-    let reserved = prop::option::weighted(0.3, 1..8_u8);
+    let reserved = prop::option::weighted(0.3, 1..8_u64);
     let host =
         (0..2_u8, label(3), label(3), reserved).prop_map(|(flavor, rack, feed, reserved)| Host {
             flavor,
@@ -100,7 +100,7 @@ fn hosts() -> impl Strategy<Value = Vec<Host>> {
     prop::collection::vec(host, 1..=7)
 }
 
-fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
+pub fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
     let node_set = (
         prop::option::of(0..2_u8),
         any::<bool>(),
@@ -125,7 +125,7 @@ fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
 }
 
 /// Whether hosts can be found for all units, each of which is one host of a cluster's node set.
-fn place(
+pub fn place(
     hosts: &[Host],
     clusters: &[Cluster],
     quotas: &[Quota],
@@ -169,7 +169,7 @@ fn place(
 }
 
 /// The clusters that can be served: each exactly when it can be together with all that were accepted before it.
-fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
+pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..clusters.len()).collect();
     order.sort_by_key(|cluster| {
         (
@@ -200,7 +200,7 @@ fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<us
     served
 }
 
-fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) {
+pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) {
     let mut settings = String::from("quotas:\n");
     for Quota {
         namespace,

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use std::sync::Arc;
 
-use kube::core::Selector;
+use kube::core::{Expression, Selector};
 
-use crate::api::names::Namespace;
+use crate::api::names::{Namespace, Part};
 use crate::api::reservation::Tenants;
 use crate::inventory::machine::AskedMachine;
-use crate::request::NodeSet;
+use crate::request::{Cluster, NodeSet};
 
 /// Requirements of a node set on each of its hosts, whoever owns the host.
 #[derive(Debug, Clone)]
 pub(crate) struct Needs<'a> {
     pub(crate) selector: &'a Selector,
+    /// The requirements of the selector, each with its text.
+    pub(crate) requirements: Vec<(Expression, Arc<str>)>,
     /// Namespace of the hosts, if Cluster API must find them there.
     pub(crate) namespace: Option<&'a Namespace>,
     /// Reservations of hosts that include the cluster.
@@ -59,10 +61,25 @@ pub(crate) type Key<'a> = (
 );
 
 impl<'a> Needs<'a> {
+    /// Returns the requirements of a node set.
+    pub(crate) fn new(cluster: &'a Cluster, part: &Part, node_set: &'a NodeSet) -> Self {
+        Self {
+            interfaces: cluster.interfaces(part.role),
+            topology_keys: node_set.topology_keys.iter().map(String::as_str).collect(),
+            ..Self::without_services(node_set)
+        }
+    }
+
     /// Returns the requirements of a node set, except those of services and of its other hosts.
     pub(crate) fn without_services(node_set: &'a NodeSet) -> Self {
+        let requirements = node_set.selector.clone().into_iter();
+        let requirements = requirements.map(|requirement| {
+            let text = requirement.to_string().into();
+            (requirement, text)
+        });
         Self {
             selector: &node_set.selector,
+            requirements: requirements.collect(),
             namespace: node_set.namespace.as_ref(),
             reservations: &node_set.reservations,
             interfaces: BTreeSet::new(),

@@ -1,6 +1,7 @@
 //! Reasons of the rules, each with its wording.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, Namespace};
@@ -19,7 +20,7 @@ pub(crate) enum Refusal {
     /// These tenants may have it.
     ReservedFor(String),
     /// The first requirement of the labelSelector that the host does not meet.
-    NotSelected(String),
+    NotSelected(Arc<str>),
     Insufficient(Insufficient),
     Assigned(ClusterKey),
     /// A frozen cluster names the host by its MAC address.
@@ -88,7 +89,7 @@ impl Refusal {
 
     /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster
     /// already".
-    pub(in crate::plan) fn rule(&self) -> String {
+    pub(in crate::plan) fn rule(&self) -> impl fmt::Display {
         // A separate type, because the display of a refusal is its form for one host.
         struct Rule<'r>(&'r Refusal);
         impl fmt::Display for Rule<'_> {
@@ -96,7 +97,7 @@ impl Refusal {
                 self.0.write(|_, rule| f.write_fmt(rule))
             }
         }
-        Rule(self).to_string()
+        Rule(self)
     }
 
     /// Writes a reason, which is given for one host and as a rule for several hosts.
@@ -260,6 +261,7 @@ mod tests {
         assert!(
             refusal
                 .rule()
+                .to_string()
                 .starts_with("in a domain of example.com/rack")
         );
     }
@@ -268,6 +270,6 @@ mod tests {
     fn the_rule_of_a_named_variant_differs_from_its_sentence() {
         let refusal = Refusal::Insufficient(Insufficient::Cpu(4, 8));
         assert_eq!(refusal.to_string(), "has 4 CPUs, and 8 are asked for");
-        assert_eq!(refusal.rule(), "with fewer than 8 CPUs");
+        assert_eq!(refusal.rule().to_string(), "with fewer than 8 CPUs");
     }
 }

@@ -1,6 +1,7 @@
 //! The list of rules, one function for each.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kube::core::SelectorExt;
 
@@ -117,11 +118,9 @@ fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
         return None;
     }
     let unmatched = || {
-        let mut requirements = needs.selector.clone().into_iter();
-        requirements
-            .find(|requirement| !requirement.matches(&host.labels))
-            .map(|requirement| requirement.to_string())
-            .unwrap_or_default()
+        let mut requirements = needs.requirements.iter();
+        let unmatched = requirements.find(|(requirement, _)| !requirement.matches(&host.labels));
+        unmatched.map_or_else(Arc::default, |(_, text)| text.clone())
     };
     decided(host, needs.system()).or_else(|| Some(Refusal::NotSelected(unmatched())))
 }

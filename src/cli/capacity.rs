@@ -1,0 +1,119 @@
+//! `sipgen capacity`: what else fits, and which losses are absorbed.
+
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use sipgen::api::names::ClusterKey;
+use sipgen::capacity::{Scope, Share, capacity, requested};
+use sipgen::finding::Finding;
+use sipgen::report;
+
+use super::{Failure, Outcome, print, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen capacity                    all clusters, node sets and racks
+  sipgen capacity tenant-a/edge      one cluster
+  sipgen capacity --cluster small.yaml
+  sipgen capacity --mix tenant-a/edge=3 --mix tenant-b/lab
+  sipgen capacity --lost-by topology.example.com/feed";
+
+/// Show what else fits, and which losses the spare hosts absorb
+///
+/// For each cluster: how many more like it fit besides all that there is. For each node set: how
+/// many more hosts it can have. For each topology domain, such as a rack: which control planes lose
+/// their quorum with it, and which node sets the other hosts cannot complete. Numbers are exact: the
+/// planner serves them, and proves that one more is impossible. Nothing is written.
+///
+/// Assigned hosts stay, as in `sipgen what-if`, which shows one loss or request in detail.
+///
+/// Exits with 1 if the input has errors.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Clusters to show; default: all
+    #[arg(value_name = "NS/NAME")]
+    clusters: Vec<ClusterKey>,
+
+    #[command(flatten)]
+    from: repo::From,
+
+    /// A file with other requests, to show how many of each fit; repeatable, `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    cluster: Vec<Utf8PathBuf>,
+
+    /// A cluster of a mix, with its number of copies in each set of the mix, by default 1;
+    /// repeatable
+    #[arg(long, value_name = "NS/NAME=NUMBER")]
+    mix: Vec<Share>,
+
+    /// The label of topology domains; default: the most used topology key
+    #[arg(long, value_name = "LABEL")]
+    lost_by: Option<String>,
+
+    /// Show everything, however large the site is
+    #[arg(long)]
+    all: bool,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text
+    Text,
+    /// JSON; docs/capacity.schema.json is its schema
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+    let mut scope = Scope {
+        clusters: arguments.clusters.iter().cloned().collect(),
+        others: Vec::new(),
+        mix: arguments.mix.clone(),
+        lost_by: arguments.lost_by.as_deref(),
+    };
+    let asks_for_clusters =
+        !scope.clusters.is_empty() || !scope.mix.is_empty() || !arguments.cluster.is_empty();
+    if asks_for_clusters {
+        repo::only(&sites)?;
+    }
+    let runs = repo::generate(&sites)?;
+    let (findings, _) = repo::findings(&sites, &runs);
+    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
+    let mut files = sites.repo.clone();
+    let mut capacities = Vec::new();
+    for (site, generated) in &runs {
+        if !arguments.cluster.is_empty() {
+            let streams = repo::streams("--cluster", &arguments.cluster)?;
+            files = site.files.clone().with_additions(streams);
+            let (others, mistakes) = requested(&files, generated)?;
+            if !mistakes.is_empty() {
+                say(report::findings(&mistakes, &files));
+                return Ok(Outcome::No);
+            }
+            scope.others = others;
+        }
+        capacities.push((*site, capacity(generated, &scope)?));
+    }
+    drop(lock);
+    match arguments.format {
+        Format::Text => {
+            for (site, capacity) in &capacities {
+                if sites.single().is_none() {
+                    print(report::site(&site.name));
+                }
+                print(report::capacity(capacity, arguments.all));
+            }
+        }
+        Format::Json => repo::print_json(&sites, capacities)?,
+    }
+    say(report::findings(&errors, &files));
+    Ok(if errors.is_empty() {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}

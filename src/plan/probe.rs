@@ -1,0 +1,215 @@
+//! Questions on top of a plan: whether other hosts could be assigned as well, or if hosts were gone.
+//!
+//! Assigned hosts stay, so an answer is that of the next plan once this one is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+
+use super::Plan;
+use super::choose::{choose, unserved};
+use super::demand::{Demand, by_priority};
+use super::eligibility::{self, Availability, Needs};
+use super::placement::Assigned;
+use super::quotas;
+use super::shortage::Shortage;
+use super::supply::Supply;
+use super::topology;
+use crate::api::names::{ClusterKey, Part};
+use crate::request::{Cluster, NodeSet};
+use crate::site::Site;
+
+/// A plan with the facts that every question needs.
+pub struct Probe<'a> {
+    site: &'a Site,
+    plan: &'a Plan,
+    /// Planned clusters in serving order.
+    clusters: Vec<&'a Cluster>,
+    /// Assigned hosts with their clusters.
+    owners: BTreeMap<usize, &'a ClusterKey>,
+    availability: Vec<Availability>,
+}
+
+/// A question on top of a plan.
+#[derive(Default)]
+pub struct Question<'q> {
+    /// More clusters, which are served last.
+    pub more: &'q [Cluster],
+    /// A node set that is another.
+    pub replaced: Option<(&'q ClusterKey, &'q Part, &'q NodeSet)>,
+    /// Hosts that are gone.
+    pub gone: BTreeSet<usize>,
+}
+
+/// Upper bounds of the hosts that a node set could get.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// Number of hosts that it could have.
+    pub hosts: usize,
+    /// Number of those that it could have at once.
+    pub apart: usize,
+}
+
+/// A node set that lacks hosts, with the reason.
+pub type Lacking = (ClusterKey, Part, Box<Shortage>);
+
+impl<'a> Probe<'a> {
+    /// Prepares questions about a plan of the site.
+    pub fn new(site: &'a Site, plan: &'a Plan) -> Self {
+        let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
+            let hosts = placement.values().flatten();
+            hosts.map(move |assigned| (assigned.host, cluster))
+        });
+        let held = site.state.held.iter().flat_map(|(host, held)| {
+            let frozen = held
+                .iter()
+                .filter(|held| plan.frozen.contains(&held.cluster));
+            frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
+        });
+        let owners: BTreeMap<usize, &ClusterKey> = held.chain(planned).collect();
+        let availability = Availability::of_all(site, &owners, &plan.released, &BTreeSet::new());
+        Self {
+            site,
+            plan,
+            clusters: by_priority(site, &plan.frozen),
+            owners,
+            availability,
+        }
+    }
+
+    /// Returns whether every node set that has enough hosts now has enough then, and so have the
+    /// clusters of the question.
+    pub fn is_served(&self, question: &Question<'_>) -> bool {
+        let demands = self.demands(question);
+        let quotas = quotas::binding(self.site, &demands, &self.owners, &question.gone);
+        let unserved = unserved(self.supply(&question.gone), &demands, &quotas);
+        let mut unserved = unserved.iter().map(|index| &demands[*index]);
+        unserved.all(|demand| self.is_short(demand))
+    }
+
+    /// Returns the node sets that lack hosts then and do not now.
+    pub fn lacking(&self, question: &Question<'_>) -> Vec<Lacking> {
+        let demands = self.demands(question);
+        let quotas = quotas::binding(self.site, &demands, &self.owners, &question.gone);
+        let supply = self.supply(&question.gone);
+        let chosen = choose(self.site, supply, &demands, &quotas);
+        let results = demands.iter().zip(chosen);
+        let lacking = results.filter(|(demand, _)| !self.is_short(demand));
+        let lacking = lacking.filter_map(|(demand, chosen)| {
+            let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
+            Some((cluster, part, chosen.err()?))
+        });
+        lacking.collect()
+    }
+
+    /// Returns what a cluster requests; equal requests are served equally well.
+    pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Eq + Hash + use<'q> {
+        let node_sets = cluster.node_sets.iter().map(|(part, node_set)| {
+            let needs = Needs::new(cluster, part, node_set);
+            (part, node_set.wanted(), needs.key())
+        });
+        (&cluster.key.namespace, node_sets.collect::<Vec<_>>())
+    }
+
+    /// Returns bounds of what a node set could get if it were the only one to get any.
+    pub fn bound(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Bound {
+        let none = BTreeSet::new();
+        let supply = self.supply(&none);
+        let demand = self.demand(cluster, part, node_set, &none);
+        let is_eligible = |host: &usize| {
+            let asker = demand.asker(&self.availability[*host], None);
+            let refusal = eligibility::refusal(*host, &supply.hosts[*host], &asker);
+            refusal.is_none()
+        };
+        let eligible: Vec<usize> = supply.candidates().filter(is_eligible).collect();
+        let apart = demand.needs.topology_keys.first().map(|key| {
+            let domains = eligible
+                .iter()
+                .map(|host| topology::domain(&supply.hosts[*host], key));
+            let unknown = domains.clone().filter(Option::is_none).count();
+            unknown + domains.flatten().collect::<BTreeSet<_>>().len()
+        });
+        Bound {
+            apart: apart.unwrap_or(eligible.len()),
+            hosts: eligible.len(),
+        }
+    }
+
+    fn supply<'q>(&'q self, gone: &'q BTreeSet<usize>) -> Supply<'q> {
+        Supply {
+            hosts: &self.site.inventory.hosts,
+            availability: &self.availability,
+            gone,
+        }
+    }
+
+    /// Returns whether a node set lacks hosts in any case.
+    fn is_short(&self, demand: &Demand<'_>) -> bool {
+        let node_set = (demand.cluster.key.clone(), demand.part.clone());
+        self.plan.shortages.contains_key(&node_set)
+    }
+
+    /// Returns the demands of the node sets that the question affects, and of those that lack hosts
+    /// in any case: what is freed may be theirs.
+    fn demands<'q>(&'q self, question: &'q Question<'_>) -> Vec<Demand<'q>> {
+        let short = self.plan.shortages.keys().map(|(cluster, _)| cluster);
+        let bereft = question
+            .gone
+            .iter()
+            .filter_map(|host| self.owners.get(host));
+        let replaced = question.replaced.iter().map(|(cluster, ..)| *cluster);
+        let affected: BTreeSet<&ClusterKey> =
+            short.chain(bereft.copied()).chain(replaced).collect();
+        let of_site = self.clusters.iter().copied();
+        let of_site = of_site.filter(|cluster| affected.contains(&cluster.key));
+        let node_sets = of_site.chain(question.more).flat_map(|cluster| {
+            let node_sets = cluster.node_sets.iter();
+            node_sets.map(move |(part, node_set)| (cluster, part, node_set))
+        });
+        let demands = node_sets.map(|(cluster, part, node_set)| {
+            let other = question
+                .replaced
+                .filter(|(key, other, _)| **key == cluster.key && *other == part);
+            let node_set = other.map_or(node_set, |(.., other)| other);
+            self.demand(cluster, part, node_set, &question.gone)
+        });
+        demands.filter(Demand::is_open).collect()
+    }
+
+    fn demand<'q>(
+        &self,
+        cluster: &'q Cluster,
+        part: &'q Part,
+        node_set: &'q NodeSet,
+        gone: &BTreeSet<usize>,
+    ) -> Demand<'q>
+    where
+        'a: 'q,
+    {
+        let placement = self.plan.clusters.get(&cluster.key);
+        let assigned = placement.and_then(|placement| placement.get(part));
+        let stays = assigned.into_iter().flatten();
+        let stays: Vec<Assigned> = stays
+            .filter(|assigned| !gone.contains(&assigned.host))
+            .copied()
+            .collect();
+        Demand::new(self.site, cluster, part, node_set, &stays, |_| false)
+    }
+}
+
+/// Returns the largest number up to `most` that fits. Whatever is below a number that fits, fits.
+pub fn largest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
+    if fits(most) {
+        return most;
+    }
+    // `low` fits, `high` does not.
+    let (mut low, mut high) = (0, most);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

@@ -1,0 +1,32 @@
+//! The hosts that demands compete for.
+
+use std::collections::BTreeSet;
+
+use super::eligibility::Availability;
+use crate::inventory::Host;
+
+/// Hosts of a site with their availability.
+#[derive(Clone, Copy)]
+pub(super) struct Supply<'a> {
+    pub(super) hosts: &'a [Host],
+    /// The availability of each host.
+    pub(super) availability: &'a [Availability],
+    /// Hosts that count as if they did not exist.
+    pub(super) gone: &'a BTreeSet<usize>,
+}
+
+impl<'a> Supply<'a> {
+    /// Returns the hosts that exist.
+    pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'a Host)> {
+        let hosts = self.hosts.iter().enumerate();
+        hosts.filter(move |(index, _)| !self.gone.contains(index))
+    }
+
+    /// Returns the hosts that some cluster may take, in inventory order.
+    pub(super) fn candidates(self) -> impl Iterator<Item = usize> {
+        let all = self.availability.iter().enumerate();
+        let open = all.filter(|(_, of)| !matches!(of, Availability::Refused(_)));
+        open.map(|(index, _)| index)
+            .filter(move |index| !self.gone.contains(index))
+    }
+}

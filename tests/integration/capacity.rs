@@ -1,0 +1,207 @@
+//! `sipgen capacity`: each number, held against `sipgen what-if`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Repo, assert_says, fixture_names, run};
+
+fn capacity(repo: &Repo, arguments: &[&str]) -> Value {
+    let arguments = [&["capacity", "--format", "json"], arguments].concat();
+    let run = run(&mut repo.sipgen(&arguments));
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+}
+
+/// Whether every cluster can be served under a hypothesis.
+#[track_caller]
+fn is_served(repo: &Repo, hypothesis: &[&str]) -> bool {
+    let arguments = [&["what-if", "--format", "json"], hypothesis].concat();
+    let run = run(&mut repo.sipgen(&arguments));
+    let answer: Value = serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{hypothesis:?}: {error}: {}", run.stderr));
+    answer["isServed"].as_bool().unwrap()
+}
+
+fn number(value: &Value) -> usize {
+    value.as_u64().unwrap().try_into().unwrap()
+}
+
+/// Every fixture of one site that can be served: one host more than fits is one too many.
+#[test]
+fn node_sets_grow_as_far_as_what_if_serves_them() {
+    let mut tried = 0;
+    for fixture in fixture_names() {
+        let repo = Repo::of_fixture(&fixture);
+        if run(&mut repo.sipgen(&["generate"])).code != 0
+            || run(&mut repo.sipgen(&["what-if"])).code != 0
+        {
+            continue;
+        }
+        let answer = capacity(&repo, &[]);
+        for growth in answer["nodeSets"].as_array().unwrap() {
+            let cluster = &growth["cluster"];
+            let node_set = growth["nodeSet"].as_str().or(growth["role"].as_str());
+            let fit = number(&growth["fit"]);
+            let served = |more: usize| {
+                let scale = format!(
+                    "{}/{}:{}=+{more}",
+                    cluster["namespace"].as_str().unwrap(),
+                    cluster["name"].as_str().unwrap(),
+                    node_set.unwrap()
+                );
+                is_served(&repo, &["--scale", &scale])
+            };
+            assert!(served(fit), "{fixture}: {growth}");
+            assert!(!served(fit + 1), "{fixture}: {growth}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+const SMALL: &str = "\
+apiVersion: airship.airshipit.org/v1
+kind: SIPCluster
+metadata: {name: small, namespace: tenant-b}
+spec:
+  nodes:
+    Worker:
+      labelSelector: {matchLabels: {hardware.example.com/flavor: worker}}
+      count: {active: 1, standby: 0}
+";
+
+/// Alone and in a mix with a cluster that wants hosts of the same kind.
+#[test]
+fn copies_fit_as_far_as_what_if_serves_them() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let request = |name: &str, clusters: &[(&str, usize, usize)]| {
+        let file = directory.path().join(name);
+        let copies = clusters.iter().flat_map(|(of, count, copies)| {
+            (0..*copies).map(move |copy| {
+                let text = SMALL.replace("small", &format!("{of}-{copy}"));
+                format!(
+                    "---\n{}",
+                    text.replace("active: 1", &format!("active: {count}"))
+                )
+            })
+        });
+        fs::write(&file, copies.collect::<String>()).unwrap();
+        file.into_os_string().into_string().unwrap()
+    };
+    let file = request("each.yaml", &[("one", 1, 1), ("two", 2, 1)]);
+    let shares = ["--mix", "tenant-b/one-0=2", "--mix", "tenant-b/two-0"];
+    let answer = capacity(&repo, &[&["--cluster", &file], &shares[..]].concat());
+
+    for (fit, clusters) in [
+        (
+            &answer["clusters"][0]["fit"],
+            [("one", 1, 1), ("two", 2, 0)],
+        ),
+        (
+            &answer["clusters"][1]["fit"],
+            [("one", 1, 0), ("two", 2, 1)],
+        ),
+        (&answer["mix"]["fit"], [("one", 1, 2), ("two", 2, 1)]),
+    ] {
+        let fit = number(fit);
+        assert!(fit > 0, "{answer}");
+        let serves = |sets: usize| {
+            let file = request(
+                "more.yaml",
+                &clusters.map(|(of, count, copies)| (of, count, copies * sets)),
+            );
+            is_served(&repo, &["--cluster", &file])
+        };
+        assert!(serves(fit) && !serves(fit + 1), "{clusters:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_loss_is_absorbed_if_what_if_serves_it() {
+    let repo = Repo::generated("multi-cluster");
+    for label in ["topology.example.com/rack", "hardware.example.com/flavor"] {
+        let answer = capacity(&repo, &["--lost-by", label]);
+        let losses = answer["losses"].as_array().unwrap();
+        assert!(losses.len() > 1, "{answer}");
+        for loss in losses {
+            let Some(domain) = loss["domain"].as_str() else {
+                continue;
+            };
+            let absorbed = loss["lacking"].as_array().unwrap().is_empty();
+            let hypothesis = format!("{label}={domain}");
+            assert_eq!(
+                absorbed,
+                is_served(&repo, &["--without", &hypothesis]),
+                "{loss}"
+            );
+        }
+    }
+}
+
+#[test]
+fn its_text_says_what_fits_and_what_is_scarce() {
+    let repo = Repo::generated("multi-cluster");
+
+    let said = run(&mut repo.sipgen(&["capacity"])).expect(0).stdout;
+
+    assert_says(
+        &said,
+        &[
+            "0  tenant-a/core  ControlPlane: 8 hosts match its selector, too few are available",
+            "1  tenant-b/lab Worker         its selector matches only 4 of all hosts",
+            "if all hosts of one topology.example.com/rack are lost",
+            "quorum lost: tenant-b/lab; tenant-a/core Worker lacks 1 host",
+        ],
+    );
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn mistakes_are_said() {
+    let repo = Repo::generated("multi-cluster");
+    for (arguments, message) in [
+        (
+            &["tenant-a/none"][..],
+            "the site has no cluster tenant-a/none without errors",
+        ),
+        (
+            &["--lost-by", "example.com/none"],
+            "no host has the label `example.com/none`",
+        ),
+        (&["core"], "core"),
+    ] {
+        let run = run(&mut repo.sipgen(&[&["capacity"], arguments].concat())).expect(2);
+        assert_says(&run.stderr, &[message]);
+    }
+}
+
+#[test]
+fn a_request_with_a_mistake_is_no_question() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("small.yaml");
+    fs::write(&file, SMALL.replace("active: 1", "active: some")).unwrap();
+
+    let run = run(&mut repo.sipgen(&["capacity", "--cluster", file.to_str().unwrap()])).expect(1);
+
+    assert_says(&run.stderr, &["small.yaml:8:"]);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn its_schema_is_the_documented_one() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/capacity.schema.json");
+    let schema = serde_json::to_string_pretty(&sipgen::capacity::Capacity::schema()).unwrap();
+    let schema = schema + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&file, &schema).unwrap();
+    }
+    let documented = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        documented == schema,
+        "docs/capacity.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration capacity writes it"
+    );
+}
