@@ -21,8 +21,9 @@ Examples:
 ///
 /// For each cluster: how many more like it fit besides all that there is. For each node set: how
 /// many more hosts it can have. For each topology domain, such as a rack: which control planes lose
-/// their quorum with it, and which node sets the other hosts cannot complete. Numbers are exact: the
-/// planner serves them, and proves that one more is impossible. Nothing is written.
+/// their quorum with it, and which node sets the other hosts cannot complete. For what cannot be
+/// served: the smallest purchase of hosts that changes this. Numbers are exact: the planner serves
+/// them, and proves that one more is impossible. Nothing is written.
 ///
 /// Assigned hosts stay, as in `sipgen what-if`, which shows one loss or request in detail.
 ///

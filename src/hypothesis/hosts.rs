@@ -12,7 +12,12 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::Unknown;
 use crate::api::label_query;
 use crate::api::names::{HostKey, Namespace, is_label_key, is_label_value};
+use crate::finding::position::{Origin, Shape};
 use crate::inventory::addresses::{AddressSource, KnownAddress};
+use crate::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
+use crate::inventory::machine::Machine;
+use crate::inventory::networks::Network;
+use crate::inventory::{Host, Standing};
 use crate::load::Stream;
 use crate::site::Site;
 use crate::text::counted;
@@ -151,16 +156,8 @@ impl HostChoice {
 impl BoughtHosts {
     /// Returns their manifests. Names are new to the site.
     pub(crate) fn manifests(&self, site: &Site) -> Stream {
-        let mut counts: BTreeMap<&Namespace, usize> = BTreeMap::new();
-        for host in &site.inventory.hosts {
-            *counts.entry(&host.key.namespace).or_default() += 1;
-        }
-        let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        let namespace = self
-            .namespace
-            .clone()
-            .or_else(|| most.map(|(namespace, _)| namespace.clone()))
-            .unwrap_or_else(Namespace::default_namespace);
+        let namespace = self.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| usual_namespace(&site.inventory.hosts));
         let is_known = |name: &str| {
             let mut hosts = site.inventory.hosts.iter();
             hosts.any(|host| host.key.name.as_str() == name)
@@ -193,6 +190,79 @@ impl BoughtHosts {
             name: Arc::from(Utf8Path::new(BOUGHT)),
             content: content.into_bytes(),
         }
+    }
+}
+
+/// Returns the namespace of most hosts.
+pub(crate) fn usual_namespace(hosts: &[Host]) -> Namespace {
+    let mut counts: BTreeMap<&Namespace, usize> = BTreeMap::new();
+    for host in hosts {
+        *counts.entry(&host.key.namespace).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or_else(Namespace::default_namespace, |(namespace, _)| {
+        namespace.clone()
+    })
+}
+
+/// Returns an available host that is in no input. It has an address on each of the interfaces.
+pub(crate) fn available_host<'a>(
+    key: HostKey,
+    labels: BTreeMap<String, String>,
+    interfaces: impl Iterator<Item = &'a str>,
+) -> Host {
+    let known = KnownAddress {
+        address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        source: AddressSource::Annotation,
+    };
+    Host {
+        key,
+        own_namespace: None,
+        namespace_by_settings: false,
+        file: None,
+        standing: Standing::Observed,
+        origin: Origin {
+            file: Arc::from(Utf8Path::new(BOUGHT)),
+            first_line: 1,
+            range: 0..0,
+            shape: Shape::Document,
+            apart: None,
+        },
+        labels,
+        undecided: None,
+        sync_options: None,
+        applied_in_full_by: None,
+        bmc: None,
+        reserved_by: None,
+        reservations: Vec::new(),
+        disable_power_off: false,
+        live: LiveState {
+            origin: None,
+            uid: None,
+            provisioning: Some("available".to_owned()),
+            usage: None,
+            error: None,
+            failed: false,
+            deleting: false,
+        },
+        assignment: AssignmentLabels {
+            claims: Vec::new(),
+            in_manifest: Vec::new(),
+            in_snapshot: Vec::new(),
+            legacy_key: None,
+            owners: Vec::new(),
+            released: None,
+        },
+        network: HostNetwork {
+            data: Network::Absent,
+            addresses: interfaces
+                .map(|name| (name.to_owned(), known))
+                .collect(),
+            field: &[],
+            secrets: BTreeSet::new(),
+            boot_mac: None,
+        },
+        machine: Machine::default(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::site::Site;
 
 pub use hosts::{BoughtHosts, HostChoice, Spread};
+pub(crate) use hosts::{available_host, usual_namespace};
 pub use scale::{Scale, Target};
 
 /// Changes of a site.

@@ -104,7 +104,7 @@ pub(super) fn unserved(
     supply: Supply<'_>,
     demands: &[Demand<'_>],
     quotas: &[QuotaUse],
-) -> Vec<usize> {
+) -> Vec<Unserved> {
     let open = open(demands);
     if open.is_empty() {
         return Vec::new();
@@ -112,7 +112,18 @@ pub(super) fn unserved(
     let instance = Instance::new(supply, demands, &open, quotas);
     let served = search(&instance, supply.hosts, demands, &open);
     let unserved = served.unserved.into_iter();
-    unserved.map(|unserved| open[unserved.index]).collect()
+    let by_demand = unserved.map(|unserved| Unserved {
+        index: open[unserved.index],
+        ..unserved
+    });
+    by_demand.collect()
+}
+
+/// Returns whether a flow serves all demands, so that no search has to try combinations of hosts.
+pub(super) fn is_flow(supply: Supply<'_>, demands: &[Demand<'_>], quotas: &[QuotaUse]) -> bool {
+    let open = open(demands);
+    let instance = Instance::new(supply, demands, &open, quotas);
+    !crossing_clusters(&instance).contains(&true)
 }
 
 fn open(demands: &[Demand<'_>]) -> Vec<usize> {

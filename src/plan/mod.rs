@@ -15,8 +15,8 @@
 //! 6. `release` decides what is written for released hosts.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
-//! the requests of Provisionings. `probe` answers questions on top of a plan. `encrypted` reports
-//! network data that must be decrypted. `placement`, `supply` and `topology` have shared data types
+//! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
+//! fewest hosts that are missing. `encrypted` reports network data that must be decrypted. `placement`, `supply` and `topology` have shared data types
 //! and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -37,6 +37,7 @@ mod matching;
 mod ownership_change;
 mod placement;
 pub mod probe;
+pub mod purchase;
 pub mod quotas;
 mod release;
 mod renaming;

@@ -2,19 +2,22 @@
 //!
 //! Assigned hosts stay, so an answer is that of the next plan once this one is written.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 use super::Plan;
-use super::choose::{choose, unserved};
+use super::choose::{choose, is_flow, unserved};
 use super::demand::{Demand, by_priority};
 use super::eligibility::{self, Availability, Needs};
 use super::placement::Assigned;
-use super::quotas;
+use super::quotas::{self, QuotaUse};
+use super::search_result::Why;
 use super::shortage::Shortage;
 use super::supply::Supply;
 use super::topology;
 use crate::api::names::{ClusterKey, Part};
+use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -22,6 +25,8 @@ use crate::site::Site;
 pub struct Probe<'a> {
     site: &'a Site,
     plan: &'a Plan,
+    /// Hosts of the site, then those that could be bought.
+    hosts: Cow<'a, [Host]>,
     /// Planned clusters in serving order.
     clusters: Vec<&'a Cluster>,
     /// Assigned hosts with their clusters.
@@ -52,6 +57,19 @@ pub struct Bound {
 /// A node set that lacks hosts, with the reason.
 pub type Lacking = (ClusterKey, Part, Box<Shortage>);
 
+/// The result of serving demands.
+pub(super) enum Outcome {
+    Served,
+    /// Some demands, by their index, cannot be served beside the others.
+    Unserved(Vec<usize>),
+    /// The search ended at its limit of steps.
+    Undecided,
+}
+
+fn named((demand, shortage): (&Demand<'_>, Box<Shortage>)) -> Lacking {
+    (demand.cluster.key.clone(), demand.part.clone(), shortage)
+}
+
 impl<'a> Probe<'a> {
     /// Prepares questions about a plan of the site.
     pub fn new(site: &'a Site, plan: &'a Plan) -> Self {
@@ -70,35 +88,93 @@ impl<'a> Probe<'a> {
         Self {
             site,
             plan,
+            hosts: Cow::Borrowed(&site.inventory.hosts),
             clusters: by_priority(site, &plan.frozen),
             owners,
             availability,
         }
     }
 
+    /// Returns the same with more hosts, which are free.
+    pub(super) fn with_hosts(&self, more: Vec<Host>) -> Self {
+        let mut hosts = self.hosts.to_vec();
+        let mut availability = self.availability.clone();
+        availability.extend(more.iter().map(|_| Availability::Free));
+        hosts.extend(more);
+        Self {
+            hosts: Cow::Owned(hosts),
+            availability,
+            clusters: self.clusters.clone(),
+            owners: self.owners.clone(),
+            ..*self
+        }
+    }
+
+    /// Returns the hosts of the site.
+    pub(super) fn site_hosts(&self) -> &'a [Host] {
+        &self.site.inventory.hosts
+    }
+
+    /// Returns the number of hosts.
+    pub(super) fn count(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// Returns whether every node set that has enough hosts now has enough then, and so have the
     /// clusters of the question.
     pub fn is_served(&self, question: &Question<'_>) -> bool {
         let demands = self.demands(question);
-        let quotas = quotas::binding(self.site, &demands, &self.owners, &question.gone);
+        let quotas = self.quotas(&demands, &question.gone);
         let unserved = unserved(self.supply(&question.gone), &demands, &quotas);
-        let mut unserved = unserved.iter().map(|index| &demands[*index]);
+        let mut unserved = unserved.iter().map(|unserved| &demands[unserved.index]);
         unserved.all(|demand| self.is_short(demand))
+    }
+
+    /// Returns how the demands of a question are served if these hosts are gone.
+    pub(super) fn outcome(&self, demands: &[Demand<'_>], gone: &BTreeSet<usize>) -> Outcome {
+        let quotas = self.quotas(demands, gone);
+        let unserved = unserved(self.supply(gone), demands, &quotas);
+        let is_undecided = |why: &Why| matches!(why, Why::Undecided);
+        match unserved.iter().any(|unserved| is_undecided(&unserved.why)) {
+            true => Outcome::Undecided,
+            false if unserved.is_empty() => Outcome::Served,
+            false => Outcome::Unserved(unserved.iter().map(|unserved| unserved.index).collect()),
+        }
+    }
+
+    /// Returns whether a flow decides about the demands.
+    pub(super) fn is_flow(&self, demands: &[Demand<'_>], gone: &BTreeSet<usize>) -> bool {
+        is_flow(self.supply(gone), demands, &self.quotas(demands, gone))
+    }
+
+    fn quotas(&self, demands: &[Demand<'_>], gone: &BTreeSet<usize>) -> Vec<QuotaUse> {
+        quotas::binding(self.site, demands, &self.owners, gone)
     }
 
     /// Returns the node sets that lack hosts then and do not now.
     pub fn lacking(&self, question: &Question<'_>) -> Vec<Lacking> {
         let demands = self.demands(question);
-        let quotas = quotas::binding(self.site, &demands, &self.owners, &question.gone);
-        let supply = self.supply(&question.gone);
-        let chosen = choose(self.site, supply, &demands, &quotas);
+        let lacking = self.shortages(&demands, &question.gone);
+        let lacking = lacking.filter(|(demand, _)| !self.is_short(demand));
+        lacking.map(named).collect()
+    }
+
+    /// Returns the node sets that lack hosts then, whether or not they do now.
+    pub fn all_lacking(&self, question: &Question<'_>) -> Vec<Lacking> {
+        let demands = self.demands(question);
+        let lacking = self.shortages(&demands, &question.gone);
+        lacking.map(named).collect()
+    }
+
+    fn shortages<'q>(
+        &self,
+        demands: &'q [Demand<'q>],
+        gone: &BTreeSet<usize>,
+    ) -> impl Iterator<Item = (&'q Demand<'q>, Box<Shortage>)> {
+        let quotas = self.quotas(demands, gone);
+        let chosen = choose(self.site, self.supply(gone), demands, &quotas);
         let results = demands.iter().zip(chosen);
-        let lacking = results.filter(|(demand, _)| !self.is_short(demand));
-        let lacking = lacking.filter_map(|(demand, chosen)| {
-            let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
-            Some((cluster, part, chosen.err()?))
-        });
-        lacking.collect()
+        results.filter_map(|(demand, chosen)| Some((demand, chosen.err()?)))
     }
 
     /// Returns what a cluster requests; equal requests are served equally well.
@@ -136,7 +212,7 @@ impl<'a> Probe<'a> {
 
     fn supply<'q>(&'q self, gone: &'q BTreeSet<usize>) -> Supply<'q> {
         Supply {
-            hosts: &self.site.inventory.hosts,
+            hosts: &self.hosts,
             availability: &self.availability,
             gone,
         }
@@ -150,7 +226,7 @@ impl<'a> Probe<'a> {
 
     /// Returns the demands of the node sets that the question affects, and of those that lack hosts
     /// in any case: what is freed may be theirs.
-    fn demands<'q>(&'q self, question: &'q Question<'_>) -> Vec<Demand<'q>> {
+    pub(super) fn demands<'q>(&'q self, question: &'q Question<'_>) -> Vec<Demand<'q>> {
         let short = self.plan.shortages.keys().map(|(cluster, _)| cluster);
         let bereft = question
             .gone
@@ -194,6 +270,12 @@ impl<'a> Probe<'a> {
             .collect();
         Demand::new(self.site, cluster, part, node_set, &stays, |_| false)
     }
+}
+
+/// Returns the smallest number up to `most` that fits. Whatever is above a number that fits, fits,
+/// and `most` does.
+pub(super) fn smallest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
+    most - largest(most, |less| fits(most - less))
 }
 
 /// Returns the largest number up to `most` that fits. Whatever is below a number that fits, fits.

@@ -6,7 +6,8 @@ use std::hash::Hash;
 
 use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::api::names::{ClusterKey, Part};
-use crate::capacity::{Capacity, Loss, Scarce};
+use crate::capacity::{Capacity, Lacks, Loss, Scarce};
+use crate::plan::purchase::{BoughtKind, Purchase};
 use crate::text::counted;
 
 /// Maximum number of lines of a table, unless all are wanted.
@@ -65,6 +66,14 @@ fn write_capacity(out: &mut Text, capacity: &Capacity, all: bool) -> fmt::Result
             write_rows(out, column, &rows, all)?;
         }
     }
+    if !capacity.lacking.is_empty() {
+        begin(out, &mut is_first, "cannot be served")?;
+        write_lacking(out, &capacity.lacking, all)?;
+    }
+    if let Some(purchase) = &capacity.purchase {
+        begin(out, &mut is_first, "to buy")?;
+        write_purchase(out, purchase)?;
+    }
     if let Some(label) = &capacity.lost_by {
         let title = format!("if all hosts of one {} are lost", one_line(label));
         begin(out, &mut is_first, &title)?;
@@ -86,7 +95,7 @@ fn write_rows(out: &mut Text, column: &str, rows: &[Row], all: bool) -> fmt::Res
     let rows = grouped(rows, all, |row| (row.fit, &row.lacks));
     let (rows, left_out) = scarcest(rows, all, |(row, _)| row.fit);
     let name = |(row, others): &(&Row, usize)| with_others(one_line(&row.name), *others);
-    let width = width(column, rows.iter().map(|row| name(row)));
+    let width = width(column, rows.iter().map(name));
     writeln!(out, "   fit  {column:width$}  one more lacks")?;
     for row in &rows {
         let fit = format!("{:>4}", row.0.fit);
@@ -98,6 +107,68 @@ fn write_rows(out: &mut Text, column: &str, rows: &[Row], all: bool) -> fmt::Res
         writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks)?;
     }
     write_left_out(out, left_out)
+}
+
+fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
+    // Copies of a cluster have its name.
+    let mut lacking: Vec<&Lacks> = lacking.iter().collect();
+    lacking.dedup();
+    let shown = if all { lacking.len() } else { ROWS_SHOWN };
+    for lacks in lacking.iter().take(shown) {
+        let hosts = counted(lacks.hosts, "host");
+        let name = one_line(&format!("{} {}", lacks.cluster, lacks.part));
+        let hosts = styled(WARNING, format_args!("lacks {hosts}"));
+        writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why))?;
+    }
+    write_left_out(out, lacking.len().saturating_sub(shown))
+}
+
+fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
+    let Some(hosts) = purchase.hosts else {
+        return writeln!(out, "  no host that can be bought changes this");
+    };
+    let hosts = counted(hosts, "host");
+    if purchase.is_smallest {
+        writeln!(out, "  {hosts}; fewer do not suffice")?;
+    } else {
+        writeln!(
+            out,
+            "  {hosts}; the search for fewer ended at its limit of steps"
+        )?;
+    }
+    for (number, choice) in purchase.choices.iter().enumerate() {
+        if number > 0 {
+            writeln!(out, "  or")?;
+        }
+        for kind in choice {
+            writeln!(out, "    {}", bought(kind))?;
+        }
+    }
+    Ok(())
+}
+
+/// Formats hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.
+fn bought(kind: &BoughtKind) -> String {
+    let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
+    let labels = kind.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let is_any = labels.is_empty() && kind.domains.is_empty();
+    let any = is_any.then(|| "any labels".to_owned());
+    let labels = Some(labels.join(",")).filter(|labels| !labels.is_empty());
+    let domains = kind.domains.iter().map(|(key, values)| {
+        let known: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
+        let new = match values.len() - known.len() {
+            0 => None,
+            1 => Some("a new one".to_owned()),
+            count => Some(format!("{count} new ones")),
+        };
+        let all: Vec<&str> = known.into_iter().chain(new.as_deref()).collect();
+        format!("{key}: {}", all.join(", "))
+    });
+    let details: Vec<String> = any.into_iter().chain(labels).chain(domains).collect();
+    one_line(&format!("{hosts}: {}", details.join("; ")))
 }
 
 fn write_losses(out: &mut Text, losses: &[Loss], all: bool) -> fmt::Result {
@@ -118,7 +189,7 @@ fn write_losses(out: &mut Text, losses: &[Loss], all: bool) -> fmt::Result {
         let domain = domain.map_or_else(|| "no label".to_owned(), one_line);
         with_others(domain, *others)
     };
-    let width = width("lost", rows.iter().map(|row| name(row)));
+    let width = width("lost", rows.iter().map(name));
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost")?;
     for row in &rows {
         let (

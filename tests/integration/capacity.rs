@@ -119,6 +119,117 @@ fn copies_fit_as_far_as_what_if_serves_them() {
     }
 }
 
+const APART: &str = "\
+apiVersion: airship.airshipit.org/v1
+kind: SIPCluster
+metadata: {name: small, namespace: tenant-b}
+spec:
+  nodes:
+    ControlPlane:
+      labelSelector: {matchLabels: {hardware.example.com/flavor: control-plane}}
+      topologyKey: topology.example.com/rack
+      count: {active: 3, standby: 0}
+";
+
+#[test]
+fn the_smallest_purchase_is_enough_and_one_host_less_is_not() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("small.yaml");
+    fs::write(&file, APART).unwrap();
+    let file = file.to_str().unwrap();
+
+    let answer = capacity(&repo, &["--cluster", file]);
+
+    let purchase = &answer["purchase"];
+    assert_eq!(
+        (&purchase["hosts"], &purchase["isSmallest"]),
+        (&2.into(), &true.into())
+    );
+    let [kind] = purchase["choices"][0].as_array().unwrap().as_slice() else {
+        panic!("{purchase}");
+    };
+    let labels = kind["labels"].as_object().unwrap().iter();
+    let labels = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap()));
+    let labels = labels.collect::<Vec<_>>().join(",");
+    let racks = kind["domains"]["topology.example.com/rack"]
+        .as_array()
+        .unwrap();
+    let racks: Vec<&str> = racks.iter().map(|rack| rack.as_str().unwrap()).collect();
+    let serves = |count: &str, racks: &[&str]| {
+        let spread = format!("topology.example.com/rack={}", racks.join(","));
+        let bought = ["--add", count, "--labels", &labels, "--spread", &spread];
+        is_served(&repo, &[&["--cluster", file], &bought[..]].concat())
+    };
+    assert!(serves("2", &racks), "{purchase}");
+    for rack in racks {
+        assert!(!serves("1", &[rack]), "{purchase}");
+    }
+    let said = run(&mut repo.sipgen(&["capacity", "--cluster", file]))
+        .expect(0)
+        .stdout;
+    assert_says(
+        &said,
+        &[
+            "tenant-b/small ControlPlane lacks 2 hosts",
+            "2 hosts; fewer do not suffice",
+            "2 hosts in metal3: hardware.example.com/flavor=control-plane; topology.example.com/rack: a3, a4",
+        ],
+    );
+}
+
+#[test]
+fn one_of_several_kinds_is_enough() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("any.yaml");
+    // A host for anybody leaves workers to the other cluster.
+    let any = SMALL.replace("{matchLabels: {hardware.example.com/flavor: worker}}", "{}");
+    let any = any.replace("active: 1", "active: 10");
+    let many = SMALL
+        .replace("small", "many")
+        .replace("active: 1", "active: 3");
+    fs::write(&file, format!("{any}---\n{many}")).unwrap();
+
+    let answer = capacity(&repo, &["--cluster", file.to_str().unwrap()]);
+
+    let choices = answer["purchase"]["choices"].as_array().unwrap();
+    assert!(choices.len() > 1, "{answer}");
+    let sum = |choice: &Value| -> usize {
+        let kinds = choice.as_array().unwrap().iter();
+        kinds.map(|kind| number(&kind["hosts"])).sum()
+    };
+    assert!(
+        choices
+            .iter()
+            .all(|choice| sum(choice) == number(&answer["purchase"]["hosts"])),
+        "{answer}"
+    );
+}
+
+#[test]
+fn no_purchase_helps_against_a_quota() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("small.yaml");
+    fs::write(&file, SMALL).unwrap();
+    let settings = repo.read("sipgen.yaml");
+    repo.write(
+        "sipgen.yaml",
+        &format!("{settings}\nquotas: [{{namespace: tenant-b, hosts: 4}}]\n"),
+    );
+
+    let said = run(&mut repo.sipgen(&["capacity", "--cluster", file.to_str().unwrap()]));
+
+    assert_says(
+        &said.stdout,
+        &[
+            "tenant-b/small Worker lacks 1 host: the quota is 4 hosts for tenant-b",
+            "no host that can be bought changes this",
+        ],
+    );
+}
+
 #[test]
 fn a_loss_is_absorbed_if_what_if_serves_it() {
     let repo = Repo::generated("multi-cluster");

@@ -7,16 +7,19 @@ use proptest::prelude::*;
 use sipgen::capacity::{Capacity, Scope, Share, capacity};
 use sipgen::generate;
 use sipgen::load::Files;
+use sipgen::plan::purchase::BoughtKind;
 use sipgen::{Generated, Options};
 use tempfile::TempDir;
 
 use super::oracle::{
-    Cluster, Host, Quota, RACK, ROLES, clusters, hosts, place, quotas, served, write_repo,
+    Cluster, FEED, FLAVOR, Host, Quota, RACK, ROLES, clusters, hosts, place, quotas, served,
+    write_repo,
 };
 
 /// A host's cluster and role.
 type Taken = BTreeMap<usize, (usize, usize)>;
 
+#[derive(Clone)]
 struct Oracle<'a> {
     hosts: &'a [Host],
     clusters: &'a [Cluster],
@@ -75,6 +78,34 @@ impl Oracle<'_> {
         self.fits(&clusters, &served, &hosts, &BTreeSet::new())
     }
 
+    /// Whether all clusters can have their hosts if these are bought.
+    fn fits_with(&self, bought: &[Host]) -> bool {
+        let hosts = [self.hosts, bought].concat();
+        let all = (0..self.clusters.len()).collect();
+        self.fits(self.clusters, &all, &hosts, &BTreeSet::new())
+    }
+
+    /// The smallest number of bought hosts with which all clusters can have their hosts.
+    fn smallest_purchase(&self, most: usize) -> Option<usize> {
+        (0..=most).find(|count| {
+            // By flavor; one of no flavor serves node sets that take any.
+            let splits = (0..=*count).flat_map(|a| (0..=count - a).map(move |b| (a, b)));
+            splits.into_iter().any(|(a, b)| {
+                let flavors = (0..*count).map(|at| u8::from(at >= a) + u8::from(at >= a + b));
+                let bought = flavors
+                    .enumerate()
+                    .map(|(at, flavor)| bought_host(flavor, at));
+                self.fits_with(&bought.collect::<Vec<_>>())
+            })
+        })
+    }
+
+    fn missing(&self) -> usize {
+        let node_sets = self.clusters.iter().flat_map(|cluster| &cluster.node_sets);
+        let wanted: usize = node_sets.flatten().map(|node_set| node_set.wanted).sum();
+        wanted - self.kept.len()
+    }
+
     /// The largest number of hosts by which a node set can grow.
     fn growth(&self, cluster: usize, role: usize) -> usize {
         let fits = |more: usize| {
@@ -86,6 +117,39 @@ impl Oracle<'_> {
         };
         (1..).find(|more| !fits(*more)).unwrap() - 1
     }
+}
+
+/// A host in a rack and feed of its own.
+fn bought_host(flavor: u8, at: usize) -> Host {
+    let own = u8::try_from(100 + at).unwrap();
+    Host {
+        flavor,
+        rack: Some(own),
+        feed: Some(own),
+        reserved: None,
+    }
+}
+
+/// The hosts of a purchase, as the oracle has them.
+fn bought_hosts(choice: &[BoughtKind]) -> Vec<Host> {
+    let mut hosts = Vec::new();
+    for kind in choice {
+        for at in 0..kind.hosts {
+            let number = |key: &str| {
+                let domains = kind.domains.get(key);
+                let domain = domains.and_then(|domains| domains[at].as_deref());
+                let value = domain.or(kind.labels.get(key).map(String::as_str))?;
+                Some(value[1..].parse::<u8>().unwrap())
+            };
+            let own = bought_host(number(FLAVOR).unwrap_or(2), hosts.len());
+            hosts.push(Host {
+                rack: number(RACK).or(own.rack),
+                feed: number(FEED).or(own.feed),
+                ..own
+            });
+        }
+    }
+    hosts
 }
 
 /// Places units beside hosts that are taken already. Lost hosts count for no quota and no domain.
@@ -180,6 +244,28 @@ fn check(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn check_purchase(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCaseError> {
+    let missing = oracle.missing();
+    if missing > 6 {
+        // Trying every way takes too long.
+        return Ok(());
+    }
+    let smallest = oracle.smallest_purchase(missing);
+    let Some(purchase) = &answer.purchase else {
+        prop_assert_eq!(smallest, Some(0));
+        return Ok(());
+    };
+    prop_assert!(purchase.is_smallest);
+    prop_assert_eq!(purchase.hosts, smallest, "{:?}", purchase);
+    prop_assert_eq!(purchase.choices.is_empty(), smallest.is_none());
+    for choice in &purchase.choices {
+        let hosts = bought_hosts(choice);
+        prop_assert_eq!(Some(hosts.len()), smallest);
+        prop_assert!(oracle.fits_with(&hosts), "{:?}", choice);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -205,6 +291,10 @@ proptest! {
             served: served(&hosts, &clusters, &quotas),
             kept: taken(&generated),
         };
+        // Clusters that lack hosts are frozen above.
+        let with_shortages = generate(&files, &Options::default(), &|_| {}).unwrap();
+        let answer = capacity(&with_shortages, &Scope::default()).unwrap();
+        check_purchase(&answer, &Oracle { kept: taken(&with_shortages), ..oracle.clone() })?;
         let lost_by = hosts.iter().any(|host| host.rack.is_some()).then_some(RACK);
         let answer = capacity(&generated, &Scope { lost_by, ..Scope::default() }).unwrap();
         check(&answer, &oracle)?;

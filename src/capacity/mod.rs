@@ -3,10 +3,17 @@
 //! - How many more hosts each node set can have, and how many copies of each cluster, or of a mix
 //!   of clusters, fit.
 //! - What the loss of each topology domain does: which clusters the other hosts cannot serve.
+//! - What cannot be served, and the smallest purchase with which it can.
 //!
 //! Every number is a maximum by proof: the planner serves it, and refuses one more.
+//!
+//! * `copies`: further clusters like those of the site.
+//! * `losses`: topology domains that are lost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod copies;
+mod losses;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use rayon::prelude::*;
@@ -17,11 +24,15 @@ use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
 use crate::generate::Generated;
 use crate::load::{Files, ReadError};
-use crate::overview::{ClusterOverview, HostOverview, NoSuchLabel, Overview};
+use crate::overview::{NoSuchLabel, Overview};
 use crate::plan::probe::{Lacking, Probe, Question, largest};
+use crate::plan::purchase::Purchase;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
-use crate::what_if::{Quorum, quorum};
+use crate::what_if::Quorum;
+
+use copies::{copies, hosts_of, is_copyable, sets, wanted};
+use losses::losses;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
 const VERSION: u32 = 1;
@@ -39,6 +50,11 @@ pub struct Capacity {
     pub mix: Option<Mix>,
     /// More hosts of each node set, in the order of clusters.
     pub node_sets: Vec<Growth>,
+    /// Node sets that cannot be completed, if the other clusters and the first set of the mix are
+    /// served as well.
+    pub lacking: Vec<Lacks>,
+    /// The smallest purchase that completes them; null if nothing is lacking.
+    pub purchase: Option<Purchase>,
     /// The label of topology domains; null if there is none, or nobody asked for losses.
     pub lost_by: Option<String>,
     /// The loss of each topology domain, in natural order.
@@ -140,7 +156,7 @@ pub struct LostMembers {
     pub quorum: Quorum,
 }
 
-/// A node set that lacks hosts after a loss.
+/// A node set that lacks hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lacks {
@@ -296,8 +312,33 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
     let overview = (asks_for_all || scope.lost_by.is_some())
         .then(|| Overview::new(generated, scope.lost_by))
         .transpose()?;
+    let wanted = wanted(site, &scope.others, &mix);
+    let (more, originals): (Vec<Cluster>, Vec<&ClusterKey>) = wanted.into_iter().unzip();
+    let wanted = Question {
+        more: &more,
+        ..Question::default()
+    };
+    let original = |key: &ClusterKey| {
+        let at = more.iter().position(|cluster| cluster.key == *key);
+        at.map_or(key, |at| originals[at]).clone()
+    };
+    let lacking = probe.all_lacking(&wanted).into_iter();
+    let lacking = lacking.map(|(cluster, part, shortage)| (original(&cluster), part, shortage));
+    let mut purchase = probe.purchase(&wanted);
+    for kind in purchase
+        .iter_mut()
+        .flat_map(|it| it.choices.iter_mut().flatten())
+    {
+        for buyer in &mut kind.node_sets {
+            buyer.cluster = original(&buyer.cluster);
+        }
+        kind.node_sets.dedup();
+    }
+    let hosts = site.inventory.hosts.len();
     Ok(Capacity {
         version: VERSION,
+        lacking: lacking.map(|lacking| lacks(lacking, hosts)).collect(),
+        purchase,
         clusters: copies(site, &probe, &copyable),
         mix: (!mix.is_empty()).then(|| {
             let (fit, scarce) = sets(site, &probe, &mix);
@@ -316,102 +357,6 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
             .as_ref()
             .map_or_else(Vec::new, |overview| losses(generated, &probe, overview)),
         lost_by: overview.and_then(|overview| overview.rack_by),
-    })
-}
-
-/// Returns whether a copy of a cluster can exist.
-fn is_copyable(cluster: &Cluster) -> bool {
-    let names_hosts = |node_set: &NodeSet| {
-        let machine = node_set.machine.as_ref();
-        machine.is_some_and(|machine| machine.named.is_some())
-    };
-    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(names_hosts)
-}
-
-/// Returns the number of hosts of one set.
-fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
-    let of = |cluster: &Cluster| {
-        cluster
-            .node_sets
-            .values()
-            .map(NodeSet::wanted)
-            .sum::<usize>()
-    };
-    let hosts = mix.iter().map(|(cluster, copies)| copies * of(cluster));
-    hosts.sum()
-}
-
-/// Returns how many copies of each cluster fit. Equal requests have equal answers.
-fn copies(site: &Site, probe: &Probe<'_>, clusters: &[&Cluster]) -> Vec<Copies> {
-    let mut alike: HashMap<_, Vec<&Cluster>> = HashMap::new();
-    for cluster in clusters {
-        let request = probe.request(cluster);
-        alike.entry(request).or_default().push(cluster);
-    }
-    let alike: Vec<Vec<&Cluster>> = alike.into_values().collect();
-    let answers = alike.par_iter().flat_map_iter(|alike| {
-        let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
-        let (fit, scarce) = sets(site, probe, &one);
-        let hosts = hosts_of(&one);
-        alike.iter().map(move |cluster| {
-            let key = &cluster.key;
-            Copies {
-                cluster: key.clone(),
-                hosts,
-                fit,
-                scarce: scarce.iter().map(|scarce| scarce.of(key)).collect(),
-            }
-        })
-    });
-    let mut copies: Vec<Copies> = answers.collect();
-    copies.sort_by(|a, b| a.cluster.cmp(&b.cluster));
-    copies
-}
-
-/// Returns how many sets of copies fit, and what one more lacks.
-fn sets(site: &Site, probe: &Probe<'_>, mix: &[(&Cluster, usize)]) -> (usize, Vec<Scarce>) {
-    let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
-    let copies = |count: usize| copied(site, mix).take(count * per_set);
-    let first = copies(1).map(|(copy, _)| copy);
-    let most = first.flat_map(|copy| {
-        let node_sets = copy.node_sets.iter();
-        let fit = node_sets.filter_map(|(part, node_set)| {
-            let hosts = probe.bound(&copy, part, node_set).hosts;
-            hosts.checked_div(node_set.wanted())
-        });
-        fit.min()
-    });
-    let most = most.min().unwrap_or_default();
-    let (copies, originals): (Vec<Cluster>, Vec<&ClusterKey>) = copies(most + 1).unzip();
-    let question = |count: usize| Question {
-        more: &copies[..count * per_set],
-        ..Question::default()
-    };
-    let fit = largest(most, |count| probe.is_served(&question(count)));
-    let original = |key: &ClusterKey| {
-        let at = copies.iter().position(|copy| copy.key == *key)?;
-        Some(originals[at])
-    };
-    let lacking = probe.lacking(&question(fit + 1));
-    (fit, scarce(site, lacking, original))
-}
-
-/// Returns copies of clusters with their originals, set by set without end.
-fn copied<'c>(
-    site: &Site,
-    mix: &[(&'c Cluster, usize)],
-) -> impl Iterator<Item = (Cluster, &'c ClusterKey)> {
-    let set = mix.iter();
-    let set = set.flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
-    let names = (1..).filter_map(|number| format!("copy-{number}").parse().ok());
-    let names = names.filter(|name| !site.clusters.keys().any(|key| key.name == *name));
-    set.cycle().zip(names).map(|(original, name)| {
-        let namespace = original.key.namespace.clone();
-        let copy = Cluster {
-            key: ClusterKey { namespace, name },
-            ..original.clone()
-        };
-        (copy, &original.key)
     })
 }
 
@@ -464,47 +409,12 @@ fn scarce<'a>(
     scarce
 }
 
-fn losses(generated: &Generated, probe: &Probe<'_>, overview: &Overview) -> Vec<Loss> {
-    let clusters: BTreeMap<&ClusterKey, &ClusterOverview> = overview
-        .clusters
-        .iter()
-        .map(|cluster| (&cluster.key, cluster))
-        .collect();
-    let loss = |rack: &crate::overview::Rack| {
-        let gone: BTreeSet<usize> = rack.hosts.iter().copied().collect();
-        let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
-        for host in rack.hosts.iter().map(|index| &overview.hosts[*index]) {
-            if let Some(cluster) = host.cluster() {
-                lost.entry(cluster).or_default().push(host);
-            }
-        }
-        let control_planes = lost.iter().filter_map(|(key, hosts)| {
-            Some(LostMembers {
-                cluster: (*key).clone(),
-                quorum: quorum(clusters.get(key)?, hosts, generated)?,
-            })
-        });
-        let question = Question {
-            gone,
-            ..Question::default()
-        };
-        let lacking = probe.lacking(&question).into_iter();
-        let lacking = lacking.map(|(cluster, part, shortage)| Lacks {
-            cluster,
-            part,
-            hosts: shortage.short_of(),
-            why: shortage.constraint(overview.hosts.len() - rack.hosts.len()),
-        });
-        Loss {
-            domain: rack.name.clone(),
-            hosts: rack.hosts.len(),
-            assigned: lost.values().map(Vec::len).sum(),
-            control_planes: control_planes.collect(),
-            lacking: lacking.collect(),
-        }
-    };
-    if overview.rack_by.is_none() {
-        return Vec::new();
+/// Describes a node set that lacks hosts, of which the site has this number.
+fn lacks((cluster, part, shortage): Lacking, hosts: usize) -> Lacks {
+    Lacks {
+        cluster,
+        part,
+        hosts: shortage.short_of(),
+        why: shortage.constraint(hosts),
     }
-    overview.racks.par_iter().map(loss).collect()
 }
