@@ -24,7 +24,7 @@ use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
 use crate::generate::Generated;
 use crate::load::{Files, ReadError};
-use crate::overview::{NoSuchLabel, Overview};
+use crate::overview::Overview;
 use crate::plan::probe::{Lacking, Probe, Question, largest};
 use crate::plan::purchase::Purchase;
 use crate::request::{Cluster, NodeSet};
@@ -208,20 +208,26 @@ impl Loss {
     pub fn is_absorbed(&self) -> bool {
         self.lacking.is_empty()
     }
+
+    /// Returns whether a control plane loses its quorum, or a cluster cannot be served.
+    pub fn is_harmful(&self) -> bool {
+        let mut lost = self.control_planes.iter();
+        !self.is_absorbed() || lost.any(|lost| !lost.quorum.is_kept())
+    }
 }
 
 /// What to compute. By default, everything about all clusters.
 #[derive(Debug, Clone, Default)]
 pub struct Scope<'q> {
-    /// Clusters of the site to answer for. If there are any, or one of the following, only what they
-    /// ask for is answered.
+    /// Clusters of the site to answer for. If there are any, others, or a mix, only what they ask for
+    /// is answered.
     pub clusters: BTreeSet<ClusterKey>,
     /// Clusters that the site does not have.
     pub others: Vec<Cluster>,
     /// A mix of clusters of the site and of others.
     pub mix: Vec<Share>,
-    /// The label of topology domains; by default, the most used topology key.
-    pub lost_by: Option<&'q str>,
+    /// The racks whose losses are shown.
+    pub racks: Option<&'q Overview>,
 }
 
 /// A question about something that a site does not have.
@@ -234,9 +240,6 @@ pub enum Unanswerable {
     /// A copy of the cluster cannot exist.
     #[error("{0} has no copies: it requests no host, or hosts by their MAC address")]
     NotCopyable(ClusterKey),
-    /// No host has the label of topology domains.
-    #[error(transparent)]
-    Label(#[from] NoSuchLabel),
 }
 
 /// Reads the clusters that the additions to a site's files request, with the errors that they cause.
@@ -309,9 +312,6 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
         .chain(&scope.others)
         .filter(|cluster| is_copyable(cluster))
         .collect();
-    let overview = (asks_for_all || scope.lost_by.is_some())
-        .then(|| Overview::new(generated, scope.lost_by))
-        .transpose()?;
     let wanted = wanted(site, &scope.others, &mix);
     let (more, originals): (Vec<Cluster>, Vec<&ClusterKey>) = wanted.into_iter().unzip();
     let wanted = Question {
@@ -353,10 +353,10 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
             .par_iter()
             .map(|(cluster, part, node_set)| growth(site, &probe, cluster, part, node_set))
             .collect(),
-        losses: overview
-            .as_ref()
-            .map_or_else(Vec::new, |overview| losses(generated, &probe, overview)),
-        lost_by: overview.and_then(|overview| overview.rack_by),
+        losses: scope
+            .racks
+            .map_or_else(Vec::new, |racks| losses(generated, &probe, racks)),
+        lost_by: scope.racks.and_then(|racks| racks.rack_by.clone()),
     })
 }
 

@@ -3,9 +3,10 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{Scope, Share, capacity, requested};
+use sipgen::capacity::{Capacity, Scope, Share, capacity, requested};
 use sipgen::finding::Finding;
-use sipgen::report;
+use sipgen::overview::Overview;
+use sipgen::report::{self, Text};
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -64,6 +65,8 @@ pub(crate) struct Arguments {
 enum Format {
     /// Text
     Text,
+    /// Markdown
+    Markdown,
     /// JSON; docs/capacity.schema.json is its schema
     Json,
 }
@@ -74,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         clusters: arguments.clusters.iter().cloned().collect(),
         others: Vec::new(),
         mix: arguments.mix.clone(),
-        lost_by: arguments.lost_by.as_deref(),
+        racks: None,
     };
     let asks_for_clusters =
         !scope.clusters.is_empty() || !scope.mix.is_empty() || !arguments.cluster.is_empty();
@@ -97,16 +100,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             }
             scope.others = others;
         }
+        let label = arguments.lost_by.as_deref();
+        let racks = (!asks_for_clusters || label.is_some())
+            .then(|| Overview::new(generated, label))
+            .transpose()?;
+        let scope = Scope {
+            racks: racks.as_ref(),
+            ..scope.clone()
+        };
         capacities.push((*site, capacity(generated, &scope)?));
     }
     drop(lock);
     match arguments.format {
-        Format::Text => {
+        Format::Text | Format::Markdown => {
+            let (heading, body): (fn(&str) -> Text, fn(&Capacity, bool) -> Text) =
+                match arguments.format {
+                    Format::Markdown => (report::site_as_markdown, report::capacity_as_markdown),
+                    _ => (report::site, report::capacity),
+                };
             for (site, capacity) in &capacities {
                 if sites.single().is_none() {
-                    print(report::site(&site.name));
+                    print(heading(&site.name));
                 }
-                print(report::capacity(capacity, arguments.all));
+                print(body(capacity, arguments.all));
             }
         }
         Format::Json => repo::print_json(&sites, capacities)?,

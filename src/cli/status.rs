@@ -2,10 +2,11 @@
 
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
+use sipgen::capacity::{Scope, capacity};
 use sipgen::finding::Finding;
 use sipgen::overview::Overview;
-use sipgen::report;
 use sipgen::report::status::{Focus, View};
+use sipgen::report::{self, Status};
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -22,8 +23,8 @@ Examples:
 
 /// Show a summary of clusters, spare hosts and racks
 ///
-/// Lists requested and assigned hosts of each cluster, and matching and spare hosts of each
-/// labelSelector. A map shows one row per rack and one cell per host. It shows the plan that
+/// Lists requested and assigned hosts of each cluster, matching and spare hosts of each
+/// labelSelector, and the consequences of losing each rack. A map shows one row per rack and one cell per host. It shows the plan that
 /// `sipgen generate` would compute now; nothing is written.
 ///
 /// Exits with 1 if the input has errors. `sipgen report` writes an HTML page with the same content.
@@ -58,7 +59,9 @@ pub(crate) struct Arguments {
 enum Format {
     /// Text
     Text,
-    /// JSON: the whole site, whatever `--rack` or `--cluster` selects
+    /// Markdown: the whole site, whatever `--rack` or `--cluster` selects
+    Markdown,
+    /// JSON: the whole site, as for Markdown
     Json,
 }
 
@@ -68,29 +71,33 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut overviews = Vec::new();
     for (site, generated) in &runs {
-        overviews.push((
-            *site,
-            Overview::new(generated, arguments.rack_by.as_deref())?,
-        ));
+        let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
+        let scope = Scope {
+            racks: Some(&overview),
+            ..Scope::default()
+        };
+        let capacity = capacity(generated, &scope)?;
+        overviews.push((*site, overview, capacity));
     }
     match arguments.format {
         Format::Text => {
             let views: Vec<_> = overviews
                 .iter()
-                .map(|(_, overview)| focus(arguments, overview))
+                .map(|(_, overview, _)| focus(arguments, overview))
                 .collect();
             // A site without the requested cluster or rack is skipped.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
                 return Ok(Outcome::No);
             }
-            for ((site, overview), focus) in overviews.iter().zip(views) {
+            for ((site, overview, capacity), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
                 if sites.single().is_none() {
                     print(report::site(&site.name));
                 }
                 print(report::status(
                     overview,
+                    capacity,
                     &View {
                         focus,
                         all: arguments.all,
@@ -99,13 +106,28 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ));
             }
         }
+        Format::Markdown => {
+            for (site, overview, capacity) in &overviews {
+                if sites.single().is_none() {
+                    print(report::site_as_markdown(&site.name));
+                }
+                print(report::status_as_markdown(
+                    overview,
+                    capacity,
+                    arguments.all,
+                ));
+            }
+        }
         Format::Json => {
             overviews
                 .iter()
-                .map(|(_, overview)| focus(arguments, overview))
+                .map(|(_, overview, _)| focus(arguments, overview))
                 .reduce(Result::or)
                 .transpose()?;
-            repo::print_json(&sites, overviews)?;
+            let all = overviews
+                .iter()
+                .map(|(site, overview, capacity)| (*site, Status { overview, capacity }));
+            repo::print_json(&sites, all.collect())?;
         }
     }
     let (findings, _) = repo::findings(&sites, &runs);

@@ -255,9 +255,7 @@ pub(crate) fn available_host<'a>(
         },
         network: HostNetwork {
             data: Network::Absent,
-            addresses: interfaces
-                .map(|name| (name.to_owned(), known))
-                .collect(),
+            addresses: interfaces.map(|name| (name.to_owned(), known)).collect(),
             field: &[],
             secrets: BTreeSet::new(),
             boot_mac: None,

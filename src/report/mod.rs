@@ -53,7 +53,7 @@ use anstyle::{AnsiColor, Style};
 use crate::render::values::Given;
 use crate::text::visible::visible;
 
-pub use capacity::capacity;
+pub use capacity::{capacity, capacity_as_markdown};
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::Comparison;
@@ -73,7 +73,7 @@ pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{renamed_inputs, stale, stale_files, stale_help};
-pub use status::status;
+pub use status::{Status, status, status_as_markdown};
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;
 pub use what_if::{WhatIf, consequences, consequences_as_markdown};
@@ -85,6 +85,11 @@ pub fn site(name: &str) -> Text {
         styled(STRONG, format_args!("site {}", one_line(name)))
     )
     .into()
+}
+
+/// Formats the heading of one of several sites as Markdown.
+pub fn site_as_markdown(name: &str) -> Text {
+    format!("\n## {}\n\n", markdown::code(&name)).into()
 }
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sipgen::Options;
+use sipgen::capacity::{Scope, capacity};
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
@@ -61,6 +62,13 @@ fn a_site_is_shown_as_it_stands() {
              1         1     0  hardware.example.com/flavor=control-plane,example.com/lab  (tenant-b/lab ControlPlane)
              4         3     1  hardware.example.com/flavor=worker,example.com/lab  (tenant-b/lab Worker)
 
+    if all hosts of one topology.example.com/rack are lost
+      lost  hosts  assigned  result
+      a3        6         4  tenant-a/core ControlPlane lacks 1 host, tenant-a/core Worker lacks 1 host
+      a4        6         3  tenant-a/core ControlPlane lacks 1 host, tenant-a/core Worker lacks 1 host
+      a11       6         3  quorum lost: tenant-a/core, tenant-a/edge; tenant-a/core ControlPlane lacks 1 host, tenant-a/core Worker lacks 1 host, tenant-a/edge ControlPlane lacks 1 host
+      a12       6         4  quorum lost: tenant-b/lab; tenant-a/core Worker lacks 1 host, tenant-b/lab ControlPlane lacks 1 host, tenant-b/lab Worker lacks 2 hosts
+
     racks
       a3   A # . a b c
       a4   ~ A ! . a b
@@ -70,6 +78,27 @@ fn a_site_is_shown_as_it_stands() {
       A control plane of cluster A   a worker of cluster A   . free   ! failed   # in use by others
       ~ not ready   % being deleted
     ");
+}
+
+#[test]
+fn json_and_markdown_have_the_numbers_of_capacity() {
+    let repo = Repo::generated("multi-cluster");
+    let json = |arguments: &[&str]| -> Value {
+        let run = run(&mut repo.sipgen(&[arguments, &["--format", "json"]].concat())).expect(0);
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+
+    assert_eq!(json(&["status"])["capacity"], json(&["capacity"]));
+    let markdown = shown(&repo, &["--format", "markdown"]);
+    assert_says(
+        &markdown,
+        &[
+            "| `tenant-a/core` | `Worker` | 3 | 1 | 4 | 0 |",
+            "| 1 | `tenant-a/edge Worker` | `its selector matches only 3 of all hosts` |",
+            "### If all hosts of one `topology.example.com/rack` are lost",
+            "| `a12` | 6 | 4 | `tenant-b/lab` | ",
+        ],
+    );
 }
 
 #[test]
@@ -87,6 +116,11 @@ fn what_a_first_run_would_do_is_marked() {
       matching  assigned  free  selector
              4         2     2  vino.airshipit.org/flavor=control-plane  (vino/edge ControlPlane)
              4         2     1  vino.airshipit.org/flavor=worker  (vino/edge Worker)
+
+    if all hosts of one vino.airshipit.org/rack are lost
+      lost  hosts  assigned  result
+      x1        4         2  vino/edge ControlPlane lacks 1 host
+      x2        4         2  vino/edge ControlPlane lacks 1 host, vino/edge Worker lacks 1 host
 
     racks
       x1  A+a+. #
@@ -344,7 +378,8 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 
     let text = shown(&repo, &[]);
 
-    let rows: Vec<&str> = text
+    let (_, map) = text.split_once("\nracks\n").unwrap();
+    let rows: Vec<&str> = map
         .lines()
         .filter(|line| line.starts_with("  r") || line.contains("without rack"))
         .collect();
@@ -384,6 +419,7 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
         &some,
         &[
             "… and 10 more clusters without changes or shortages",
+            "  100 racks: every lost host can be replaced",
             "… and 60 more racks: ",
             "240 free",
             "--all",
@@ -404,10 +440,12 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
     let files = Files::on_disk(repo.path().to_str().unwrap());
     let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
     let overview = Overview::new(&generated, None).unwrap();
+    let capacity = capacity(&generated, &Scope::default()).unwrap();
 
     for width in [40, 80, 200] {
         let text = status_text(
             &overview,
+            &capacity,
             &View {
                 focus: Focus::Site,
                 all: false,

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use sipgen::capacity::{Capacity, Scope, Share, capacity};
 use sipgen::generate;
 use sipgen::load::Files;
+use sipgen::overview::Overview;
 use sipgen::plan::purchase::BoughtKind;
 use sipgen::{Generated, Options};
 use tempfile::TempDir;
@@ -296,7 +297,8 @@ proptest! {
         let answer = capacity(&with_shortages, &Scope::default()).unwrap();
         check_purchase(&answer, &Oracle { kept: taken(&with_shortages), ..oracle.clone() })?;
         let lost_by = hosts.iter().any(|host| host.rack.is_some()).then_some(RACK);
-        let answer = capacity(&generated, &Scope { lost_by, ..Scope::default() }).unwrap();
+        let racks = Overview::new(&generated, lost_by).unwrap();
+        let answer = capacity(&generated, &Scope { racks: Some(&racks), ..Scope::default() }).unwrap();
         check(&answer, &oracle)?;
         let copyable = answer.clusters.iter().map(|copies| &copies.cluster);
         let mix = copyable.zip(shares).map(|(cluster, copies)| Share { cluster: cluster.clone(), copies });

@@ -1,24 +1,32 @@
-//! Site status for a terminal.
+//! Site status for a terminal, as Markdown and as JSON.
 //!
 //! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
 //! * `rack_map`: one row per rack, one cell per host.
 //! * `listing`: the hosts of one rack or cluster.
+//! * `markdown`: the site as Markdown.
 
 mod clusters;
 mod listing;
+mod markdown;
 mod rack_map;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::api::names::{ClusterKey, Part};
+use crate::capacity::Capacity;
 use crate::overview::{HostOverview, Overview};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
 use crate::text::counted;
 
+use super::capacity::write_harmful_losses;
 use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;
+
+pub use markdown::status_as_markdown;
 
 /// Options of the status view.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +50,30 @@ pub enum Focus<'a> {
     Cluster(&'a ClusterKey),
 }
 
-/// Renders the status of a site: clusters, spare hosts and racks.
-pub fn status(overview: &Overview, view: &View<'_>) -> Text {
+/// Output of `sipgen status --format json`.
+#[derive(Debug, Serialize)]
+pub struct Status<'a> {
+    /// The planned site.
+    #[serde(flatten)]
+    pub overview: &'a Overview,
+    /// What else fits, and which losses are absorbed.
+    pub capacity: &'a Capacity,
+}
+
+/// Renders the status of a site: clusters, spare hosts, losses and racks.
+pub fn status(overview: &Overview, capacity: &Capacity, view: &View<'_>) -> Text {
     let mut out = Text::default();
     // Writing to a `Text` cannot fail.
-    let _ = write_status(&mut out, overview, view);
+    let _ = write_status(&mut out, overview, capacity, view);
     out
 }
 
-fn write_status(out: &mut Text, overview: &Overview, view: &View<'_>) -> fmt::Result {
+fn write_status(
+    out: &mut Text,
+    overview: &Overview,
+    capacity: &Capacity,
+    view: &View<'_>,
+) -> fmt::Result {
     let letters = Letters::new(overview, view.focus);
     match view.focus {
         Focus::Site => {
@@ -58,6 +81,11 @@ fn write_status(out: &mut Text, overview: &Overview, view: &View<'_>) -> fmt::Re
             clusters::write_all(out, overview, &letters, view.all)?;
             clusters::write_spare(out, overview, view.all)?;
             write_quotas(out, overview)?;
+            if let Some(label) = &capacity.lost_by {
+                let lost = format!("if all hosts of one {} are lost", one_line(label));
+                write_heading(out, lost)?;
+                write_harmful_losses(out, &capacity.losses, view.all)?;
+            }
             rack_map::write(out, overview, &letters, view)
         }
         Focus::Rack(name) => {

@@ -1,0 +1,104 @@
+//! The capacity of a site as Markdown.
+
+use std::fmt::{self, Write};
+
+use super::{loss_rows, shown_lacking, shown_losses, shown_rows, tables};
+use crate::capacity::Capacity;
+use crate::report::Text;
+use crate::report::markdown::{cell, code};
+use crate::text::counted;
+
+/// Formats the capacity of a site as [`capacity`](super::capacity) does, as Markdown.
+pub fn capacity_as_markdown(capacity: &Capacity, all: bool) -> Text {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_markdown(&mut out, capacity, all);
+    out.trim_start().to_owned().into()
+}
+
+/// Writes sections with tables, each behind an empty line.
+pub(in crate::report) fn write_markdown(
+    out: &mut String,
+    capacity: &Capacity,
+    all: bool,
+) -> fmt::Result {
+    for table in tables(capacity) {
+        let (rows, left_out) = shown_rows(&table.rows, all);
+        writeln!(out, "\n### {}\n", capitalized(table.title))?;
+        writeln!(out, "| fit | {} | one more lacks |", table.column)?;
+        writeln!(out, "| ---: | --- | --- |")?;
+        for (row, others) in rows {
+            let name = with_others(&row.name, others);
+            writeln!(out, "| {} | {name} | {} |", row.fit, cell(&row.lacks))?;
+        }
+        write_left_out(out, left_out)?;
+    }
+    if !capacity.lacking.is_empty() {
+        let (shown, left_out) = shown_lacking(&capacity.lacking, all);
+        writeln!(out, "\n### Cannot be served\n")?;
+        for lacks in shown {
+            let (cluster, part) = (code(&lacks.cluster), code(&lacks.part));
+            let hosts = counted(lacks.hosts, "host");
+            writeln!(
+                out,
+                "- {cluster} {part} lacks {hosts}: {}",
+                code(&lacks.why)
+            )?;
+        }
+        write_left_out(out, left_out)?;
+    }
+    if let Some(purchase) = &capacity.purchase {
+        writeln!(out, "\n### To buy\n\n{}", super::size(purchase))?;
+        for (number, choice) in purchase.choices.iter().enumerate() {
+            writeln!(out, "{}", if number > 0 { "\nor\n" } else { "" })?;
+            for kind in choice {
+                writeln!(out, "- {}", code(&super::bought(kind)))?;
+            }
+        }
+    }
+    let Some(label) = &capacity.lost_by else {
+        return Ok(());
+    };
+    writeln!(out, "\n### If all hosts of one {} are lost\n", code(label))?;
+    writeln!(
+        out,
+        "| lost | hosts | assigned | quorum lost | cannot be replaced |"
+    )?;
+    writeln!(out, "| --- | ---: | ---: | --- | --- |")?;
+    let rows = loss_rows(&capacity.losses, all);
+    let (rows, left_out) = shown_losses(&rows, all);
+    for (row, others) in rows {
+        let (hosts, assigned) = (row.loss.hosts, row.loss.assigned);
+        let (quorums, lacking) = (cell(&row.quorums), cell(&row.lacking));
+        let name = with_others(&row.name, others);
+        writeln!(
+            out,
+            "| {name} | {hosts} | {assigned} | {quorums} | {lacking} |"
+        )?;
+    }
+    write_left_out(out, left_out)
+}
+
+fn with_others(name: &str, others: usize) -> String {
+    match others {
+        0 => cell(&name),
+        others => format!("{} and {others} more", cell(&name)),
+    }
+}
+
+fn capitalized(title: &str) -> String {
+    let mut chars = title.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn write_left_out(out: &mut String, rows: usize) -> fmt::Result {
+    if rows == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n… and {}; `--all` shows all",
+        counted(rows, "more row")
+    )
+}

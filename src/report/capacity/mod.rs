@@ -1,0 +1,239 @@
+//! The capacity of a site, as text and as Markdown. This module has the words and the choice of
+//! rows of both.
+
+mod markdown;
+mod text;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::one_line;
+use crate::api::names::{ClusterKey, Part};
+use crate::capacity::{Capacity, Lacks, Loss, Scarce};
+use crate::plan::purchase::{BoughtKind, Purchase};
+use crate::text::counted;
+
+pub use markdown::capacity_as_markdown;
+pub(super) use markdown::write_markdown;
+pub use text::capacity;
+pub(super) use text::write_harmful_losses;
+
+/// Maximum number of rows of a table, unless all are wanted.
+const ROWS_SHOWN: usize = 20;
+/// Maximum number of clusters or node sets in the result of a loss, unless all are wanted.
+const NAMES_SHOWN: usize = 4;
+
+/// A table of what fits.
+struct Table {
+    title: &'static str,
+    /// Heading of the column of names.
+    column: &'static str,
+    rows: Vec<Row>,
+}
+
+/// A row about what fits.
+struct Row {
+    fit: usize,
+    name: String,
+    lacks: String,
+}
+
+/// A row about a loss.
+struct LossRow<'l> {
+    loss: &'l Loss,
+    name: String,
+    /// The control planes without a quorum.
+    quorums: String,
+    /// The node sets that cannot be completed.
+    lacking: String,
+}
+
+/// Rows of a table, each with the number of equal ones, and the number of rows that are left out.
+type Shown<'r, T> = (Vec<(&'r T, usize)>, usize);
+
+/// Returns the tables of what fits, without empty ones.
+fn tables(capacity: &Capacity) -> Vec<Table> {
+    let clusters = capacity.clusters.iter().map(|row| Row {
+        fit: row.fit,
+        name: row.cluster.to_string(),
+        lacks: lacks(&row.scarce, Some(&row.cluster), None),
+    });
+    let sets = capacity.mix.iter().map(|mix| {
+        let shares = mix.shares.iter();
+        let shares = shares.map(|share| format!("{} × {}", share.copies, share.cluster));
+        Row {
+            fit: mix.fit,
+            name: shares.collect::<Vec<_>>().join(" + "),
+            lacks: lacks(&mix.scarce, None, None),
+        }
+    });
+    let node_sets = capacity.node_sets.iter().map(|row| Row {
+        fit: row.fit,
+        name: format!("{} {}", row.cluster, row.part),
+        lacks: lacks(&row.scarce, Some(&row.cluster), Some(&row.part)),
+    });
+    let tables = [
+        ("more clusters like", "cluster", clusters.collect()),
+        ("more sets of", "set", sets.collect()),
+        ("more hosts for", "node set", node_sets.collect()),
+    ];
+    let tables = tables.map(|(title, column, rows): (_, _, Vec<Row>)| Table {
+        title,
+        column,
+        rows,
+    });
+    let tables = tables.into_iter();
+    tables.filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// Returns the rows of a table to show: the scarcest.
+fn shown_rows(rows: &[Row], all: bool) -> Shown<'_, Row> {
+    let all = all || rows.len() <= ROWS_SHOWN;
+    let rows = grouped(rows, all, |row| (row.fit, &row.lacks));
+    scarcest(rows, all, |(row, _)| row.fit)
+}
+
+fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
+    let row = |loss: &'_ Loss| {
+        let lost = loss.control_planes.iter();
+        let lost = lost.filter(|lost| !lost.quorum.is_kept());
+        let lost = lost.map(|lost| lost.cluster.to_string()).collect();
+        let lacking = loss.lacking.iter().map(|lacks| {
+            let hosts = counted(lacks.hosts, "host");
+            format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
+        });
+        (some(lost, all), some(lacking.collect(), all))
+    };
+    let row = |loss| {
+        let (quorums, lacking) = row(loss);
+        let name = loss.domain.clone();
+        LossRow {
+            loss,
+            name: name.unwrap_or_else(|| "no label".to_owned()),
+            quorums,
+            lacking,
+        }
+    };
+    losses.iter().map(row).collect()
+}
+
+/// Returns the losses to show: the worst.
+fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> Shown<'r, LossRow<'r>> {
+    let all = all || rows.len() <= ROWS_SHOWN;
+    let alike = |row: &'r LossRow<'r>| {
+        let loss = row.loss;
+        (loss.hosts, loss.assigned, &row.quorums, &row.lacking)
+    };
+    let rows = grouped(rows, all, alike);
+    scarcest(rows, all, |(row, _)| {
+        (row.loss.is_absorbed(), row.quorums.is_empty())
+    })
+}
+
+/// Returns the node sets to show. Copies of a cluster have its name.
+fn shown_lacking(lacking: &[Lacks], all: bool) -> (Vec<&Lacks>, usize) {
+    let mut lacking: Vec<&Lacks> = lacking.iter().collect();
+    lacking.dedup();
+    let shown = if all { lacking.len() } else { ROWS_SHOWN };
+    let left_out = lacking.len().saturating_sub(shown);
+    lacking.truncate(shown);
+    (lacking, left_out)
+}
+
+/// Describes the size of a purchase.
+fn size(purchase: &Purchase) -> String {
+    match (purchase.hosts, purchase.is_smallest) {
+        (None, _) => "no host that can be bought changes this".to_owned(),
+        (Some(hosts), true) => format!("{}; fewer do not suffice", counted(hosts, "host")),
+        (Some(hosts), false) => format!(
+            "{}; the search for fewer ended at its limit of steps",
+            counted(hosts, "host")
+        ),
+    }
+}
+
+/// Describes hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.
+fn bought(kind: &BoughtKind) -> String {
+    let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
+    let labels = kind.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let labels = Some(labels.join(",")).filter(|labels| !labels.is_empty());
+    let domains = kind.domains.iter().map(|(key, values)| {
+        let known: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
+        let new = match values.len() - known.len() {
+            0 => None,
+            1 => Some("a new one".to_owned()),
+            count => Some(format!("{count} new ones")),
+        };
+        let all: Vec<&str> = known.into_iter().chain(new.as_deref()).collect();
+        format!("{key}: {}", all.join(", "))
+    });
+    let details: Vec<String> = labels.into_iter().chain(domains).collect();
+    let details = if details.is_empty() {
+        "any labels".to_owned()
+    } else {
+        details.join("; ")
+    };
+    one_line(&format!("{hosts}: {details}"))
+}
+
+/// Describes what is scarce. The cluster and the part are named unless they are those of the row.
+fn lacks(scarce: &[Scarce], cluster: Option<&ClusterKey>, part: Option<&Part>) -> String {
+    let reasons = scarce.iter().map(|scarce| {
+        let is_of_row = cluster == Some(&scarce.cluster);
+        match (is_of_row, part == Some(&scarce.part)) {
+            (true, true) => scarce.why.clone(),
+            (true, false) => format!("{}: {}", scarce.part, scarce.why),
+            (false, _) => format!("{} {}: {}", scarce.cluster, scarce.part, scarce.why),
+        }
+    });
+    one_line(&reasons.collect::<Vec<_>>().join("; "))
+}
+
+/// Returns the first of equal rows, each with the number of the others. With `all`, no row stands
+/// for others.
+fn grouped<'r, T, K: Eq + Hash>(
+    rows: &'r [T],
+    all: bool,
+    value: impl Fn(&'r T) -> K,
+) -> Vec<(&'r T, usize)> {
+    let mut groups: Vec<(&T, usize)> = Vec::new();
+    let mut known: HashMap<K, usize> = HashMap::new();
+    for row in rows {
+        let next = groups.len();
+        let at = if all {
+            next
+        } else {
+            *known.entry(value(row)).or_insert(next)
+        };
+        match groups.get_mut(at) {
+            Some((_, others)) => *others += 1,
+            None => groups.push((row, 0)),
+        }
+    }
+    groups
+}
+
+/// Returns the rows with the lowest values, in their order, and the number of others.
+fn scarcest<T, K: Ord>(rows: Vec<T>, all: bool, value: impl Fn(&T) -> K) -> (Vec<T>, usize) {
+    if all || rows.len() <= ROWS_SHOWN {
+        return (rows, 0);
+    }
+    let left_out = rows.len() - ROWS_SHOWN;
+    let mut shown: Vec<(usize, T)> = rows.into_iter().enumerate().collect();
+    shown.sort_by_key(|(_, row)| value(row));
+    shown.truncate(ROWS_SHOWN);
+    shown.sort_by_key(|(at, _)| *at);
+    (shown.into_iter().map(|(_, row)| row).collect(), left_out)
+}
+
+fn some(mut names: Vec<String>, all: bool) -> String {
+    let more = names.len().saturating_sub(NAMES_SHOWN);
+    if !all && more > 1 {
+        names.truncate(NAMES_SHOWN);
+        return one_line(&format!("{} and {more} more", names.join(", ")));
+    }
+    one_line(&names.join(", "))
+}

@@ -1,0 +1,166 @@
+//! The capacity of a site as text.
+
+use std::fmt;
+
+use super::{LossRow, Row, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
+use crate::capacity::{Capacity, Lacks, Loss};
+use crate::plan::purchase::Purchase;
+use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::text::counted;
+
+/// Formats the capacity of a site. Unless `all` is set, equal rows are one, and long tables have
+/// their scarcest rows only.
+pub fn capacity(capacity: &Capacity, all: bool) -> Text {
+    let mut out = Text::default();
+    // Writing to a `Text` cannot fail.
+    let _ = write_capacity(&mut out, capacity, all);
+    out
+}
+
+fn write_capacity(out: &mut Text, capacity: &Capacity, all: bool) -> fmt::Result {
+    let mut is_first = true;
+    for table in tables(capacity) {
+        begin(out, &mut is_first, table.title)?;
+        write_rows(out, table.column, &table.rows, all)?;
+    }
+    if !capacity.lacking.is_empty() {
+        begin(out, &mut is_first, "cannot be served")?;
+        write_lacking(out, &capacity.lacking, all)?;
+    }
+    if let Some(purchase) = &capacity.purchase {
+        begin(out, &mut is_first, "to buy")?;
+        write_purchase(out, purchase)?;
+    }
+    if let Some(label) = &capacity.lost_by {
+        let title = format!("if all hosts of one {} are lost", one_line(label));
+        begin(out, &mut is_first, &title)?;
+        write_losses(out, &capacity.losses, all)?;
+    }
+    Ok(())
+}
+
+/// Writes the title of a table, behind an empty line unless it is the first.
+fn begin(out: &mut Text, is_first: &mut bool, title: &str) -> fmt::Result {
+    if !std::mem::take(is_first) {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", styled(STRONG, title))
+}
+
+fn write_rows(out: &mut Text, column: &str, rows: &[Row], all: bool) -> fmt::Result {
+    let (rows, left_out) = shown_rows(rows, all);
+    let name = |(row, others): &(&Row, usize)| with_others(one_line(&row.name), *others);
+    let width = width(column, rows.iter().map(name));
+    writeln!(out, "   fit  {column:width$}  one more lacks")?;
+    for row in &rows {
+        let fit = format!("{:>4}", row.0.fit);
+        let fit = if row.0.fit == 0 {
+            styled(WARNING, fit)
+        } else {
+            fit
+        };
+        writeln!(out, "  {fit}  {:width$}  {}", name(row), row.0.lacks)?;
+    }
+    write_left_out(out, left_out)
+}
+
+fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
+    let (shown, left_out) = shown_lacking(lacking, all);
+    for lacks in shown {
+        let hosts = counted(lacks.hosts, "host");
+        let name = one_line(&format!("{} {}", lacks.cluster, lacks.part));
+        let hosts = styled(WARNING, format_args!("lacks {hosts}"));
+        writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why))?;
+    }
+    write_left_out(out, left_out)
+}
+
+fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
+    writeln!(out, "  {}", super::size(purchase))?;
+    for (number, choice) in purchase.choices.iter().enumerate() {
+        if number > 0 {
+            writeln!(out, "  or")?;
+        }
+        for kind in choice {
+            writeln!(out, "    {}", super::bought(kind))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the table of losses without its title. Unless `all` is set, losses that change nothing for
+/// the clusters are only counted.
+pub(in crate::report) fn write_harmful_losses(
+    out: &mut Text,
+    losses: &[Loss],
+    all: bool,
+) -> fmt::Result {
+    if all {
+        return write_losses(out, losses, all);
+    }
+    let harmful: Vec<Loss> = losses
+        .iter()
+        .filter(|loss| loss.is_harmful())
+        .cloned()
+        .collect();
+    if !harmful.is_empty() {
+        write_losses(out, &harmful, all)?;
+    }
+    match losses.len() - harmful.len() {
+        0 => Ok(()),
+        others => {
+            let others = counted(others, "rack");
+            writeln!(out, "  {others}: every lost host can be replaced")
+        }
+    }
+}
+
+fn write_losses(out: &mut Text, losses: &[Loss], all: bool) -> fmt::Result {
+    let rows = loss_rows(losses, all);
+    let (rows, left_out) = shown_losses(&rows, all);
+    let name = |(row, others): &(&LossRow<'_>, usize)| with_others(one_line(&row.name), *others);
+    let width = width("lost", rows.iter().map(name));
+    writeln!(out, "  {:width$}  hosts  assigned  result", "lost")?;
+    for row in &rows {
+        let Loss {
+            hosts, assigned, ..
+        } = row.0.loss;
+        let (name, result) = (name(row), result(row.0));
+        writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {result}")?;
+    }
+    write_left_out(out, left_out)
+}
+
+fn result(row: &LossRow<'_>) -> String {
+    let mut parts = Vec::new();
+    if !row.quorums.is_empty() {
+        parts.push(styled(ERROR, format_args!("quorum lost: {}", row.quorums)));
+    }
+    if row.lacking.is_empty() {
+        parts.push("every lost host can be replaced".to_owned());
+    } else {
+        parts.push(styled(WARNING, &row.lacking));
+    }
+    parts.join("; ")
+}
+
+fn width(column: &str, names: impl Iterator<Item = String>) -> usize {
+    let widths = names.map(|name| name.chars().count());
+    widths.max().unwrap_or_default().max(column.len())
+}
+
+fn with_others(name: String, others: usize) -> String {
+    if others == 0 {
+        name
+    } else {
+        format!("{name} and {others} more")
+    }
+}
+
+fn write_left_out(out: &mut Text, rows: usize) -> fmt::Result {
+    if rows == 0 {
+        return Ok(());
+    }
+    let rows = counted(rows, "more line");
+    writeln!(out, "  … and {rows}; --all shows all")
+}

@@ -1,0 +1,93 @@
+//! Status of a site as Markdown, with the numbers of the JSON.
+
+use std::fmt::{self, Write};
+
+use super::tally;
+use crate::capacity::Capacity;
+use crate::overview::{ClusterOverview, Overview};
+use crate::report::Text;
+use crate::report::capacity::write_markdown;
+use crate::report::markdown::{cell, code};
+use crate::text::counted;
+
+/// Maximum number of rows of a table, unless all are wanted.
+const ROWS_SHOWN: usize = 50;
+
+/// Renders the status of a site as Markdown: clusters, spare hosts and capacity.
+pub fn status_as_markdown(overview: &Overview, capacity: &Capacity, all: bool) -> Text {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_overview(&mut out, overview, all);
+    let _ = write_markdown(&mut out, capacity, all);
+    out.into()
+}
+
+fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Result {
+    let hosts = counted(overview.hosts.len(), "host");
+    let clusters = counted(overview.clusters.len(), "cluster");
+    writeln!(out, "{hosts}, {clusters}: {}", tally(&overview.hosts))?;
+
+    let rows = overview.clusters.iter().flat_map(|cluster| {
+        let node_sets = cluster.node_sets.iter();
+        node_sets.map(move |set| (cluster, set))
+    });
+    let quiet = |(cluster, _): &(&ClusterOverview, _)| cluster.is_quiet();
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(quiet);
+    if !rows.is_empty() {
+        writeln!(out, "\n### Clusters\n")?;
+        writeln!(
+            out,
+            "| cluster | node set | active | standby | has | missing |"
+        )?;
+        writeln!(out, "| --- | --- | ---: | ---: | ---: | ---: |")?;
+    }
+    let shown = if all { rows.len() } else { ROWS_SHOWN };
+    for (cluster, set) in rows.iter().take(shown) {
+        let count = |number: Option<usize>| number.map_or("?".to_owned(), |it| it.to_string());
+        let active = count(set.wanted.map(|wanted| wanted.active));
+        let standby = count(set.wanted.map(|wanted| wanted.standby));
+        let (key, part) = (cell(&cluster.key), cell(&set.part));
+        let (have, missing) = (set.have, set.missing());
+        writeln!(
+            out,
+            "| {key} | {part} | {active} | {standby} | {have} | {missing} |"
+        )?;
+    }
+    write_left_out(out, rows.len().saturating_sub(shown))?;
+
+    let spare = overview.spare.iter().filter(|spare| spare.asked.is_none());
+    let mut spare: Vec<_> = spare.collect();
+    spare.sort_by_key(|spare| spare.free);
+    if !spare.is_empty() {
+        writeln!(out, "\n### Spare hosts by selector\n")?;
+        writeln!(out, "| matching | assigned | free | selector |")?;
+        writeln!(out, "| ---: | ---: | ---: | --- |")?;
+    }
+    let shown = if all { spare.len() } else { ROWS_SHOWN };
+    for spare in spare.iter().take(shown) {
+        let selector = match spare.selector.as_str() {
+            "" => "every host".to_owned(),
+            selector => cell(&selector),
+        };
+        let namespace = spare.namespace.as_ref();
+        let namespace = namespace.map_or(String::new(), |it| format!(" in {}", code(it)));
+        let (matching, assigned, free) = (spare.matching, spare.assigned, spare.free);
+        writeln!(
+            out,
+            "| {matching} | {assigned} | {free} | {selector}{namespace} |"
+        )?;
+    }
+    write_left_out(out, spare.len().saturating_sub(shown))
+}
+
+fn write_left_out(out: &mut String, rows: usize) -> fmt::Result {
+    if rows == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n… and {}; `--all` shows all",
+        counted(rows, "more row")
+    )
+}
