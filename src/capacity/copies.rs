@@ -71,7 +71,8 @@ pub(super) fn sets(
     let most = first.flat_map(|copy| {
         let node_sets = copy.node_sets.iter();
         let fit = node_sets.filter_map(|(part, node_set)| {
-            let hosts = probe.bound(&copy, part, node_set).hosts;
+            let eligible = probe.eligible(&copy, part, node_set);
+            let hosts = probe.bound(&eligible, &copy, part, node_set).hosts;
             hosts.checked_div(node_set.wanted())
         });
         fit.min()
@@ -82,7 +83,7 @@ pub(super) fn sets(
         more: &copies[..count * per_set],
         ..Question::default()
     };
-    let fit = largest(most, |count| probe.is_served(&question(count)));
+    let fit = largest(most, most, |count| probe.is_served(&question(count)));
     let original = |key: &ClusterKey| {
         let at = copies.iter().position(|copy| copy.key == *key)?;
         Some(originals[at])

@@ -8,15 +8,16 @@
 //! Every number is a maximum by proof: the planner serves it, and refuses one more.
 //!
 //! * `copies`: further clusters like those of the site.
+//! * `growths`: larger node sets.
 //! * `losses`: topology domains that are lost.
 
 mod copies;
+mod growths;
 mod losses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
@@ -25,13 +26,14 @@ use crate::finding::Finding;
 use crate::generate::Generated;
 use crate::load::{Files, ReadError};
 use crate::overview::Overview;
-use crate::plan::probe::{Lacking, Probe, Question, largest};
+use crate::plan::probe::{Lacking, Probe, Question};
 use crate::plan::purchase::Purchase;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::what_if::Quorum;
 
 use copies::{copies, hosts_of, is_copyable, sets, wanted};
+use growths::growths;
 use losses::losses;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
@@ -297,7 +299,7 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
     if let Some((cluster, _)) = mix.iter().find(|(cluster, _)| !is_copyable(cluster)) {
         return Err(Unanswerable::NotCopyable(cluster.key.clone()));
     }
-    let growths: Vec<(&Cluster, &Part, &NodeSet)> = of_site
+    let growing: Vec<(&Cluster, &Part, &NodeSet)> = of_site
         .iter()
         .flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();
@@ -349,46 +351,12 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
                 scarce,
             }
         }),
-        node_sets: growths
-            .par_iter()
-            .map(|(cluster, part, node_set)| growth(site, &probe, cluster, part, node_set))
-            .collect(),
+        node_sets: growths(site, &probe, &growing),
         losses: scope
             .racks
             .map_or_else(Vec::new, |racks| losses(generated, &probe, racks)),
         lost_by: scope.racks.and_then(|racks| racks.rack_by.clone()),
     })
-}
-
-fn growth(
-    site: &Site,
-    probe: &Probe<'_>,
-    cluster: &Cluster,
-    part: &Part,
-    node_set: &NodeSet,
-) -> Growth {
-    let grown = |more: usize| NodeSet {
-        active: node_set.active + more,
-        ..node_set.clone()
-    };
-    fn question<'q>(cluster: &'q Cluster, part: &'q Part, grown: &'q NodeSet) -> Question<'q> {
-        Question {
-            replaced: Some((&cluster.key, part, grown)),
-            ..Question::default()
-        }
-    }
-    let most = probe.bound(cluster, part, node_set).apart;
-    let fit = largest(most, |more| {
-        probe.is_served(&question(cluster, part, &grown(more)))
-    });
-    let lacking = probe.lacking(&question(cluster, part, &grown(fit + 1)));
-    Growth {
-        cluster: cluster.key.clone(),
-        part: part.clone(),
-        wanted: node_set.wanted(),
-        fit,
-        scarce: scarce(site, lacking, |_| None),
-    }
 }
 
 /// Describes node sets that lack hosts, those of a copy as those of its original.

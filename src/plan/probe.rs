@@ -186,27 +186,48 @@ impl<'a> Probe<'a> {
         (&cluster.key.namespace, node_sets.collect::<Vec<_>>())
     }
 
-    /// Returns bounds of what a node set could get if it were the only one to get any.
-    pub fn bound(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Bound {
+    /// Returns the free hosts that a node set and all with equal requirements could have, whoever owns
+    /// their topology domains.
+    pub fn eligible(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Vec<usize> {
+        let needs = Needs::new(cluster, part, node_set);
         let none = BTreeSet::new();
-        let supply = self.supply(&none);
-        let demand = self.demand(cluster, part, node_set, &none);
         let is_eligible = |host: &usize| {
-            let asker = demand.asker(&self.availability[*host], None);
-            let refusal = eligibility::refusal(*host, &supply.hosts[*host], &asker);
+            let at = &self.hosts[*host];
+            eligibility::unmet(*host, at, &needs).is_none()
+                && eligibility::unusable(at, needs.system()).is_none()
+        };
+        self.supply(&none)
+            .candidates()
+            .filter(is_eligible)
+            .collect()
+    }
+
+    /// Returns bounds of what a node set could get if it were the only one to get any of the hosts
+    /// that are [eligible](Self::eligible) for it.
+    pub fn bound(
+        &self,
+        eligible: &[usize],
+        cluster: &Cluster,
+        part: &Part,
+        node_set: &NodeSet,
+    ) -> Bound {
+        let demand = self.demand(cluster, part, node_set, &BTreeSet::new());
+        let is_available = |host: &&usize| {
+            let refusal = self.availability[**host].refuses(&cluster.key);
             refusal.is_none()
         };
-        let eligible: Vec<usize> = supply.candidates().filter(is_eligible).collect();
+        let available = eligible.iter().filter(is_available);
+        let hosts = available.clone().count();
         let apart = demand.needs.topology_keys.first().map(|key| {
-            let domains = eligible
-                .iter()
-                .map(|host| topology::domain(&supply.hosts[*host], key));
+            let domains = available.map(|host| topology::domain(&self.hosts[*host], key));
             let unknown = domains.clone().filter(Option::is_none).count();
-            unknown + domains.flatten().collect::<BTreeSet<_>>().len()
+            let known: BTreeSet<&str> = domains.flatten().collect();
+            let is_new = |domain: &&&str| !demand.domains.contains(&(*key, **domain));
+            unknown + known.iter().filter(is_new).count()
         });
         Bound {
-            apart: apart.unwrap_or(eligible.len()),
-            hosts: eligible.len(),
+            apart: apart.unwrap_or(hosts),
+            hosts,
         }
     }
 
@@ -275,16 +296,24 @@ impl<'a> Probe<'a> {
 /// Returns the smallest number up to `most` that fits. Whatever is above a number that fits, fits,
 /// and `most` does.
 pub(super) fn smallest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
-    most - largest(most, |less| fits(most - less))
+    most - largest(most, most, |less| fits(most - less))
 }
 
-/// Returns the largest number up to `most` that fits. Whatever is below a number that fits, fits.
-pub fn largest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
-    if fits(most) {
-        return most;
-    }
+/// Returns the largest number up to `most` that fits, which is probably the guess. Whatever is below
+/// a number that fits, fits.
+pub fn largest(most: usize, guess: usize, fits: impl Fn(usize) -> bool) -> usize {
     // `low` fits, `high` does not.
-    let (mut low, mut high) = (0, most);
+    let (mut low, mut high) = (0, most + 1);
+    for tried in [guess.min(most), guess.min(most) + 1] {
+        if tried <= low || tried >= high {
+            continue;
+        }
+        if fits(tried) {
+            low = tried;
+        } else {
+            high = tried;
+        }
+    }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle) {
