@@ -7,15 +7,14 @@ use rayon::prelude::*;
 use super::{Growth, scarce};
 use crate::api::names::Part;
 use crate::plan::eligibility::Needs;
-use crate::plan::probe::{Probe, Question, largest};
+use crate::plan::probe::{Probe, Question, Suitable, largest};
 use crate::request::{Cluster, NodeSet};
-use crate::site::Site;
 
 /// A node set with its place.
 type Placed<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
 
 /// Returns by how much each node set can grow, in their order.
-pub(super) fn growths(site: &Site, probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth> {
+pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth> {
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, (cluster, part, node_set)) in node_sets.iter().enumerate() {
         let needs = Needs::new(cluster, part, node_set).key();
@@ -24,9 +23,9 @@ pub(super) fn growths(site: &Site, probe: &Probe<'_>, node_sets: &[Placed<'_>]) 
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
     let growths = alike.par_iter().flat_map(|alike| {
         let (cluster, part, node_set) = node_sets[alike[0]];
-        let eligible = probe.eligible(cluster, part, node_set);
-        let growth = |at: usize, guess: usize| growth(site, probe, &eligible, node_sets[at], guess);
-        let first = growth(alike[0], eligible.len());
+        let suitable = probe.suitable(cluster, part, node_set);
+        let growth = |at: usize, guess: usize| growth(probe, &suitable, node_sets[at], guess);
+        let first = growth(alike[0], suitable.free());
         // Node sets with equal requirements can mostly grow by the same number.
         let others = alike[1..].par_iter();
         let mut all: Vec<(usize, Growth)> =
@@ -40,9 +39,8 @@ pub(super) fn growths(site: &Site, probe: &Probe<'_>, node_sets: &[Placed<'_>]) 
 }
 
 fn growth(
-    site: &Site,
     probe: &Probe<'_>,
-    eligible: &[usize],
+    suitable: &Suitable,
     (cluster, part, node_set): Placed<'_>,
     guess: usize,
 ) -> Growth {
@@ -56,16 +54,17 @@ fn growth(
             ..Question::default()
         }
     }
-    let most = probe.bound(eligible, cluster, part, node_set).apart;
+    let most = probe.bound(suitable, cluster, part, node_set).apart;
     let fit = largest(most, guess, |more| {
         probe.is_served(&question(cluster, part, &grown(more)))
     });
-    let lacking = probe.lacking(&question(cluster, part, &grown(fit + 1)));
+    let one_more = grown(fit + 1);
+    let lacking = probe.constraints(&question(cluster, part, &one_more), suitable);
     Growth {
         cluster: cluster.key.clone(),
         part: part.clone(),
         wanted: node_set.wanted(),
         fit,
-        scarce: scarce(site, lacking, |_| None),
+        scarce: scarce(lacking.into_iter(), |_| None),
     }
 }

@@ -351,7 +351,7 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
                 scarce,
             }
         }),
-        node_sets: growths(site, &probe, &growing),
+        node_sets: growths(&probe, &growing),
         losses: scope
             .racks
             .map_or_else(Vec::new, |racks| losses(generated, &probe, racks)),
@@ -361,16 +361,14 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
 
 /// Describes node sets that lack hosts, those of a copy as those of its original.
 fn scarce<'a>(
-    site: &Site,
-    lacking: Vec<Lacking>,
+    lacking: impl Iterator<Item = (ClusterKey, Part, String)>,
     original: impl Fn(&ClusterKey) -> Option<&'a ClusterKey>,
 ) -> Vec<Scarce> {
     let mut scarce: Vec<Scarce> = Vec::new();
-    for (cluster, part, shortage) in lacking {
+    for (cluster, part, why) in lacking {
         let cluster = original(&cluster).unwrap_or(&cluster).clone();
         let is_same = |other: &Scarce| other.cluster == cluster && other.part == part;
         if !scarce.iter().any(is_same) {
-            let why = shortage.constraint(site.inventory.hosts.len());
             scarce.push(Scarce { cluster, part, why });
         }
     }

@@ -4,10 +4,12 @@ use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::capacity::{Scope, capacity};
 use sipgen::finding::Finding;
+use sipgen::git;
 use sipgen::output::compare::{Change, Changes};
 use sipgen::overview::Overview;
-use sipgen::report;
+use sipgen::report::{self, Status};
 
 use super::{Failure, Outcome, print_document, repo, say};
 
@@ -19,8 +21,8 @@ Examples:
 /// Write an HTML page of the site: racks, hosts and clusters, with filters
 ///
 /// The page is one self-contained file: open it in a browser, attach it to a ticket, keep it as a
-/// CI artifact. It shows the plan that `sipgen generate` would compute now, with changes marked.
-/// Nothing else is written.
+/// CI artifact. It shows the plan that `sipgen generate` would compute now, with changes marked, what
+/// else fits, and what the loss of each rack does. Nothing else is written.
 ///
 /// Exits with 1 if the input has errors; the page is written anyway and lists them.
 #[derive(clap::Args)]
@@ -60,15 +62,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         pages.push((path, before));
     }
     let runs = repo::generate(&sites)?;
+    let paths = pages.iter().map(|(path, _)| path);
+    let paths: Vec<Utf8PathBuf> = paths.filter_map(|path| whole(path)).collect();
+    let version = git::version(chosen.files.root(), arguments.from.rev.as_deref(), &paths)?;
     drop(lock);
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
         let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
-        made.push((
-            path,
-            before,
-            report::page(&overview, &generated.findings, &sites.repo)?,
-        ));
+        let scope = Scope {
+            racks: Some(&overview),
+            ..Scope::default()
+        };
+        let status = Status {
+            overview: &overview,
+            capacity: &capacity(generated, &scope)?,
+        };
+        let findings = &generated.findings;
+        let page = report::page(&status, version.as_ref(), findings, &sites.repo)?;
+        made.push((path, before, page));
     }
     for (path, before, page) in made {
         if to_stdout {
@@ -91,6 +102,13 @@ fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
         _ => format!("{}.{site}", path.file_name().unwrap_or_default()),
     };
     path.with_file_name(name)
+}
+
+/// Returns the absolute path of a page.
+fn whole(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let directory = path.parent().filter(|parent| !parent.as_str().is_empty());
+    let directory = directory.unwrap_or(Utf8Path::new(".")).canonicalize_utf8();
+    Some(directory.ok()?.join(path.file_name()?))
 }
 
 /// Returns the existing page at a path, if any. Other files belong to the user and are refused.

@@ -3,12 +3,15 @@
 //! * `open`: opens the repo around a directory, and its index, by git's own rules.
 //! * `program`: runs the git program, which hooks, signing and identity require.
 //! * `index`: updates git's index, safely if the run is killed.
+//! * `version`: the commit that files have.
 
 pub(crate) mod index;
 pub(crate) mod open;
 pub(crate) mod program;
+mod version;
 
 pub use open::{Around, Branches, around};
+pub use version::{Version, version};
 
 /// The reason why git's files cannot be read, or a commit failed.
 #[derive(Debug, thiserror::Error)]

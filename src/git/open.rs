@@ -129,7 +129,7 @@ fn branches(repo: &Repository) -> Branches {
     }
 }
 
-fn remote(repo: &Repository) -> Option<String> {
+pub(super) fn remote(repo: &Repository) -> Option<String> {
     // Without `origin`, the first remote counts.
     let origin = repo.find_remote("origin").or_else(|_| {
         let remotes = repo.remotes()?;

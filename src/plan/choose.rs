@@ -69,31 +69,8 @@ pub(super) fn choose(
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
         let refusals = (told < MAX_EXPLAINED).then(|| refusals(supply, demand, &takers));
-        let why = match why {
-            Why::Cut(cut) => {
-                let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
-                let capacity: usize = cut
-                    .classes
-                    .iter()
-                    .map(|class| instance.problem.capacities[*class])
-                    .sum();
-                Reason::counted(
-                    rivals,
-                    capacity + cut.domains.len(),
-                    !cut.domains.is_empty(),
-                )
-            }
-            Why::Crossing(conflict) => {
-                let node_sets = conflict
-                    .demands
-                    .iter()
-                    .map(|demand| &demands[open[*demand]]);
-                let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
-                Reason::crossing(node_sets, &conflict, quotas)
-            }
-            Why::Undecided => Reason::Undecided,
-        };
-        let shortage = Shortage::new(site, demand, found, &refusals.unwrap_or_default(), why);
+        let reason = reason(&instance, demands, &open, quotas, why);
+        let shortage = Shortage::new(site, demand, found, &refusals.unwrap_or_default(), reason);
         results[open[index]] = Err(Box::new(shortage));
     }
     results
@@ -117,6 +94,57 @@ pub(super) fn unserved(
         ..unserved
     });
     by_demand.collect()
+}
+
+/// Returns the demands that cannot be served, by their index, each with the number of hosts that it
+/// could have and with the reason.
+pub(super) fn reasons(
+    supply: Supply<'_>,
+    demands: &[Demand<'_>],
+    quotas: &[QuotaUse],
+) -> Vec<(usize, usize, Reason)> {
+    let open = open(demands);
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let instance = Instance::new(supply, demands, &open, quotas);
+    let served = search(&instance, supply.hosts, demands, &open);
+    let unserved = served.unserved.into_iter();
+    let reasons = unserved.map(|Unserved { index, found, why }| {
+        let reason = reason(&instance, demands, &open, quotas, why);
+        (open[index], found, reason)
+    });
+    reasons.collect()
+}
+
+/// Returns the reason why a demand is not served.
+fn reason(
+    instance: &Instance<'_>,
+    demands: &[Demand<'_>],
+    open: &[usize],
+    quotas: &[QuotaUse],
+    why: Why,
+) -> Reason {
+    match why {
+        Why::Cut(cut) => {
+            let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
+            let classes = cut.classes.iter();
+            let capacities = classes.map(|class| instance.problem.capacities[*class]);
+            let capacity: usize = capacities.sum();
+            Reason::counted(
+                rivals,
+                capacity + cut.domains.len(),
+                !cut.domains.is_empty(),
+            )
+        }
+        Why::Crossing(conflict) => {
+            let node_sets = conflict.demands.iter();
+            let node_sets = node_sets.map(|demand| &demands[open[*demand]]);
+            let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
+            Reason::crossing(node_sets, &conflict, quotas)
+        }
+        Why::Undecided => Reason::Undecided,
+    }
 }
 
 /// Returns whether a flow serves all demands, so that no search has to try combinations of hosts.

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 use super::Plan;
-use super::choose::{choose, is_flow, unserved};
+use super::choose::{choose, is_flow, reasons, unserved};
 use super::demand::{Demand, by_priority};
-use super::eligibility::{self, Availability, Needs};
+use super::eligibility::{self, Availability, Needs, Obstacle, Refusal};
 use super::placement::Assigned;
 use super::quotas::{self, QuotaUse};
 use super::search_result::Why;
@@ -45,6 +45,22 @@ pub struct Question<'q> {
     pub gone: BTreeSet<usize>,
 }
 
+/// Hosts for node sets with equal requirements, in inventory order.
+#[derive(Debug, Clone)]
+pub struct Suitable {
+    /// Free hosts that meet the requirements and are in order.
+    eligible: Vec<usize>,
+    /// All hosts that the node sets ask for.
+    matching: Vec<usize>,
+}
+
+impl Suitable {
+    /// Returns the number of free hosts.
+    pub fn free(&self) -> usize {
+        self.eligible.len()
+    }
+}
+
 /// Upper bounds of the hosts that a node set could get.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
@@ -64,6 +80,11 @@ pub(super) enum Outcome {
     Unserved(Vec<usize>),
     /// The search ended at its limit of steps.
     Undecided,
+}
+
+fn is_mismatch(refusal: &Refusal) -> bool {
+    let obstacle = refusal.obstacle();
+    matches!(obstacle, Obstacle::AnotherHost | Obstacle::Requirement)
 }
 
 fn named((demand, shortage): (&Demand<'_>, Box<Shortage>)) -> Lacking {
@@ -186,49 +207,104 @@ impl<'a> Probe<'a> {
         (&cluster.key.namespace, node_sets.collect::<Vec<_>>())
     }
 
-    /// Returns the free hosts that a node set and all with equal requirements could have, whoever owns
-    /// their topology domains.
-    pub fn eligible(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Vec<usize> {
+    /// Returns the hosts for a node set and all with equal requirements, whoever owns them and their
+    /// topology domains.
+    pub fn suitable(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Suitable {
         let needs = Needs::new(cluster, part, node_set);
-        let none = BTreeSet::new();
+        let unmet: Vec<Option<Refusal>> = (0..self.hosts.len())
+            .map(|host| eligibility::unmet(host, &self.hosts[host], &needs))
+            .collect();
         let is_eligible = |host: &usize| {
-            let at = &self.hosts[*host];
-            eligibility::unmet(*host, at, &needs).is_none()
-                && eligibility::unusable(at, needs.system()).is_none()
+            let unusable = eligibility::unusable(&self.hosts[*host], needs.system());
+            unmet[*host].is_none() && unusable.is_none()
         };
-        self.supply(&none)
-            .candidates()
-            .filter(is_eligible)
-            .collect()
+        let none = BTreeSet::new();
+        let eligible = self.supply(&none).candidates().filter(is_eligible);
+        let is_matching = |host: &usize| !unmet[*host].as_ref().is_some_and(is_mismatch);
+        Suitable {
+            eligible: eligible.collect(),
+            matching: (0..self.hosts.len()).filter(is_matching).collect(),
+        }
     }
 
-    /// Returns bounds of what a node set could get if it were the only one to get any of the hosts
-    /// that are [eligible](Self::eligible) for it.
+    /// Returns bounds of what a node set could get if it were the only one to get any.
     pub fn bound(
         &self,
-        eligible: &[usize],
+        suitable: &Suitable,
         cluster: &Cluster,
         part: &Part,
         node_set: &NodeSet,
     ) -> Bound {
         let demand = self.demand(cluster, part, node_set, &BTreeSet::new());
-        let is_available = |host: &&usize| {
-            let refusal = self.availability[**host].refuses(&cluster.key);
-            refusal.is_none()
-        };
-        let available = eligible.iter().filter(is_available);
-        let hosts = available.clone().count();
+        let available = self.available(suitable, &demand);
         let apart = demand.needs.topology_keys.first().map(|key| {
-            let domains = available.map(|host| topology::domain(&self.hosts[*host], key));
+            let domains = available
+                .iter()
+                .map(|host| topology::domain(&self.hosts[*host], key));
             let unknown = domains.clone().filter(Option::is_none).count();
             let known: BTreeSet<&str> = domains.flatten().collect();
             let is_new = |domain: &&&str| !demand.domains.contains(&(*key, **domain));
             unknown + known.iter().filter(is_new).count()
         });
         Bound {
-            apart: apart.unwrap_or(hosts),
-            hosts,
+            apart: apart.unwrap_or(available.len()),
+            hosts: available.len(),
         }
+    }
+
+    /// Returns why node sets lack hosts then that do not now, as clauses.
+    ///
+    /// `suitable` has the hosts for the node set of which the question is. Reasons then require no
+    /// pass over all hosts.
+    pub fn constraints(
+        &self,
+        question: &Question<'_>,
+        suitable: &Suitable,
+    ) -> Vec<(ClusterKey, Part, String)> {
+        let demands = self.demands(question);
+        let [demand] = demands.as_slice() else {
+            return self.all_constraints(question);
+        };
+        let kept = demand.kept.iter();
+        let kept = kept.filter(|host| suitable.matching.binary_search(host).is_ok());
+        let matching = suitable.matching.len() - kept.count();
+        if matching == 0 || self.is_short(demand) || !question.gone.is_empty() {
+            return self.all_constraints(question);
+        }
+        let available = self.available(suitable, demand);
+        let taken = |host: &usize| {
+            let domains = topology::domains(&self.hosts[*host], &demand.needs.topology_keys);
+            let mut taken = domains.into_iter();
+            taken.find(|domain| demand.domains.contains(domain))
+        };
+        let taken: Vec<Option<(&str, &str)>> = available.iter().map(taken).collect();
+        let acceptable = taken.iter().filter(|taken| taken.is_none()).count();
+        let has_refused = self.hosts.len() - demand.kept.len() > acceptable;
+        let limits = |key: &str| taken.iter().flatten().any(|(other, _)| *other == key);
+        let quotas = self.quotas(&demands, &question.gone);
+        let reasons = reasons(self.supply(&question.gone), &demands, &quotas);
+        let constraints = reasons.into_iter().map(|(_, found, reason)| {
+            let shortage = Shortage::brief(demand, found, matching, has_refused, limits, reason);
+            let why = shortage.constraint(self.hosts.len());
+            (demand.cluster.key.clone(), demand.part.clone(), why)
+        });
+        constraints.collect()
+    }
+
+    fn all_constraints(&self, question: &Question<'_>) -> Vec<(ClusterKey, Part, String)> {
+        let lacking = self.lacking(question).into_iter();
+        let constraint = |shortage: &Shortage| shortage.constraint(self.hosts.len());
+        lacking
+            .map(|(cluster, part, shortage)| (cluster, part, constraint(&shortage)))
+            .collect()
+    }
+
+    /// Returns the eligible hosts that no other cluster claims.
+    fn available(&self, suitable: &Suitable, demand: &Demand<'_>) -> Vec<usize> {
+        let cluster = &demand.cluster.key;
+        let eligible = suitable.eligible.iter().copied();
+        let is_available = |host: &usize| self.availability[*host].refuses(cluster).is_none();
+        eligible.filter(is_available).collect()
     }
 
     fn supply<'q>(&'q self, gone: &'q BTreeSet<usize>) -> Supply<'q> {

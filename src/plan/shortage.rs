@@ -54,6 +54,9 @@ pub struct Shortage {
     /// Advice for a host without network data.
     #[serde(skip)]
     remedy: Option<String>,
+    /// True if some host is refused.
+    #[serde(skip)]
+    has_refused: bool,
     /// True for a machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
@@ -137,6 +140,17 @@ impl Reason {
         }
     }
 
+    fn is_limited_by_topology(&self) -> bool {
+        let limited = match self {
+            Reason::Counted {
+                limited_by_topology,
+                ..
+            } => limited_by_topology,
+            Reason::Crossing { .. } | Reason::Undecided => &false,
+        };
+        *limited
+    }
+
     fn rivals(&self) -> &[Rival] {
         match self {
             Reason::Counted { rivals, .. } => rivals,
@@ -210,13 +224,7 @@ impl Shortage {
         refusals: &[(usize, Option<Refusal>)],
         reason: Reason,
     ) -> Self {
-        let limited_by_topology = matches!(
-            reason,
-            Reason::Counted {
-                limited_by_topology: true,
-                ..
-            }
-        );
+        let limited_by_topology = reason.is_limited_by_topology();
         let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
@@ -286,7 +294,42 @@ impl Shortage {
             } else {
                 None
             },
+            has_refused: refusals.iter().any(|(_, refusal)| refusal.is_some()),
             refused: by_rule(site, refusals),
+        }
+    }
+
+    /// Collects what [`constraint`](Self::constraint) needs of a shortage that is due to hosts which
+    /// the node set matches. `limits` tells for each topology key if it excludes a host.
+    pub(super) fn brief(
+        demand: &Demand<'_>,
+        found: usize,
+        matching: usize,
+        has_refused: bool,
+        limits: impl Fn(&str) -> bool,
+        reason: Reason,
+    ) -> Self {
+        let limited_by_topology = reason.is_limited_by_topology();
+        let topology = demand.needs.topology_keys.iter().map(|key| Topology {
+            key: (*key).to_owned(),
+            limits: limited_by_topology || limits(key),
+            domains: BTreeSet::new(),
+            used: BTreeSet::new(),
+        });
+        Self {
+            wanted: demand.wanted,
+            kept: demand.kept.len(),
+            found,
+            matching,
+            topology: topology.collect(),
+            reason,
+            refused: Vec::new(),
+            unknown_label: None,
+            mismatch: None,
+            remedy: None,
+            has_refused,
+            is_machine: demand.needs.machine.is_some(),
+            named: None,
         }
     }
 
@@ -391,7 +434,7 @@ impl Shortage {
         if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
             return "none meets the requirements".to_owned();
         }
-        if self.matching == 0 && !self.refused.is_empty() {
+        if self.matching == 0 && self.has_refused {
             let besides = if self.kept == 0 {
                 ""
             } else {
@@ -439,7 +482,7 @@ impl Shortage {
             return format!("{matching} would do, and none of them can be taken");
         }
         let selected = self.matching + self.kept;
-        if !self.refused.is_empty() && selected < self.wanted {
+        if self.has_refused && selected < self.wanted {
             return format!("its selector matches only {selected} of all hosts");
         }
         let limits: Vec<&str> = self

@@ -9,21 +9,25 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Status;
+use super::capacity::CapacityWords;
 use super::document::{Document, json_inside};
 use crate::finding::{Finding, Severity};
+use crate::git::Version;
 use crate::load::{Files, Texts};
 use crate::overview::Overview;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 /// Scripts in dependency order.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("page/site.js"),
     include_str!("page/filters.js"),
     include_str!("page/details.js"),
     include_str!("page/map.js"),
     include_str!("page/table.js"),
     include_str!("page/overview.js"),
+    include_str!("page/capacity.js"),
     include_str!("page/main.js"),
 ];
 
@@ -38,6 +42,8 @@ const PLACES_SHOWN: usize = 10;
 struct Data<'a> {
     #[serde(rename = "picture")]
     overview: &'a Overview,
+    capacity: CapacityWords,
+    version: Option<&'a Version>,
     findings: Vec<PageFinding<'a>>,
     /// Number of omitted findings.
     more_findings: usize,
@@ -52,13 +58,14 @@ struct PageFinding<'a> {
     places: Vec<String>,
 }
 
-/// Renders the overview and its findings as a page. The same input gives the same bytes.
+/// Renders a site and its findings as a page. The same input gives the same bytes.
 ///
 /// # Errors
 ///
 /// The overview cannot be represented as JSON, which has no known cause.
 pub fn page(
-    overview: &Overview,
+    status: &Status<'_>,
+    version: Option<&Version>,
     findings: &[Finding],
     files: &Files,
 ) -> serde_json::Result<Document> {
@@ -87,7 +94,9 @@ pub fn page(
     let page_findings: Vec<PageFinding<'_>> = shown.collect();
     let more_findings = findings.len() - page_findings.len();
     let data = json_inside(&Data {
-        overview,
+        overview: status.overview,
+        capacity: CapacityWords::new(status.capacity),
+        version,
         findings: page_findings,
         more_findings,
     })?;

@@ -5,7 +5,7 @@ import { inBrowser } from "./browser.mjs";
 await inBrowser(async (page, seen) => {
   const hostile = `</script><img src=x onerror="document.title='taken'">`;
 
-  assert.equal(await page.title(), "Site: clusters, racks and hosts");
+  assert.match(await page.title(), /: clusters, racks and hosts$/);
   assert.equal(await page.locator("img").count(), 0);
   assert.equal((await page.locator(".rack-name").first().textContent()).split(" 1 host")[0], hostile);
   await page.click("#map .host");
@@ -28,7 +28,7 @@ await inBrowser(async (page, seen) => {
   await page.waitForFunction(() => globalThis.violations.length === 4);
   const refused = await page.evaluate(() => globalThis.violations.sort());
   assert.deepEqual(refused, ["connect-src", "img-src", "script-src-attr", "script-src-elem"]);
-  assert.equal(await page.title(), "Site: clusters, racks and hosts");
+  assert.match(await page.title(), /: clusters, racks and hosts$/);
   // Those were the test's own doing, and did not get out.
   seen.errors.length = 0;
   seen.asked.length = 1;

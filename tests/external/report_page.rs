@@ -56,6 +56,11 @@ fn the_table_can_be_sorted() {
 }
 
 #[test]
+fn capacity_and_resilience_are_shown() {
+    in_the_browser("capacity.mjs", &Repo::generated("multi-cluster"));
+}
+
+#[test]
 fn machines_are_found_by_their_names() {
     let repo = Repo::of_fixture("provisioning");
     repo.want("lab/tenant", 1);

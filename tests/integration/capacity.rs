@@ -14,14 +14,18 @@ fn capacity(repo: &Repo, arguments: &[&str]) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
 }
 
+#[track_caller]
+fn what_if(repo: &Repo, hypothesis: &[&str]) -> Value {
+    let arguments = [&["what-if", "--format", "json"], hypothesis].concat();
+    let run = run(&mut repo.sipgen(&arguments));
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{hypothesis:?}: {error}: {}", run.stderr))
+}
+
 /// Whether every cluster can be served under a hypothesis.
 #[track_caller]
 fn is_served(repo: &Repo, hypothesis: &[&str]) -> bool {
-    let arguments = [&["what-if", "--format", "json"], hypothesis].concat();
-    let run = run(&mut repo.sipgen(&arguments));
-    let answer: Value = serde_json::from_str(&run.stdout)
-        .unwrap_or_else(|error| panic!("{hypothesis:?}: {error}: {}", run.stderr));
-    answer["isServed"].as_bool().unwrap()
+    what_if(repo, hypothesis)["isServed"].as_bool().unwrap()
 }
 
 fn number(value: &Value) -> usize {
@@ -44,17 +48,23 @@ fn node_sets_grow_as_far_as_what_if_serves_them() {
             let cluster = &growth["cluster"];
             let node_set = growth["nodeSet"].as_str().or(growth["role"].as_str());
             let fit = number(&growth["fit"]);
-            let served = |more: usize| {
+            let grown = |more: usize| {
                 let scale = format!(
                     "{}/{}:{}=+{more}",
                     cluster["namespace"].as_str().unwrap(),
                     cluster["name"].as_str().unwrap(),
                     node_set.unwrap()
                 );
-                is_served(&repo, &["--scale", &scale])
+                what_if(&repo, &["--scale", &scale])
             };
-            assert!(served(fit), "{fixture}: {growth}");
-            assert!(!served(fit + 1), "{fixture}: {growth}");
+            assert_eq!(grown(fit)["isServed"], true, "{fixture}: {growth}");
+            let too_many = grown(fit + 1);
+            assert_eq!(too_many["isServed"], false, "{fixture}: {growth}");
+            for scarce in growth["scarce"].as_array().unwrap() {
+                let why = scarce["why"].as_str().unwrap();
+                let findings = too_many["findings"].to_string();
+                assert!(findings.contains(why), "{fixture}: {why}: {findings}");
+            }
             tried += 1;
         }
     }

@@ -12,8 +12,45 @@ fn the_same_input_gives_the_same_page() {
         Repo::generated("multi-cluster"),
         Repo::generated("multi-cluster"),
     );
+    for repo in [&one, &other] {
+        repo.git(&[
+            "remote",
+            "add",
+            "origin",
+            "https://user:secret@git.example.com/fleet.git",
+        ]);
+    }
+    let commit = one.git(&["rev-parse", "--short", "HEAD"]);
+    other.git(&["fetch", "--quiet", one.path().to_str().unwrap(), "HEAD"]);
+    other.git(&["reset", "--quiet", "FETCH_HEAD"]);
 
-    assert!(page(&one) == page(&other));
+    let page_of_one = page(&one);
+
+    assert!(page_of_one == page(&other));
+    let commit = format!(r#""commit":"{}""#, commit.trim());
+    for part in [commit.as_str(), r#""repo":"fleet""#, r#""isChanged":false"#] {
+        assert!(page_of_one.contains(part), "{part}");
+    }
+    assert!(!page_of_one.contains("secret"));
+}
+
+#[test]
+fn a_page_says_whether_its_files_are_committed() {
+    let repo = Repo::generated("multi-cluster");
+    let site = repo.path().join("site.html");
+    let written = || {
+        report(&repo, &["--html", site.to_str().unwrap()]).expect(0);
+        repo.read("site.html")
+    };
+
+    let first = written();
+    assert!(first.contains(r#""isChanged":false"#));
+    // The page itself is no change of its site.
+    assert!(first == written());
+    repo.write("notes.yaml", "a: 1\n");
+    assert!(written().contains(r#""isChanged":true"#));
+    let committed = report(&repo, &["--html", "-", "--rev", "HEAD"]).stdout;
+    assert!(committed.contains(r#""isChanged":false"#));
 }
 
 #[test]

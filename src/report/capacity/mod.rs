@@ -7,6 +7,8 @@ mod text;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use serde::Serialize;
+
 use super::one_line;
 use crate::api::names::{ClusterKey, Part};
 use crate::capacity::{Capacity, Lacks, Loss, Scarce};
@@ -36,6 +38,92 @@ struct Row {
     fit: usize,
     name: String,
     lacks: String,
+}
+
+/// The capacity in words, for pages.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CapacityWords {
+    tables: Vec<PageTable>,
+    lacking: Vec<String>,
+    /// The size of the purchase.
+    purchase: Option<String>,
+    choices: Vec<Vec<String>>,
+    lost_by: Option<String>,
+    losses: Vec<PageLoss>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageTable {
+    title: &'static str,
+    column: &'static str,
+    rows: Vec<PageRow>,
+    /// Number of rows that are left out.
+    more: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct PageRow {
+    fit: usize,
+    name: String,
+    /// Number of equal rows.
+    others: usize,
+    lacks: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PageLoss {
+    rack: Option<String>,
+    hosts: usize,
+    assigned: usize,
+    quorums: String,
+    lacking: String,
+}
+
+impl CapacityWords {
+    pub(super) fn new(capacity: &Capacity) -> Self {
+        let tables = tables(capacity).into_iter().map(|table| {
+            let (rows, more) = shown_rows(&table.rows, false);
+            let rows = rows.into_iter().map(|(row, others)| PageRow {
+                fit: row.fit,
+                name: row.name.clone(),
+                others,
+                lacks: row.lacks.clone(),
+            });
+            PageTable {
+                title: table.title,
+                column: table.column,
+                rows: rows.collect(),
+                more,
+            }
+        });
+        let (lacking, _) = shown_lacking(&capacity.lacking, false);
+        let lacking = lacking.into_iter().map(|lacks| {
+            let hosts = counted(lacks.hosts, "host");
+            let (cluster, part, why) = (&lacks.cluster, &lacks.part, &lacks.why);
+            format!("{cluster} {part} lacks {hosts}: {why}")
+        });
+        let choices = capacity.purchase.iter().flat_map(|it| &it.choices);
+        let losses = loss_rows(&capacity.losses, false).into_iter();
+        let losses = losses.map(|row| PageLoss {
+            rack: row.loss.domain.clone(),
+            hosts: row.loss.hosts,
+            assigned: row.loss.assigned,
+            quorums: row.quorums,
+            lacking: row.lacking,
+        });
+        Self {
+            tables: tables.collect(),
+            lacking: lacking.collect(),
+            purchase: capacity.purchase.as_ref().map(size),
+            choices: choices
+                .map(|choice| choice.iter().map(bought).collect())
+                .collect(),
+            lost_by: capacity.lost_by.clone(),
+            losses: losses.collect(),
+        }
+    }
 }
 
 /// A row about a loss.

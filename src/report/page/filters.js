@@ -11,6 +11,11 @@ const filter = { text: "", cluster: "", kind: "", role: "", rack: "", state: "",
 /** A rack's name may be anything, so the hosts without one have a value that is no name's: it has a line break. */
 const NO_RACK = "\n";
 
+/** The filter for a rack. @param {string | null} name */
+export function rackFilter(name) {
+  return name ?? NO_RACK;
+}
+
 /** @type {((shown: boolean[]) => void)[]} */
 const listeners = [];
 

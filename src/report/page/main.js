@@ -1,5 +1,6 @@
 // @ts-check
 // Assembles the page.
+import { startCapacity } from "./capacity.js";
 import { showDetails } from "./details.js";
 import { startFilters } from "./filters.js";
 import { focusMap, markChosen, startMap } from "./map.js";
@@ -64,6 +65,7 @@ function startViews() {
 }
 
 startOverview();
+startCapacity();
 startTheme();
 startDensity();
 startViews();

@@ -1,7 +1,7 @@
 // @ts-check
 // Headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
-import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, natural, picture } from "./site.js";
+import { HUES, clusters, counted, element, findings, glyphOf, hosts, hueOf, keyOf, make, moreFindings, natural, picture, version } from "./site.js";
 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
@@ -18,6 +18,12 @@ export function startOverview() {
   const named = picture.racks.filter((/** @type {{name: string | null}} */ rack) => rack.name !== null).length;
   const racks = picture.rackBy ? ` in ${counted(named, "rack")}, by ${picture.rackBy}` : "";
   element("headline").textContent = `${counted(hosts.length, "host")}${racks}, ${counted(clusters.length, "cluster")}`;
+  if (version) {
+    const { repo, commit, isChanged } = version;
+    const at = commit ? ` at ${commit}${isChanged ? ", with uncommitted changes" : ""}` : ", not committed";
+    element("title").textContent = `Site: ${repo}${at}`;
+    document.title = `${repo}${at}: clusters, racks and hosts`;
+  }
   if (clusters.length > HUES) element("hues").textContent = `; colours repeat after ${HUES} clusters`;
   showFindings();
   showClusters();
@@ -61,7 +67,7 @@ function clusterRow(cluster) {
   const head = make("th");
   head.setAttribute("scope", "row");
   const sample = make("span", "", `host sample s-assigned r-ControlPlane h${hueOf(key)}`);
-  sample.dataset.glyph = "C";
+  sample.dataset.glyph = glyphOf(key, "ControlPlane");
   sample.setAttribute("aria-hidden", "true");
   const button = make("button", key, "link name");
   button.setAttribute("type", "button");

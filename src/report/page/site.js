@@ -18,6 +18,12 @@
  *   namespace: string, name: string, kind: string, provisioning?: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
  *   endpoints: {service: string, address: string | null, ports: string[]}[], givesBack: Key[],
  * }} Cluster
+ * @typedef {{title: string, column: string, more: number, rows: {fit: number, name: string, others: number, lacks: string}[]}} FitTable
+ * @typedef {{
+ *   tables: FitTable[], lacking: string[], purchase: string | null, choices: string[][], lostBy: string | null,
+ *   losses: {rack: string | null, hosts: number, assigned: number, quorums: string, lacking: string}[],
+ * }} Capacity
+ * @typedef {{repo: string, commit: string | null, isChanged: boolean}} Version
  */
 
 /** How states are called and drawn, in the order in which they are told. */
@@ -36,10 +42,10 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+/** @type {{picture: any, capacity: Capacity, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
-export const { picture, findings, more_findings: moreFindings } = data;
+export const { picture, capacity, version, findings, more_findings: moreFindings } = data;
 /** @type {Cluster[]} */
 export const clusters = picture.clusters;
 
@@ -94,6 +100,24 @@ export function hueOf(cluster) {
   return hues.get(cluster) ?? 0;
 }
 
+/** How many clusters have a letter, or two. */
+const LETTERED = 26 + 26 * 26;
+
+const letters = new Map(clusters.map((cluster, index) => [keyOf(cluster), letterOf(index)]));
+
+/** @param {number} index */
+function letterOf(index) {
+  const letter = (/** @type {number} */ number) => String.fromCharCode(65 + number);
+  if (index < 26) return letter(index);
+  return index < LETTERED ? letter(Math.floor(index / 26) - 1) + letter(index % 26) : "";
+}
+
+/** The letters of a cluster, capital for its control plane; those of the role if there are too many clusters. @param {string} cluster @param {string} role */
+export function glyphOf(cluster, role) {
+  const own = letters.get(cluster) || role[0];
+  return role === "ControlPlane" ? own : own.toLowerCase();
+}
+
 /** How a host stands, in words. @param {HostData} host */
 export function standing(host) {
   const words = [];
@@ -128,7 +152,7 @@ function derive(host, index) {
   const key = keyOf(host);
   const words = standing(host);
   const searched = [key, words, kind, rack, host.place, ...Object.values(host.topology ?? {}), ...host.facts];
-  const glyph = role ? role[0] : (STATES.find((state) => state.id === host.state)?.glyph ?? "?");
+  const glyph = role ? glyphOf(cluster, role) : (STATES.find((state) => state.id === host.state)?.glyph ?? "?");
   const label = `${host.name}, ${words}`;
   const all = searched.join("\n").toLowerCase();
   return { index, data: host, key, cluster, kind, role, node, rack, state: host.state, hue: hueOf(cluster), glyph, mark: markOf(host), label, searched: all };

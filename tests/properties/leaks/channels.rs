@@ -2,13 +2,14 @@
 
 use camino::Utf8Path;
 use sipgen::api::names::ClusterKey;
+use sipgen::capacity::{Scope, capacity};
 use sipgen::difference::Difference;
 use sipgen::finding::Code;
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::plan::explain;
 use sipgen::report::status::{Focus, View};
-use sipgen::report::{self, Comparison, Document, Results, Text, Validation};
+use sipgen::report::{self, Comparison, Document, Results, Status, Text, Validation};
 use sipgen::review::Review;
 use sipgen::site::hardware;
 use sipgen::{Options, generate, migrate};
@@ -131,6 +132,11 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let Ok(overview) = Overview::new(&generated, rack_by) else {
             continue;
         };
+        let scope = Scope {
+            racks: Some(&overview),
+            ..Scope::default()
+        };
+        let capacity = capacity(&generated, &scope).unwrap();
         let focuses = [Focus::Site].into_iter();
         let focuses = focuses.chain(
             overview
@@ -149,6 +155,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
                 "status",
                 &report::status(
                     &overview,
+                    &capacity,
                     &View {
                         focus,
                         all: true,
@@ -157,12 +164,17 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
                 ),
             );
         }
-        said.json("status --format json", &overview);
+        said.people("capacity", &report::capacity(&capacity, true));
+        let (overview, capacity) = (&overview, &capacity);
+        let markdown = report::status_as_markdown(overview, capacity, true);
+        said.people("status --format markdown", &markdown);
+        let status = Status { overview, capacity };
+        said.json("status --format json", &status);
         if all {
             said.add(
                 "report --html",
                 Form::Page,
-                report::page(&overview, &findings, files)
+                report::page(&status, None, &findings, files)
                     .unwrap()
                     .to_string(),
             );

@@ -1,0 +1,89 @@
+// @ts-check
+// Capacity and resilience: what else fits, and what the loss of each rack does.
+import { rackFilter, setFilter } from "./filters.js";
+import { capacity, counted, element, make, rackWords } from "./site.js";
+
+/** Fills the views. */
+export function startCapacity() {
+  const { tables, lacking, purchase, choices, losses } = capacity;
+  element("capacity").hidden = tables.length === 0 && lacking.length === 0;
+  if (lacking.length > 0) element("fits").append(shortages(lacking, purchase, choices));
+  for (const table of tables) element("fits").append(...fitTable(table));
+  element("losses").hidden = losses.length === 0;
+  showLosses();
+}
+
+/** @param {string} text */
+function capitalized(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What cannot be served, and what to buy. @param {string[]} lacking @param {string | null} purchase @param {string[][]} choices */
+function shortages(lacking, purchase, choices) {
+  const notice = make("div", "", "notice");
+  const list = (/** @type {string[]} */ lines) => {
+    const items = make("ul");
+    for (const line of lines) items.append(make("li", line));
+    return items;
+  };
+  notice.append(make("h3", "Cannot be served"), list(lacking));
+  if (purchase) notice.append(make("h3", "To buy"), make("p", purchase));
+  choices.forEach((choice, number) => {
+    if (number > 0) notice.append(make("p", "or"));
+    notice.append(list(choice));
+  });
+  return notice;
+}
+
+/** @param {import("./site.js").FitTable} table */
+function fitTable({ title, column, rows, more }) {
+  const heading = make("h3", capitalized(title));
+  heading.id = `fit-${column.replace(" ", "-")}`;
+  const scroll = make("div", "", "scroll");
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-labelledby", heading.id);
+  const table = make("table");
+  const head = make("tr");
+  for (const [words, className] of [[capitalized(column), ""], ["Fit", "number"], ["One more lacks", ""]]) {
+    const cell = make("th", words, className);
+    cell.setAttribute("scope", "col");
+    head.append(cell);
+  }
+  const thead = make("thead");
+  thead.append(head);
+  const body = make("tbody");
+  for (const { fit, name, others, lacks } of rows) {
+    const row = make("tr");
+    const first = make("th", others > 0 ? `${name} and ${others} more` : name, "name");
+    first.setAttribute("scope", "row");
+    row.append(first, make("td", String(fit), fit > 0 ? "number" : "number none"), make("td", lacks));
+    body.append(row);
+  }
+  table.append(thead, body);
+  scroll.append(table);
+  return more > 0 ? [heading, scroll, make("p", `… and ${counted(more, "more row")}`, "quiet")] : [heading, scroll];
+}
+
+function showLosses() {
+  const { losses, lostBy } = capacity;
+  const absorbed = losses.filter(({ quorums, lacking }) => !quorums && !lacking).length;
+  element("losses-title").textContent = `Resilience: ${absorbed} of ${losses.length} losses of one ${lostBy} change nothing`;
+  const body = element("loss-table").querySelector("tbody");
+  for (const { rack, hosts, assigned, quorums, lacking } of losses) {
+    const row = make("tr");
+    const head = make("th");
+    head.setAttribute("scope", "row");
+    const button = make("button", rackWords(rack), "link name");
+    button.setAttribute("type", "button");
+    button.title = "Show only hosts of this rack";
+    button.addEventListener("click", () => {
+      setFilter({ rack: rackFilter(rack) });
+      element("hosts").scrollIntoView();
+    });
+    head.append(button);
+    row.append(head, make("td", String(hosts), "number"), make("td", String(assigned), "number"));
+    row.append(make("td", quorums, quorums ? "none" : ""), make("td", lacking));
+    body?.append(row);
+  }
+}
