@@ -3,10 +3,10 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{Capacity, Scope, Share, capacity, requested};
+use sipgen::capacity::{Scope, Share, capacity, requested};
 use sipgen::finding::Finding;
 use sipgen::overview::Overview;
-use sipgen::report::{self, Text};
+use sipgen::report;
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -113,16 +113,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     match arguments.format {
         Format::Text | Format::Markdown => {
-            let (heading, body): (fn(&str) -> Text, fn(&Capacity, bool) -> Text) =
-                match arguments.format {
-                    Format::Markdown => (report::site_as_markdown, report::capacity_as_markdown),
-                    _ => (report::site, report::capacity),
-                };
+            let is_markdown = arguments.format == Format::Markdown;
             for (site, capacity) in &capacities {
+                let (heading, body) = if is_markdown {
+                    let body = report::capacity_as_markdown(capacity, arguments.all);
+                    (report::site_as_markdown(&site.name), body)
+                } else {
+                    let body = report::capacity(capacity, arguments.all);
+                    (report::site(&site.name), body)
+                };
                 if sites.single().is_none() {
-                    print(heading(&site.name));
+                    print(heading);
                 }
-                print(body(capacity, arguments.all));
+                print(body);
             }
         }
         Format::Json => repo::print_json(&sites, capacities)?,
