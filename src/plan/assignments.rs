@@ -25,6 +25,7 @@ use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention, in_use_as};
 use super::{ownership_change, renaming};
 use crate::api::cluster_api::DELETE_MACHINE;
+use crate::api::host::NODE_REUSE;
 use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
@@ -450,13 +451,21 @@ fn held_by_machines(
         let host = &site.inventory.hosts[assignment.host];
         let consumer = host.user().unwrap_or_default();
         let namespace = &cluster.key.namespace;
+        let name = &host.key.name;
         let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
-        let command = machine.map_or(String::new(), |(_, machine)| {
-            format!(
+        let command = match machine {
+            Some((_, machine)) => format!(
                 "; to make Cluster API delete this Machine first:\n\
                  kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
-            )
-        });
+            ),
+            // CAPM3 keeps the host for the next Machine of the node set, and so never frees it.
+            None if host.labels.contains_key(NODE_REUSE) => format!(
+                "; no Machine runs on it, and `nodeReuse` keeps it for the next one. After the rollout, free it:\n\
+                 kubectl patch baremetalhost -n {namespace} {name} --type merge \
+                 -p '{{\"metadata\":{{\"labels\":{{\"{NODE_REUSE}\":null}}}},\"spec\":{{\"consumerRef\":null}}}}'"
+            ),
+            None => String::new(),
+        };
         Finding::new(
             Code::HeldByMachine,
             format!(

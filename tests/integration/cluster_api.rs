@@ -196,6 +196,54 @@ fn a_host_keeps_its_labels_until_its_machine_is_gone() {
     assert!(left.contains(&"m3: ControlPlane ".to_owned()), "{left:?}");
 }
 
+/// With `nodeReuse`, CAPM3 1.14 names the Cluster as the consumer of a host without a Machine.
+#[test]
+fn a_host_that_waits_for_reuse_stays_and_its_removal_is_explained() {
+    let repo = observed(&[("m6", "edge-md-4k7zd-hv5rl"), ("m7", "edge-md-4k7zd-x2k9p")]);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let workers = |repo: &Repo| {
+        let all = assigned(repo).into_iter();
+        all.filter(|host| host.contains("Worker")).count()
+    };
+    let waiting = repo
+        .read("inventory/hosts.yaml")
+        .replace(
+            "kind: Metal3Machine, name: edge-md-4k7zd-hv5rl",
+            "kind: Cluster, name: edge",
+        )
+        .replace(
+            "uid: 00000000-0000-0000-0000-000000000006\n  labels: {",
+            "uid: 00000000-0000-0000-0000-000000000006\n  labels: {infrastructure.cluster.x-k8s.io/node-reuse: md-edge-md, ",
+        );
+    repo.write("inventory/hosts.yaml", &waiting);
+
+    let run = repo.generate(&[]).expect(0);
+    assert!(!run.stderr.contains("SIP0908"), "{}", run.stderr);
+    assert_eq!(workers(&repo), 2);
+
+    repo.replace("clusters/edge/workers.yaml", "replicas: 2", "replicas: 1");
+    repo.write(
+        "inventory/hosts.yaml",
+        &waiting.replacen(
+            "name: edge, namespace: tenant-a}\nstatus: {provisioning: {state: provisioned}",
+            "name: edge, namespace: tenant-a}\nstatus: {provisioning: {state: available}",
+            1,
+        ),
+    );
+    let run = repo.generate(&[]).expect(0);
+    assert_says(
+        &run.stderr,
+        &[
+            "SIP0908",
+            "Cluster tenant-a/edge still uses tenant-a/m6",
+            "kubectl patch baremetalhost -n tenant-a m6 --type merge",
+            r#"-p '{"metadata":{"labels":{"infrastructure.cluster.x-k8s.io/node-reuse":null}},"spec":{"consumerRef":null}}'"#,
+        ],
+    );
+    assert_eq!(workers(&repo), 2);
+}
+
 #[test]
 fn a_missing_part_is_an_error_and_no_file_changes() {
     for (file, from, to, said) in [
