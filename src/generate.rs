@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use camino::Utf8PathBuf;
 use rayon::prelude::*;
 
+use crate::api::date::Date;
 use crate::api::names::ClusterKey;
 use crate::finding::{self, Code, Finding};
 use crate::hypothesis::{self, Hypothesis};
+use crate::inventory::maintenance::expired_marks;
 use crate::lint::{self, Except, lint};
 use crate::load::{Files, ReadError};
 use crate::output::Tree;
@@ -38,6 +40,9 @@ pub struct Options {
     /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
     /// clusters.
     pub allow_empty: bool,
+    /// The current date, for warnings about dates in the settings. The generated files do not depend
+    /// on it. Without it, there are no such warnings.
+    pub today: Option<Date>,
     /// Changes of the site that no file has.
     pub hypothesis: Hypothesis,
 }
@@ -60,6 +65,15 @@ impl Options {
     #[must_use]
     pub fn rebalance(self, rebalance: bool) -> Self {
         Self { rebalance, ..self }
+    }
+
+    /// Sets [`Options::today`].
+    #[must_use]
+    pub fn today(self, today: Date) -> Self {
+        Self {
+            today: Some(today),
+            ..self
+        }
     }
 
     /// Sets [`Options::hypothesis`].
@@ -283,6 +297,9 @@ pub(crate) fn generate_by(
     let (mut site, read) = Site::read(repo, settings)?;
     options.hypothesis.apply(&mut site)?;
     findings.extend(found.into_iter().chain(read));
+    if let Some(today) = options.today {
+        findings.extend(expired_marks(&site.settings, today));
+    }
     findings.extend(lint::operators_templates(
         &site,
         templates.own_file("loadbalancer/haproxy.cfg").is_some(),

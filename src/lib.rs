@@ -85,6 +85,8 @@ pub mod text;
 pub mod what_if;
 
 #[doc(inline)]
+pub use api::date::Date;
+#[doc(inline)]
 pub use api::names::ClusterKey;
 #[doc(inline)]
 pub use finding::{Code, Finding, Place, Scope, Severity};

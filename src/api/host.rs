@@ -30,6 +30,8 @@ pub static OBJECT: ObjectKind = ObjectKind {
 pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// Annotation: Metal3 no longer manages the host.
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// Annotation: the host is in maintenance and gets no new assignment. Its value is the reason.
+pub const MAINTENANCE: &str = "sip.airshipit.org/maintenance";
 /// Annotation: the status as JSON, for a host in git, whose manifest has no status.
 pub const STATUS: &str = "baremetalhost.metal3.io/status";
 /// Label: Cluster API's Metal3 provider (CAPM3) reserves the host for the control plane or

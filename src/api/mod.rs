@@ -19,12 +19,14 @@
 //! * [`service`]: NodePorts of Kubernetes Services.
 //! * `unique`: mappings without duplicate keys.
 //! * [`assignment`]: labels and annotations of an assigned host.
+//! * [`date`]: calendar dates.
 //!
 //! These modules know neither files nor git nor the output.
 
 pub mod assignment;
 pub mod auth;
 pub mod cluster_api;
+pub mod date;
 pub mod gitops;
 pub mod hardware;
 pub mod host;

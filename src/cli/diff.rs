@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .as_ref()
         .map(|base| Chosen::at_revision(Some(head.files.root()), base, None))
         .transpose()?;
-    let options = Options::default()
+    let options = repo::options()?
         .keep_going(arguments.keep_going)
         .allow_empty(arguments.allow_empty);
     let (lock, sites) = repo::lock_to_read(&head)?;

@@ -140,7 +140,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
-    let options = Options::default()
+    let options = repo::options()?
         .keep_going(arguments.keep_going)
         .only(arguments.only.iter().cloned())
         .rebalance(arguments.rebalance)

@@ -1,9 +1,11 @@
 //! Files and sites that a command reads.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::{self, Finding};
@@ -13,9 +15,12 @@ use sipgen::output::lock::Lock;
 use sipgen::report::Document;
 use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
-use sipgen::{Generated, Options};
+use sipgen::{Date, Generated, Options};
 
 use super::{Failure, print_document};
+
+/// Variable with the time that counts as now, in seconds since 1970, for reproducible runs.
+const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
 
 /// Arguments that select the input.
 #[derive(clap::Args)]
@@ -265,7 +270,27 @@ pub(super) fn only(sites: &Sites) -> Result<&Location, Failure> {
 }
 
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
-    Ok(sipgen::generate_sites(sites, &Options::default(), &|_| {})?)
+    Ok(sipgen::generate_sites(sites, &options()?, &|_| {})?)
+}
+
+/// Returns the default options with the current date in UTC, or that of `SOURCE_DATE_EPOCH`
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>).
+pub(super) fn options() -> Result<Options, Failure> {
+    let seconds = match env::var_os(SOURCE_DATE_EPOCH) {
+        None => SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |elapsed| elapsed.as_secs()),
+        Some(value) => {
+            let value = value.to_string_lossy();
+            let seconds = value.parse().map_err(|_| {
+                Failure(format!(
+                    "invalid {SOURCE_DATE_EPOCH} `{value}`: set it to seconds since 1970, or unset it"
+                ))
+            });
+            seconds?
+        }
+    };
+    Ok(Options::default().today(Date::from_unix_seconds(seconds)))
 }
 
 /// Collects the findings of all sites and of the sites as a whole, with the number of muted

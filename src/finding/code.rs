@@ -230,6 +230,9 @@ codes! {
     "0347" IdleReservation Warning Run Shown "a reservation matches no host"
     "0348" UnusedDuplicate Warning Run Shown "a host or request is a duplicate that no build reaches"
     "0349" UnusedObject Warning Run Shown "an object that no build reaches is invalid"
+    "0350" InvalidMaintenance Error Run Shown "an annotation marks a host for maintenance without a reason"
+    "0351" IdleMaintenance Warning Run Shown "a maintenance mark matches no host"
+    "0352" ExpiredMaintenance Warning Run Shown "a maintenance mark has expired"
 
     "0401" NodePortTaken Error Cluster Shown "two services ask for the same NodePort"
     "0402" NodePortMoves Warning Cluster Shown "a NodePort would move from one service to another"
@@ -254,6 +257,7 @@ codes! {
     "0516" NotInstalled Warning Cluster Shown "a machine retains a host without an operating system"
 
     "0517" QuotaExceeded Warning Run Shown "a namespace has more hosts than its quota"
+    "0518" InMaintenance Warning Cluster Shown "a cluster has hosts that are marked for maintenance"
     "0520" UnclearOlderLabels Warning Either Shown "the cluster of a host's older labels is ambiguous"
     "0521" AdoptedByOlderLabels Warning Cluster Shown "a cluster adopts a host by labels of an older generation"
 

@@ -13,6 +13,7 @@ use super::hardware::{HardwareByHost, HostHardware};
 use super::host::{Host, Standing};
 use super::host_document::HostDocument;
 use super::join::Descriptions;
+use super::maintenance::idle_marks;
 use super::network_index::Networks;
 use super::networks::{Network, Unnamed};
 use crate::api::host;
@@ -135,6 +136,9 @@ pub(crate) fn assemble(
     let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
     inventory.reservations = reservations.cloned().collect();
     findings.extend(idle_reservations(&inventory.hosts, settings));
+    let labels: Vec<_> = inventory.hosts.iter().map(|host| &host.labels).collect();
+    let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
+    findings.extend(idle_marks(&labels, is_known, settings));
     findings.extend(shared_addresses(&inventory.hosts));
     findings.extend(shared_bmcs(&inventory.hosts));
     findings.extend(bmcs_with_user(&inventory.hosts));

@@ -8,6 +8,7 @@ use camino::Utf8Path;
 
 use super::addresses::{AddressSource, KnownAddress};
 use super::machine::Machine;
+use super::maintenance::Mark;
 use super::networks::{Network, Unaddressed};
 use super::undecided::Undecided;
 use super::usage::Usage;
@@ -51,6 +52,8 @@ pub struct Host {
     pub reserved_by: Option<&'static str>,
     /// Its reservations, each for some tenants.
     pub reservations: Vec<Arc<Tenants>>,
+    /// Its maintenance mark: it gets no new assignment.
+    pub maintenance: Option<Mark>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
     /// Its object in the base cluster.

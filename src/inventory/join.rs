@@ -9,12 +9,15 @@ use super::hardware::HostHardware;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState, Standing};
 use super::host_document::{HostDocument, named_secrets};
 use super::machine::{self, Machine};
+use super::maintenance::Mark;
 use super::network_index::Networks;
 use super::networks::{self, Referring};
 use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{self, GivenBack};
-use crate::api::host::{self, DETACHED, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field};
+use crate::api::host::{
+    self, DETACHED, MAINTENANCE, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field,
+};
 use crate::api::ipam::ADDRESSES;
 use crate::api::names::HostKey;
 use crate::api::reservation::{RESERVED_FOR, Tenants};
@@ -209,6 +212,7 @@ impl Descriptions {
                         .any(|document| annotation(document, name).is_some())
                 }),
             reservations: self.reservations(&labels, settings, findings),
+            maintenance: self.maintenance(&key, &labels, settings, findings),
             disable_power_off: self
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())
@@ -251,6 +255,30 @@ impl Descriptions {
             }
         }
         all.into_iter().map(Arc::new).collect()
+    }
+
+    /// Returns the maintenance mark. The settings outrank the annotation, because they have the end.
+    fn maintenance(
+        &self,
+        key: &HostKey,
+        labels: &BTreeMap<String, String>,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Mark> {
+        let annotated = self.all().find_map(|document| {
+            let reason = annotation(document, MAINTENANCE)?;
+            let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
+            Some(Mark::of_annotation(key, reason, place))
+        });
+        let annotated = match annotated {
+            Some(Err(finding)) => {
+                findings.push(finding);
+                None
+            }
+            Some(Ok(mark)) => Some(mark),
+            None => None,
+        };
+        Mark::of_settings(key, labels, settings).or(annotated)
     }
 
     fn live_state(&self) -> LiveState {

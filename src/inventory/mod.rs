@@ -8,6 +8,7 @@
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
 //! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
+//! * `maintenance`: marks of hosts that get no new assignment.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
 pub(crate) mod addresses;
@@ -21,6 +22,7 @@ pub(crate) mod hosts_by_mac;
 mod join;
 pub mod keyless;
 pub mod machine;
+pub mod maintenance;
 pub mod mismatch;
 pub(crate) mod network_files;
 pub(crate) mod network_index;

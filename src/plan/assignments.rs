@@ -148,7 +148,7 @@ pub(super) fn current_assignments<'a>(
 impl<'a> Assignments<'a> {
     /// Retains as many hosts of a cluster as it wants, and releases the others.
     ///
-    /// Hosts in use are released last. Of the others, those with the worst [`Violation`] go first,
+    /// Hosts in maintenance are released first, and hosts in use last. Of the others, those with the worst [`Violation`] go first,
     /// then those that only labels assign, then the last by name. With `inherit`, renamed machines
     /// retain their hosts.
     pub(super) fn retain(
@@ -171,15 +171,21 @@ impl<'a> Assignments<'a> {
             let mut own = by_retention(own, node_set, site);
             // `by_retention` puts the hosts to keep first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
-            if cluster.kind == ClusterKind::ClusterApi {
-                // Without its labels, the Machine could claim another host.
-                let (held, free) = surplus.into_iter().partition(|(_, assignment)| {
-                    is_consumed(&site.inventory.hosts[assignment.host])
-                });
-                surplus = free;
-                findings.extend(held_by_machines(&held, part, cluster, site));
-                own.extend(held);
-            }
+            // Without its labels, the Machine could claim another host. A drained host is held for
+            // any kind of cluster, because its Machine is deleted after the assignment of its
+            // replacement.
+            let (held, free) = surplus.into_iter().partition(|(_, assignment)| {
+                let host = &site.inventory.hosts[assignment.host];
+                let is_held = cluster.kind == ClusterKind::ClusterApi || host.maintenance.is_some();
+                is_held && is_consumed(host)
+            });
+            surplus = free;
+            findings.extend(held_by_machines(&held, part, cluster, site));
+            // `held_by_machines` has reported the mark's effect.
+            own.extend(held.into_iter().map(|(violation, assignment)| {
+                let other = violation.filter(|violation| *violation != Violation::InMaintenance);
+                (other, assignment)
+            }));
             let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
             for (violation, assignment) in own {
                 let assigned = Assigned {
@@ -224,7 +230,8 @@ impl<'a> Assignments<'a> {
         self.retained.iter().filter_map(first).collect()
     }
 
-    /// Reports hosts that are retained in spite of a violation.
+    /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
+    /// marked.
     pub(super) fn violation_findings(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
         let describe = |(host, violation): (&usize, &Violation)| {
             let (cluster, part, _) = *self.retained.get(host)?.first()?;
@@ -241,6 +248,7 @@ impl<'a> Assignments<'a> {
                 ) => {
                     format!("it stays: {why}")
                 }
+                (Violation::InMaintenance, _) => return None,
                 (
                     Violation::NotSelected
                     | Violation::ReservedForOthers
@@ -281,6 +289,7 @@ impl<'a> Assignments<'a> {
                     host.live_place(["status", "provisioning", "state"]),
                     None,
                 ),
+                Violation::InMaintenance => return None,
                 Violation::Failed => (
                     Code::Failing,
                     host.live_place(["status", "errorMessage"]),

@@ -313,6 +313,11 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             .map(|error| format!("is in an error: {error}")),
     );
     facts.extend(
+        host.maintenance
+            .as_ref()
+            .map(|mark| format!("is in maintenance: {mark}")),
+    );
+    facts.extend(
         host.reserved_by
             .map(|annotation| format!("has the annotation {annotation}")),
     );

@@ -27,6 +27,8 @@ pub enum HostState {
     Failed,
     /// Metal3 has not made it available yet.
     NotReady,
+    /// It is marked for maintenance.
+    InMaintenance,
     /// An annotation reserves it.
     Reserved,
     /// It has an operating system, so that a Provisioning may take it, but no other cluster.
@@ -38,7 +40,7 @@ pub enum HostState {
 
 impl HostState {
     /// All states in the order of reports.
-    pub const ALL: [HostState; 9] = [
+    pub const ALL: [HostState; 10] = [
         HostState::Assigned,
         HostState::Free,
         HostState::Installed,
@@ -46,6 +48,7 @@ impl HostState {
         HostState::GivenBack,
         HostState::InUse,
         HostState::NotReady,
+        HostState::InMaintenance,
         HostState::Reserved,
         HostState::Deleting,
     ];
@@ -59,6 +62,7 @@ impl HostState {
             HostState::Deleting => "being deleted",
             HostState::Failed => "failed",
             HostState::NotReady => "not ready",
+            HostState::InMaintenance => "in maintenance",
             HostState::Reserved => "reserved",
             HostState::Installed => "free with an operating system",
             HostState::Free => "free",
@@ -168,6 +172,7 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Refusal::Deleting => HostState::Deleting,
         Refusal::InError(_) => HostState::Failed,
         Refusal::NotFree(_) => HostState::NotReady,
+        Refusal::InMaintenance(_) => HostState::InMaintenance,
         Refusal::Reserved(_) => HostState::Reserved,
         Refusal::Assigned(_)
         | Refusal::NamedBy(_)

@@ -5,7 +5,7 @@
 //! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
 //!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
 //!    Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
-//!    would not be chosen again.
+//!    would not be chosen again, and `maintenance` reports those that are marked.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
@@ -33,6 +33,7 @@ pub mod explain;
 mod flow_network;
 pub mod host_state;
 pub mod machines;
+mod maintenance;
 mod matching;
 mod ownership_change;
 mod placement;
@@ -176,6 +177,7 @@ fn with_names(
         &of_any_host.collect::<Vec<_>>(),
     ));
     findings.extend(assignments.violation_findings(site, rebalance));
+    findings.extend(maintenance::retained(site, &assignments));
 
     let assigned = assigned(&placements, &assignments);
     // Replacements have released more hosts.
@@ -225,7 +227,8 @@ fn demands<'a>(
                 | Violation::ReservedForOthers
                 | Violation::Insufficient
                 | Violation::SharesDomain
-                | Violation::NotInstalled,
+                | Violation::NotInstalled
+                | Violation::InMaintenance,
             ) => rebalance && !in_use,
             None => false,
         }

@@ -30,6 +30,8 @@ pub(super) enum Violation {
     Insufficient,
     /// It has no operating system for its machine to run on.
     NotInstalled,
+    /// It is marked for maintenance.
+    InMaintenance,
     /// It has an error that needs intervention.
     Failed,
     /// It has a deletion timestamp.
@@ -47,6 +49,7 @@ impl Violation {
             Violation::ReservedForOthers => "is reserved for others",
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
+            Violation::InMaintenance => "is in maintenance",
             Violation::Failed => "has failed",
             Violation::Deleting => "is being deleted",
         }
@@ -64,6 +67,9 @@ pub(super) fn own_violation(
     }
     if host.live.failed {
         return Some(Violation::Failed);
+    }
+    if host.maintenance.is_some() {
+        return Some(Violation::InMaintenance);
     }
     let needs = Needs::without_services(node_set?);
     let Some(unmet) = eligibility::unmet(index, host, &needs) else {
@@ -88,6 +94,7 @@ pub(super) fn own_violation(
         | Refusal::AppliedInFull(_)
         | Refusal::InUse(_)
         | Refusal::Deleting
+        | Refusal::InMaintenance(_)
         | Refusal::InError(_)
         | Refusal::NotFree(_)
         | Refusal::NotInstalled(_)
@@ -106,6 +113,7 @@ fn not_installed(host: &Host, system: RequiredSystem) -> Option<Violation> {
 
 /// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.
 ///
+/// A host in maintenance comes last, even if it is in use: `sipgen drain` has added a host for it.
 /// A host in use comes before any other. Ties follow from the worst violation, from the
 /// provisioning state, from how the host was assigned, and at last from the inventory.
 pub(super) fn by_retention<'a>(
@@ -119,6 +127,7 @@ pub(super) fn by_retention<'a>(
         let host = &hosts[assignment.host];
         let is_in_use = in_use_as(host, assignment.part).is_some();
         (
+            host.maintenance.is_some(),
             !is_in_use,
             violation,
             !is_provisioned(host),

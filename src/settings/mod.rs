@@ -3,12 +3,13 @@
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
-//! - `assignment`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
+//! - `assignment`, `maintenance`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
 //!   further groups of settings
 
 pub mod assignment;
 mod files;
 pub mod gitops;
+pub mod maintenance;
 pub mod provisioning;
 pub mod quotas;
 pub mod requests;
@@ -32,6 +33,7 @@ use crate::load::Files;
 use assignment::Assignment;
 use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
+use maintenance::Maintenance;
 use provisioning::{Provisioning, is_image};
 use quotas::Quota;
 use requests::Requests;
@@ -128,6 +130,10 @@ pub struct Settings {
     /// `sip.airshipit.org/reserved-for` reserves a single host.
     #[serde(default)]
     pub reservations: Vec<Reservation>,
+    /// Hosts that get no new assignment, with the reason. The annotation
+    /// `sip.airshipit.org/maintenance` marks a single host; its value is the reason.
+    #[serde(default)]
+    pub maintenance: Vec<Maintenance>,
     /// The most hosts that the clusters of a namespace may have.
     #[serde(default)]
     pub quotas: Vec<Quota>,
@@ -272,6 +278,7 @@ impl Default for Settings {
             requests: Requests::default(),
             assignment: Assignment::default(),
             reservations: Vec::new(),
+            maintenance: Vec::new(),
             quotas: Vec::new(),
             services: Services::default(),
             provisioning: Provisioning::default(),
@@ -394,6 +401,7 @@ impl Settings {
         }
         findings.extend(self.check_labels(files));
         findings.extend(self.check_reservations(files));
+        findings.extend(self.check_maintenance(files));
         findings.extend(self.check_quotas(files));
         findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));
@@ -514,6 +522,17 @@ impl Settings {
             let message = format!("`{field}` of reservation {} {problem}", index + 1);
             let help =
                 "write the labels of the hosts, and under `for` namespaces or NAMESPACE/CLUSTER";
+            Some(invalid(message, place, help))
+        });
+        mistakes.collect()
+    }
+
+    fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
+        let mistakes = self.maintenance.iter().enumerate();
+        let mistakes = mistakes.filter_map(|(index, mark)| {
+            let (field, problem, help) = mark.mistake()?;
+            let place = files.place(vec!["maintenance".into(), index.into(), field.into()]);
+            let message = format!("`{field}` of maintenance mark {} {problem}", index + 1);
             Some(invalid(message, place, help))
         });
         mistakes.collect()

@@ -33,6 +33,7 @@ mod interruption;
 mod keeping_secrets;
 mod linting;
 mod losses;
+mod maintenance;
 mod migrating;
 mod older_generations;
 mod options;

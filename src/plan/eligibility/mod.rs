@@ -7,8 +7,8 @@
 //!    machine. They come first because a host that was not requested needs no other explanation.
 //! 2. **Ownership**: another cluster has, claims or releases the host, or this plan assigns it. It
 //!    comes before the host's condition, because the owner is usually why the host is in use.
-//! 3. **Condition** of the host: who applies it, usage, deletion, variables, errors, state,
-//!    annotations. Except the first, these are the checks of Cluster API's Metal3 provider: a
+//! 3. **Condition** of the host: who applies it, usage, deletion, maintenance, variables, errors,
+//!    state, annotations. Except who applies it and maintenance, these are the checks of Cluster API's Metal3 provider: a
 //!    cluster cannot use a host that it would not choose. Machines of Provisionings require the
 //!    opposite state, an installed operating system ([`RequiredSystem`]).
 //! 4. **Addresses** on the interfaces that services use. Only a host that is otherwise free is

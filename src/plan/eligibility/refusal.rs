@@ -30,6 +30,8 @@ pub(crate) enum Refusal {
     AppliedInFull(String),
     InUse(Usage),
     Deleting,
+    /// The reason of its maintenance mark.
+    InMaintenance(String),
     Undecided(Undecided),
     InError(String),
     NotFree(String),
@@ -75,6 +77,7 @@ impl Refusal {
             Refusal::AppliedInFull(_)
             | Refusal::InUse(_)
             | Refusal::Deleting
+            | Refusal::InMaintenance(_)
             | Refusal::Undecided(_)
             | Refusal::InError(_)
             | Refusal::NotFree(_)
@@ -154,6 +157,10 @@ impl Refusal {
             Refusal::Deleting => say(
                 format_args!("is being deleted"),
                 format_args!("being deleted"),
+            ),
+            Refusal::InMaintenance(reason) => say(
+                format_args!("is in maintenance: {reason}"),
+                format_args!("in maintenance: {reason}"),
             ),
             Refusal::Undecided(undecided) => say(
                 format_args!("{undecided}"),

@@ -43,7 +43,7 @@ enum Rule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     Rule::Requirement(named),
     Rule::Requirement(selected),
     Rule::Requirement(sufficient),
@@ -54,6 +54,7 @@ const RULES: [Rule; 17] = [
     Rule::Condition(not_applied_in_full),
     Rule::Condition(unused),
     Rule::Condition(not_deleting),
+    Rule::Condition(not_in_maintenance),
     Rule::Condition(decided),
     Rule::Condition(without_error),
     Rule::Condition(in_free_state),
@@ -171,6 +172,13 @@ fn unused(host: &Host, system: RequiredSystem) -> Option<Refusal> {
 
 fn not_deleting(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.live.deleting.then_some(Refusal::Deleting)
+}
+
+/// Requires that the host has no maintenance mark. A machine that names the host cannot take it
+/// either, because the mark is newer than the host.
+fn not_in_maintenance(host: &Host, _: RequiredSystem) -> Option<Refusal> {
+    let mark = host.maintenance.as_ref()?;
+    Some(Refusal::InMaintenance(mark.to_string()))
 }
 
 /// Requires that no variable affects the host's eligibility, because only Flux knows its value.

@@ -35,6 +35,7 @@ export const STATES = [
   { id: "givenBack", words: "released", glyph: "↩" },
   { id: "inUse", words: "in use by others", glyph: "●" },
   { id: "notReady", words: "not ready", glyph: "…" },
+  { id: "inMaintenance", words: "in maintenance", glyph: "+" },
   { id: "reserved", words: "reserved", glyph: "=" },
   { id: "deleting", words: "being deleted", glyph: "×" },
 ];

@@ -1,0 +1,54 @@
+//! Reports assigned hosts that are marked for maintenance.
+
+use std::collections::BTreeMap;
+
+use super::assignments::Assignments;
+use super::violations::Violation;
+use crate::api::names::ClusterKey;
+use crate::finding::{Code, Finding};
+use crate::inventory::Host;
+use crate::inventory::maintenance::Mark;
+use crate::site::Site;
+use crate::text::counted;
+
+/// Number of hosts that a finding lists.
+const LISTED: usize = 5;
+
+/// Reports retained hosts in maintenance: one finding for each cluster and mark. Hosts that are
+/// annotated with the same reason share one.
+pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
+    let mut by_mark: BTreeMap<(&ClusterKey, String), (&Mark, Vec<&Host>)> = BTreeMap::new();
+    let violations = assignments.violations.iter();
+    for (index, _) in violations.filter(|(_, violation)| **violation == Violation::InMaintenance) {
+        let host = &site.inventory.hosts[*index];
+        let owner = assignments
+            .retained
+            .get(index)
+            .and_then(|owners| owners.first());
+        if let (Some((cluster, ..)), Some(mark)) = (owner, &host.maintenance) {
+            let entry = by_mark.entry((cluster, mark.to_string()));
+            entry.or_insert_with(|| (mark, Vec::new())).1.push(host);
+        }
+    }
+    let describe =
+        |((cluster, reason), (mark, hosts)): ((&ClusterKey, String), (&Mark, Vec<&Host>))| {
+            let mut names: Vec<String> = hosts
+                .iter()
+                .take(LISTED)
+                .map(|host| host.key.to_string())
+                .collect();
+            if hosts.len() > LISTED {
+                names.push(format!("{} more", hosts.len() - LISTED));
+            }
+            let message = format!(
+                "{cluster} keeps {} in maintenance ({reason}): {}",
+                counted(hosts.len(), "host"),
+                names.join(", ")
+            );
+            Finding::new(Code::InMaintenance, message)
+                .at(mark.place.clone())
+                .help("run `sipgen drain` to plan their replacement, or remove the mark")
+                .of(cluster)
+        };
+    by_mark.into_iter().map(describe).collect()
+}
