@@ -235,6 +235,7 @@ pub(crate) fn available_host<'a>(
         bmc: None,
         reserved_by: None,
         reservations: Vec::new(),
+        maintenance: None,
         disable_power_off: false,
         live: LiveState {
             origin: None,

@@ -22,10 +22,16 @@ pub struct Host {
     pub feed: Option<u8>,
     /// The clusters that it is reserved for, as bits.
     pub reserved: Option<u64>,
+    /// A maintenance mark keeps it from every cluster.
+    pub marked: bool,
 }
 
 impl Host {
     fn is_for(&self, cluster: usize) -> bool {
+        !self.marked && self.is_reserved_for(cluster)
+    }
+
+    fn is_reserved_for(&self, cluster: usize) -> bool {
         self.reserved
             .is_none_or(|clusters| clusters & (1 << cluster) != 0)
     }
@@ -90,13 +96,16 @@ fn key(cluster: usize, clusters: &[Cluster]) -> String {
 pub fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let label = |values: u8| prop::option::weighted(0.9, 0..values);
     let reserved = prop::option::weighted(0.3, 1..8_u64);
-    let host =
-        (0..2_u8, label(3), label(3), reserved).prop_map(|(flavor, rack, feed, reserved)| Host {
+    let marked = prop::bool::weighted(0.1);
+    let host = (0..2_u8, label(3), label(3), reserved, marked).prop_map(
+        |(flavor, rack, feed, reserved, marked)| Host {
             flavor,
             rack,
             feed,
             reserved,
-        });
+            marked,
+        },
+    );
     prop::collection::vec(host, 1..=7)
 }
 
@@ -237,15 +246,21 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
             label(RACK, *rack),
             label(FEED, *feed)
         );
-        let tenants = (0..3).filter(|cluster| host.is_for(*cluster));
+        let tenants = (0..3).filter(|cluster| host.is_reserved_for(*cluster));
         let names = |cluster: usize| NAMESPACES.map(|namespace| format!("{namespace}/c{cluster}"));
         let tenants: Vec<String> = tenants.flat_map(names).collect();
-        let annotations = host.reserved.map_or(String::new(), |_| {
-            format!(
-                ", annotations: {{sip.airshipit.org/reserved-for: \"{}\"}}",
+        let mut annotations = String::new();
+        if host.reserved.is_some() {
+            let _ = write!(
+                annotations,
+                "sip.airshipit.org/reserved-for: \"{}\", ",
                 tenants.join(", ")
-            )
-        });
+            );
+        }
+        if host.marked {
+            annotations.push_str("sip.airshipit.org/maintenance: firmware");
+        }
+        let annotations = format!(", annotations: {{{annotations}}}");
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
