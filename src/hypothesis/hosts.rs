@@ -266,7 +266,11 @@ pub(crate) fn available_host<'a>(
 }
 
 /// Returns all hosts of some choices.
-pub(super) fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, Unknown> {
+///
+/// # Errors
+///
+/// Returns what the site does not have.
+pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, Unknown> {
     let mut hosts = BTreeSet::new();
     for choice in choices {
         hosts.extend(choice.hosts(site)?);

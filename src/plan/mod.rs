@@ -16,7 +16,9 @@
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
-//! fewest hosts that are missing. `encrypted` reports network data that must be decrypted. `placement`, `supply` and `topology` have shared data types
+//! fewest hosts that are missing, and `relocation` has the rules for moves of hosts. `encrypted`
+//! reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
+//! data types
 //! and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -41,6 +43,7 @@ pub mod probe;
 pub mod purchase;
 pub mod quotas;
 mod release;
+pub mod relocation;
 mod renaming;
 mod search_result;
 mod shortage;

@@ -1,0 +1,409 @@
+//! Plans of moves that empty hosts: `sipgen drain`.
+//!
+//! A move replaces a host of a node set by a host that is free. A step has moves of several
+//! clusters; hosts that it releases are free from the next step on. After each move, in the order
+//! shown, every constraint of the planner holds.
+//!
+//! * `state`: the constraints while moves are made.
+//! * `sequence`: orders of moves to hosts that the planner chose, and their division into steps.
+//! * `search`: moves of other assigned hosts, if free hosts do not suffice.
+//!
+//! One move per drained host is a lower bound, so a plan without other moves has the fewest.
+
+mod search;
+mod sequence;
+mod state;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+
+use crate::api::cluster_api::DELETE_MACHINE;
+use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::capacity::Lacks;
+use crate::generate::Generated;
+use crate::inventory::usage::Usage;
+use crate::plan::probe::Lacking;
+use crate::plan::relocation::Relocation;
+use crate::site::Site;
+
+use search::{Found, Problem};
+use sequence::{StepLimits, fewest_steps, sequence, steps};
+use state::HostMove;
+
+/// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
+const VERSION: u32 = 1;
+
+/// Maximum number of pairs of a host and a node set that are compared to find moves of other hosts.
+const MAX_PAIRS: usize = 2_000_000;
+
+/// A plan of moves that empties hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Drain {
+    /// Version of this format. Within a version, fields are only added.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// Maximum number of hosts of a cluster that move in one step. A control plane moves one member
+    /// per step.
+    pub at_once: usize,
+    /// Whether the hosts can be emptied. Unless it is `planned`, the exit code is 1.
+    pub verdict: Verdict,
+    /// Number of moves.
+    pub moves: usize,
+    /// Whether fewer moves are proven impossible.
+    pub has_fewest_moves: bool,
+    /// Whether fewer steps are proven impossible with this number of moves.
+    pub has_fewest_steps: bool,
+    /// The steps in order. The first one has no moves if it only waits for hosts in `waiting`.
+    pub steps: Vec<Step>,
+    /// Drained hosts that other hosts have replaced already. They are released once a snapshot
+    /// shows them unused.
+    pub waiting: Vec<Occupant>,
+    /// Drained hosts that no cluster has. They only must not be assigned.
+    pub unused: Vec<HostKey>,
+    /// Drained hosts that no plan can move.
+    pub bound: Vec<BoundHost>,
+    /// Node sets that lack hosts without the drained ones.
+    pub lacking: Vec<Lacks>,
+}
+
+/// Whether hosts can be emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// The steps empty the hosts.
+    Planned,
+    /// No placement exists without the hosts, or a host cannot move.
+    Impossible,
+    /// A placement may exist without the hosts, but no order of moves leads to one.
+    NoOrder,
+    /// The search ended at its limit.
+    Undecided,
+}
+
+/// Moves that are made together. Their order keeps every constraint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Moves.
+    pub moves: Vec<Move>,
+}
+
+/// The replacement of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Move {
+    /// The host that leaves, with its cluster.
+    #[serde(flatten)]
+    pub from: Occupant,
+    /// The host that takes its place.
+    pub to: HostKey,
+    /// Why a host moves that is not drained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A host of a cluster, and what releases it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Occupant {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// The part of the cluster.
+    #[serde(flatten)]
+    pub part: Part,
+    /// The host.
+    #[serde(rename = "from")]
+    pub host: HostKey,
+    /// The Machine that uses the host, if Cluster API does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineInUse>,
+    /// Why the host is in use, if no Machine uses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<String>,
+}
+
+/// A Machine of Cluster API that uses a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineInUse {
+    /// Name of the Metal3Machine, which is the Machine's.
+    pub name: String,
+    /// The command that makes Cluster API delete this Machine first when it scales down.
+    pub command: String,
+}
+
+/// A drained host that no plan can move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BoundHost {
+    /// The host.
+    pub host: HostKey,
+    /// Its cluster.
+    pub cluster: ClusterKey,
+    /// The reason as a clause.
+    pub why: String,
+}
+
+impl Drain {
+    /// Returns the JSON Schema.
+    pub fn schema() -> Schema {
+        schema_for!(Drain)
+    }
+}
+
+/// Plans moves that empty hosts of a planned site, at most `at_once` per cluster and step.
+pub fn drain(generated: &Generated, hosts: &BTreeSet<HostKey>, at_once: usize) -> Drain {
+    let site = &generated.site;
+    let rules = Relocation::new(site, &generated.plan);
+    let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
+    let drained: BTreeSet<usize> = indices.collect();
+    let places = Places::of(site, &rules, &drained);
+    let limits = StepLimits {
+        at_once: at_once.max(1),
+        waiting: &places.waiting,
+    };
+    let answer = plan_of_moves(&rules, &drained, &places, limits);
+    let verdict = match answer.verdict {
+        Verdict::Planned if !places.bound.is_empty() => Verdict::Impossible,
+        verdict => verdict,
+    };
+    let remaining = site.inventory.hosts.len() - drained.len();
+    let lacking = answer
+        .lacking
+        .into_iter()
+        .map(|(cluster, part, shortage)| Lacks {
+            hosts: shortage.short_of(),
+            why: shortage.constraint(remaining),
+            cluster,
+            part,
+        });
+    let key = |host: &usize| site.inventory.hosts[*host].key.clone();
+    Drain {
+        version: VERSION,
+        at_once: limits.at_once,
+        verdict,
+        moves: answer.steps.iter().map(Vec::len).sum(),
+        has_fewest_moves: answer.has_fewest_moves,
+        has_fewest_steps: answer.has_fewest_steps,
+        steps: described(site, &rules, &drained, &answer.steps),
+        waiting: places
+            .waiting
+            .iter()
+            .map(|(host, set)| occupant(site, &rules, *set, *host))
+            .collect(),
+        unused: places.unused.iter().map(key).collect(),
+        bound: places.bound,
+        lacking: lacking.collect(),
+    }
+}
+
+/// Drained hosts by what becomes of them.
+struct Places {
+    /// Hosts to replace, with their node sets.
+    leaving: BTreeMap<usize, usize>,
+    /// Hosts that are replaced already, with their node sets.
+    waiting: BTreeMap<usize, usize>,
+    unused: Vec<usize>,
+    bound: Vec<BoundHost>,
+}
+
+impl Places {
+    fn of(site: &Site, rules: &Relocation<'_>, drained: &BTreeSet<usize>) -> Self {
+        let mut places = Self {
+            leaving: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            unused: Vec::new(),
+            bound: Vec::new(),
+        };
+        let mut unassigned: BTreeSet<usize> = drained.clone();
+        let mut bind = |host: usize, cluster: &ClusterKey, why: &str| {
+            places.bound.push(BoundHost {
+                host: site.inventory.hosts[host].key.clone(),
+                cluster: cluster.clone(),
+                why: why.to_owned(),
+            });
+        };
+        for (index, set) in rules.node_sets.iter().enumerate() {
+            for (at, host) in set.hosts.intersection(drained).copied().enumerate() {
+                unassigned.remove(&host);
+                if set.is_bound() {
+                    bind(
+                        host,
+                        &set.cluster.key,
+                        "the request names the host by MAC address",
+                    );
+                } else if at < set.surplus {
+                    places.waiting.insert(host, index);
+                } else {
+                    places.leaving.insert(host, index);
+                }
+            }
+        }
+        let owners = rules.owners();
+        for host in unassigned {
+            match owners.get(&host) {
+                Some(cluster) => bind(
+                    host,
+                    cluster,
+                    "errors in the cluster's request keep its files unchanged",
+                ),
+                None => places.unused.push(host),
+            }
+        }
+        places
+    }
+}
+
+/// Moves in steps, or why there are none.
+struct Answer {
+    verdict: Verdict,
+    steps: Vec<Vec<HostMove>>,
+    has_fewest_moves: bool,
+    has_fewest_steps: bool,
+    lacking: Vec<Lacking>,
+}
+
+impl Answer {
+    fn none(verdict: Verdict, lacking: Vec<Lacking>) -> Self {
+        Self {
+            verdict,
+            steps: Vec::new(),
+            has_fewest_moves: false,
+            has_fewest_steps: false,
+            lacking,
+        }
+    }
+
+    /// Returns a plan with the fewest moves.
+    fn planned(steps: Vec<Vec<HostMove>>, has_fewest_steps: bool) -> Self {
+        Self {
+            verdict: Verdict::Planned,
+            steps,
+            has_fewest_moves: true,
+            has_fewest_steps,
+            lacking: Vec::new(),
+        }
+    }
+}
+
+fn plan_of_moves(
+    rules: &Relocation<'_>,
+    drained: &BTreeSet<usize>,
+    places: &Places,
+    limits: StepLimits<'_>,
+) -> Answer {
+    if places.leaving.is_empty() {
+        return Answer::planned(Vec::new(), true);
+    }
+    let fewest = fewest_steps(rules, &places.leaving, limits);
+    let direct = rules.replacements(drained, &places.leaving);
+    let ordered = direct
+        .as_ref()
+        .ok()
+        .and_then(|chosen| sequence(rules, &places.leaving, chosen));
+    let direct_steps = ordered.map(|moves| steps(rules, &moves, limits));
+    if let Some(steps) = direct_steps.as_ref().filter(|steps| steps.len() <= fewest) {
+        return Answer::planned(steps.clone(), true);
+    }
+    let lacking = direct.err().unwrap_or_default();
+    let pairs = rules.node_sets.len() * rules.host_count();
+    if pairs > MAX_PAIRS {
+        return match direct_steps {
+            Some(steps) => Answer::planned(steps, false),
+            None => {
+                let shortfall = rules.shortfall(drained, &places.waiting, None);
+                Answer::none(Verdict::Undecided, shortfall.lacking)
+            }
+        };
+    }
+    let acceptable = rules.acceptable();
+    if direct_steps.is_none() {
+        let shortfall = rules.shortfall(drained, &places.waiting, Some(&acceptable));
+        if shortfall.is_proof {
+            return Answer::none(Verdict::Impossible, shortfall.lacking);
+        }
+    }
+    let problem = Problem::new(rules, &acceptable, drained, limits);
+    if !problem.is_small() {
+        return match direct_steps {
+            Some(steps) => Answer::planned(steps, false),
+            None => Answer::none(Verdict::Undecided, lacking),
+        };
+    }
+    match (problem.search(true), direct_steps) {
+        (Found::Steps(steps), _) => Answer::planned(steps, true),
+        (Found::Nothing, None) => Answer::none(Verdict::NoOrder, lacking),
+        (_, Some(steps)) => Answer::planned(steps, false),
+        (Found::Undecided, None) => match problem.search(false) {
+            Found::Steps(found) => {
+                let moves: Vec<HostMove> = found.into_iter().flatten().collect();
+                Answer::planned(steps(rules, &moves, limits), false)
+            }
+            Found::Nothing => Answer::none(Verdict::NoOrder, lacking),
+            Found::Undecided => Answer::none(Verdict::Undecided, lacking),
+        },
+    }
+}
+
+fn described(
+    site: &Site,
+    rules: &Relocation<'_>,
+    drained: &BTreeSet<usize>,
+    steps: &[Vec<HostMove>],
+) -> Vec<Step> {
+    let key = |host: usize| site.inventory.hosts[host].key.clone();
+    let all: Vec<HostMove> = steps.iter().flatten().copied().collect();
+    let reason = |at: usize, step: &HostMove| {
+        if drained.contains(&step.from) {
+            return None;
+        }
+        let next = all[at + 1..].iter().find(|later| later.to == step.from);
+        Some(match next {
+            Some(later) => {
+                let set = &rules.node_sets[later.set];
+                format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
+            }
+            None => format!(
+                "the topology domain or quota of {} is needed",
+                key(step.from)
+            ),
+        })
+    };
+    let mut at = 0;
+    let describe = |step: &HostMove| {
+        let reason = reason(at, step);
+        at += 1;
+        Move {
+            from: occupant(site, rules, step.set, step.from),
+            to: key(step.to),
+            reason,
+        }
+    };
+    let mut describe = describe;
+    steps
+        .iter()
+        .map(|moves| Step {
+            moves: moves.iter().map(&mut describe).collect(),
+        })
+        .collect()
+}
+
+fn occupant(site: &Site, rules: &Relocation<'_>, set: usize, host: usize) -> Occupant {
+    let (set, host) = (&rules.node_sets[set], &site.inventory.hosts[host]);
+    let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
+    let machine = machine.map(|(namespace, name)| MachineInUse {
+        name: name.to_owned(),
+        command: format!("kubectl annotate machine -n {namespace} {name} {DELETE_MACHINE}="),
+    });
+    let in_use = set.use_of(host).filter(|_| machine.is_none());
+    Occupant {
+        cluster: set.cluster.key.clone(),
+        part: set.part.clone(),
+        host: host.key.clone(),
+        in_use: in_use.map(str::to_owned),
+        machine,
+    }
+}
