@@ -4,6 +4,7 @@ mod capacity;
 mod commit;
 mod completions;
 mod diff;
+mod drain;
 mod explain;
 mod generate;
 mod init;
@@ -38,7 +39,8 @@ Examples:
   sipgen status                      show clusters, spare hosts and racks
   sipgen explain tenant-a/edge       explain why a cluster has its hosts
   sipgen what-if --without rack=r7   show what the loss of a rack does
-  sipgen capacity                    show what else fits";
+  sipgen capacity                    show what else fits
+  sipgen drain rack=r7               show the moves that empty a rack";
 
 /// Generate kustomize overlays for Flux or Argo CD from SIPClusters and a snapshot of
 /// BareMetalHosts.
@@ -63,6 +65,7 @@ enum Command {
     Explain(explain::Arguments),
     WhatIf(what_if::Arguments),
     Capacity(capacity::Arguments),
+    Drain(drain::Arguments),
     Inventory(inventory::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
@@ -102,6 +105,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Capacity(arguments) => capacity::run(&arguments),
+        Command::Drain(arguments) => drain::run(&arguments),
         Command::WhatIf(arguments) => what_if::run(&arguments),
         Command::Inventory(arguments) => inventory::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

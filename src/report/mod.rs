@@ -15,6 +15,7 @@
 //! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
 //! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
 //! * `capacity`: what else fits.
+//! * `drain`: plans of moves that empty hosts.
 //! * `what_if`: the consequences of a hypothesis.
 //! * `status`: summary of the site for a terminal.
 //! * `page`: the site as an HTML page.
@@ -24,6 +25,7 @@ mod catalogue;
 mod commit;
 mod comparison;
 mod document;
+mod drain;
 mod events;
 mod excerpt;
 mod explanation;
@@ -58,6 +60,7 @@ pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::Comparison;
 pub use document::Document;
+pub use drain::{drain, drain_as_markdown};
 pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};

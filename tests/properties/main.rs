@@ -14,6 +14,7 @@ mod leaks;
 mod nesting;
 mod oracle;
 mod oracle_capacity;
+mod oracle_drain;
 mod oracle_machines;
 mod site_model;
 mod spellings;

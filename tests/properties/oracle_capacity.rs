@@ -18,7 +18,7 @@ use super::oracle::{
 };
 
 /// A host's cluster and role.
-type Taken = BTreeMap<usize, (usize, usize)>;
+pub type Taken = BTreeMap<usize, (usize, usize)>;
 
 #[derive(Clone)]
 struct Oracle<'a> {
@@ -178,7 +178,7 @@ fn place_beside(
 }
 
 /// The hosts that a plan assigns.
-fn taken(generated: &Generated) -> Taken {
+pub fn taken(generated: &Generated) -> Taken {
     let hosts = generated.plan.clusters.iter().flat_map(|(key, placement)| {
         let cluster: usize = key.name.as_str()[1..].parse().unwrap();
         placement.iter().flat_map(move |(part, assigned)| {
@@ -193,7 +193,7 @@ fn taken(generated: &Generated) -> Taken {
         .collect()
 }
 
-fn index(generated: &Generated, host: usize) -> usize {
+pub fn index(generated: &Generated, host: usize) -> usize {
     let name = generated.site.inventory.hosts[host].key.name.to_string();
     name[1..].parse().unwrap()
 }

@@ -1,0 +1,83 @@
+//! `sipgen drain`: the moves that empty hosts.
+
+use std::num::NonZeroU16;
+
+use clap::ValueEnum;
+use sipgen::drain::{Verdict, drain};
+use sipgen::finding::Finding;
+use sipgen::hypothesis::{HostChoice, chosen};
+use sipgen::report;
+
+use super::{Failure, Outcome, print, print_document, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen drain rack=r7                      empty a rack
+  sipgen drain metal3/node-1 metal3/node-2
+  sipgen drain vendor=acme --at-once 2      move two hosts per cluster and step";
+
+/// Show the moves that empty hosts, step by step
+///
+/// Each assigned host is replaced by a host that is free. If free hosts do not suffice, other
+/// assigned hosts move as well. After each move, every constraint holds: requirements, counts,
+/// topology domains, quotas and reservations. The number of moves is the smallest possible, and
+/// with it the number of steps, unless the output says otherwise. Nothing is written.
+///
+/// A step moves at most --at-once hosts of a cluster, and at most one member of its control plane.
+/// Hosts that a step releases are available from the next step on.
+///
+/// Exits with 1 if the hosts cannot be emptied, or if the input has errors.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Hosts to empty, by name or by labels; keys of labels may lack their prefix
+    #[arg(value_name = "NS/HOST|SELECTOR", required = true)]
+    hosts: Vec<HostChoice>,
+
+    #[command(flatten)]
+    from: repo::From,
+
+    /// Maximum number of hosts of a cluster that move in one step
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    at_once: NonZeroU16,
+
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text
+    Text,
+    /// Markdown
+    Markdown,
+    /// JSON; docs/drain.schema.json is its schema
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+    repo::only(&sites)?;
+    let runs = repo::generate(&sites)?;
+    let (findings, _) = repo::findings(&sites, &runs);
+    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
+    let mut is_planned = true;
+    for (_, generated) in &runs {
+        let hosts = chosen(&arguments.hosts, &generated.site)?;
+        let answer = drain(generated, &hosts, arguments.at_once.get().into());
+        is_planned &= answer.verdict == Verdict::Planned;
+        match arguments.format {
+            Format::Text => print(report::drain(&answer)),
+            Format::Markdown => print(report::drain_as_markdown(&answer)),
+            Format::Json => print_document(&report::Document::json(&answer)?),
+        }
+    }
+    drop(lock);
+    say(report::findings(&errors, &sites.repo));
+    Ok(if is_planned && errors.is_empty() {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}

@@ -1,0 +1,221 @@
+//! Plans of moves that empty hosts, as text and Markdown.
+
+use std::fmt::{self, Write};
+
+use super::markdown::code;
+use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::drain::{Drain, Move, Occupant, Verdict};
+use crate::text::counted;
+
+/// Maximum number of unused hosts that a text names.
+const HOSTS_SHOWN: usize = 20;
+
+/// Formats a plan of moves.
+pub fn drain(drain: &Drain) -> Text {
+    let mut out = Text::default();
+    // Writing to a `Text` cannot fail.
+    let _ = write_text(&mut out, drain);
+    out
+}
+
+/// Formats a plan of moves as Markdown.
+pub fn drain_as_markdown(drain: &Drain) -> Text {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_markdown(&mut out, drain);
+    out.into()
+}
+
+fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
+    let style = match drain.verdict {
+        Verdict::Planned => STRONG,
+        Verdict::Undecided => WARNING,
+        Verdict::Impossible | Verdict::NoOrder => ERROR,
+    };
+    writeln!(out, "{}", styled(style, verdict(drain)))?;
+    for bound in &drain.bound {
+        writeln!(
+            out,
+            "  {} of {} cannot move: {}",
+            one_line(&bound.host.to_string()),
+            one_line(&bound.cluster.to_string()),
+            one_line(&bound.why)
+        )?;
+    }
+    for lacks in &drain.lacking {
+        writeln!(
+            out,
+            "  {} {} lacks {}: {}",
+            one_line(&lacks.cluster.to_string()),
+            one_line(&lacks.part.to_string()),
+            counted(lacks.hosts, "host"),
+            one_line(&lacks.why)
+        )?;
+    }
+    if !drain.waiting.is_empty() {
+        writeln!(out)?;
+        writeln!(out, "{}", styled(STRONG, "replaced, and waiting for a snapshot that shows them unused"))?;
+        for occupant in &drain.waiting {
+            let host = one_line(&occupant.host.to_string());
+            writeln!(out, "  {}: {host}", set(occupant))?;
+            if let Some(line) = first(occupant) {
+                writeln!(out, "    {}", one_line(&line))?;
+            }
+        }
+    }
+    for (number, step) in (1..).zip(&drain.steps) {
+        writeln!(out)?;
+        writeln!(out, "{}", styled(STRONG, format_args!("step {number}")))?;
+        if step.moves.is_empty() {
+            writeln!(out, "  no move: wait until the hosts above are released")?;
+        }
+        for made in &step.moves {
+            writeln!(out, "  {}", line(made))?;
+            for more in details(made) {
+                writeln!(out, "    {}", one_line(&more))?;
+            }
+        }
+    }
+    if !drain.unused.is_empty() {
+        let mut hosts: Vec<String> = drain.unused.iter().map(ToString::to_string).collect();
+        let more = hosts.len().saturating_sub(HOSTS_SHOWN);
+        hosts.truncate(HOSTS_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{}",
+            styled(STRONG, "unused, and no target of a move")
+        )?;
+        writeln!(out, "  {}{more}", one_line(&hosts.join(", ")))?;
+    }
+    if let Some(note) = note(drain) {
+        writeln!(out)?;
+        writeln!(out, "{note}")?;
+    }
+    Ok(())
+}
+
+fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
+    writeln!(out, "### Drain\n\n{}", verdict(drain))?;
+    if !drain.bound.is_empty() || !drain.lacking.is_empty() {
+        writeln!(out)?;
+    }
+    for bound in &drain.bound {
+        let (host, cluster) = (code(&bound.host), code(&bound.cluster));
+        writeln!(out, "- {host} of {cluster} cannot move: {}", bound.why)?;
+    }
+    for lacks in &drain.lacking {
+        let set = code(&format!("{} {}", lacks.cluster, lacks.part));
+        let hosts = counted(lacks.hosts, "host");
+        writeln!(out, "- {set} lacks {hosts}: {}", code(&lacks.why))?;
+    }
+    if !drain.waiting.is_empty() {
+        writeln!(out, "\n#### Replaced, and waiting for a snapshot that shows them unused\n")?;
+        for occupant in &drain.waiting {
+            write!(out, "- {} of {}", code(&occupant.host), code(&set(occupant)))?;
+            match first(occupant) {
+                Some(first) => writeln!(out, "; first: {}", code(&first))?,
+                None => writeln!(out)?,
+            }
+        }
+    }
+    for (number, step) in (1..).zip(&drain.steps) {
+        writeln!(out, "\n#### Step {number}\n")?;
+        if step.moves.is_empty() {
+            writeln!(out, "No move: wait until the hosts above are released.")?;
+            continue;
+        }
+        writeln!(out, "| node set | from | to | notes |\n| --- | --- | --- | --- |")?;
+        for made in &step.moves {
+            let details: Vec<String> = details(made).iter().map(|line| code(line)).collect();
+            writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                code(&set(&made.from)),
+                code(&made.from.host),
+                code(&made.to),
+                details.join("<br>")
+            )?;
+        }
+    }
+    if !drain.unused.is_empty() {
+        let hosts: Vec<String> = drain.unused.iter().map(|host| code(host)).collect();
+        writeln!(out, "\nUnused, and no target of a move: {}", hosts.join(", "))?;
+    }
+    if let Some(note) = note(drain) {
+        writeln!(out, "\n{note}")?;
+    }
+    Ok(())
+}
+
+fn verdict(drain: &Drain) -> String {
+    match drain.verdict {
+        Verdict::Planned if drain.moves == 0 && drain.waiting.is_empty() => {
+            "no move needed: no cluster has these hosts".to_owned()
+        }
+        Verdict::Planned if drain.moves == 0 => {
+            "no move needed: other hosts have replaced these hosts".to_owned()
+        }
+        Verdict::Planned => {
+            let proof = match (drain.has_fewest_moves, drain.has_fewest_steps) {
+                (true, true) => "fewer are impossible",
+                (true, false) => "fewer moves are impossible, fewer steps may be possible",
+                (false, _) => "fewer may be possible",
+            };
+            let (moves, steps) = (
+                counted(drain.moves, "move"),
+                counted(drain.steps.len(), "step"),
+            );
+            format!("{moves} in {steps}; {proof}")
+        }
+        Verdict::Impossible if drain.steps.is_empty() => {
+            "the hosts cannot be emptied: the other hosts do not suffice".to_owned()
+        }
+        Verdict::Impossible => {
+            format!("{} cannot be emptied; the others can", counted(drain.bound.len(), "host"))
+        }
+        Verdict::NoOrder => {
+            "the hosts cannot be emptied: no order of moves keeps every constraint".to_owned()
+        }
+        Verdict::Undecided => {
+            "undecided: the search for moves of other hosts ended at its limit".to_owned()
+        }
+    }
+}
+
+fn set(occupant: &Occupant) -> String {
+    one_line(&format!("{} {}", occupant.cluster, occupant.part))
+}
+
+fn line(made: &Move) -> String {
+    let move_ = format!("{} -> {}", made.from.host, made.to);
+    format!("{}: {}", set(&made.from), one_line(&move_))
+}
+
+/// Returns why a host moves that is not drained, and what releases it.
+fn details(made: &Move) -> Vec<String> {
+    let why = made.reason.iter().map(|reason| format!("because {reason}"));
+    why.chain(first(&made.from)).collect()
+}
+
+/// Returns what to do so that the host is released.
+fn first(occupant: &Occupant) -> Option<String> {
+    let machine = occupant.machine.as_ref();
+    let command = machine.map(|machine| machine.command.clone());
+    let in_use = occupant.in_use.as_ref();
+    command.or_else(|| {
+        in_use.map(|why| format!("{why}: move its workload, and release the host from its user first"))
+    })
+}
+
+fn note(drain: &Drain) -> Option<String> {
+    (drain.moves > 0).then(|| {
+        format!(
+            "Per cluster, at most {} per step, and one member of a control plane: it leaves after its \
+             replacement has joined, so the quorum is kept. Start the next step when a snapshot shows \
+             the released hosts unused.",
+            counted(drain.at_once, "host")
+        )
+    })
+}

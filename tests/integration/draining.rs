@@ -1,0 +1,325 @@
+//! `sipgen drain`: the moves that empty hosts.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Repo, Run, assert_says, run};
+
+/// A worker host: name, rack, flavor, and the cluster that has it.
+type Host<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
+
+/// A cluster: name, role, accepted flavors, topology key, number of hosts.
+type Cluster<'a> = (&'a str, &'a str, &'a str, &'a str, usize);
+
+const RACK: &str = "example.com/rack";
+
+/// A repo whose hosts have their clusters by labels, generated and committed.
+fn site(hosts: &[Host<'_>], clusters: &[Cluster<'_>], consumed: &[&str]) -> Repo {
+    let mut text = String::new();
+    for (name, rack, flavor, owner) in hosts {
+        let role = |owner: &str| {
+            let cluster = clusters.iter().find(|cluster| cluster.0 == owner).unwrap();
+            cluster.1.to_owned()
+        };
+        let owner = owner.map_or(String::new(), |owner| {
+            format!(
+                ", sip.airshipit.org/cluster-namespace: t, sip.airshipit.org/cluster-name: {owner}, \
+                 sip.airshipit.org/node-type: {}",
+                role(owner)
+            )
+        });
+        let consumer = if consumed.contains(name) {
+            format!(
+                "consumerRef: {{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3Machine, \
+                 name: machine-{name}, namespace: t}}"
+            )
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            text,
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: metal, \
+             labels: {{{RACK}: {rack}, example.com/flavor: {flavor}{owner}}}}}\nspec: {{{consumer}}}\n"
+        );
+    }
+    let repo = Repo::empty();
+    repo.write("hosts.yaml", &text);
+    for (name, role, flavors, key, count) in clusters {
+        let request = format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: t}}\n\
+             spec:\n  nodes:\n    {role}:\n      labelSelector: {{matchExpressions: [{{key: example.com/flavor, \
+             operator: In, values: [{flavors}]}}]}}\n      topologyKey: {key}\n      count: {{active: {count}, standby: 0}}\n"
+        );
+        repo.write(&format!("{name}.yaml"), &request);
+    }
+    run(&mut repo.sipgen(&["generate"])).expect(0);
+    repo
+}
+
+fn drain(repo: &Repo, arguments: &[&str]) -> Run {
+    run(&mut repo.sipgen(&[&["drain"], arguments].concat()))
+}
+
+#[track_caller]
+fn json(repo: &Repo, arguments: &[&str]) -> Value {
+    let run = drain(repo, &[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+}
+
+/// The moves of each step, as `cluster: from -> to`.
+fn steps(answer: &Value) -> Vec<Vec<String>> {
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let line = |made: &Value| {
+        let (cluster, from, to) = (&made["cluster"], &made["from"], &made["to"]);
+        format!("{}: {} -> {}", name(cluster), name(from), name(to))
+    };
+    let steps = answer["steps"].as_array().unwrap().iter();
+    steps
+        .map(|step| step["moves"].as_array().unwrap().iter().map(line).collect())
+        .collect()
+}
+
+const HOST: &str = "kubernetes.io/hostname";
+
+#[test]
+fn a_rack_is_emptied_into_free_hosts() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("a2", "a", "big", Some("edge")),
+            ("a3", "a", "big", None),
+            ("b1", "b", "big", None),
+            ("b2", "b", "big", None),
+        ],
+        &[("edge", "Worker", "big", HOST, 2)],
+        &[],
+    );
+
+    let answer = json(&repo, &["rack=a"]);
+    assert_eq!(
+        steps(&answer),
+        [["edge: a1 -> b1"], ["edge: a2 -> b2"]]
+    );
+    assert_eq!(answer["verdict"], "planned");
+    assert_eq!(answer["unused"][0]["name"], "a3");
+    let answer = json(&repo, &["rack=a", "--at-once", "2"]);
+    assert_eq!(steps(&answer), [["edge: a1 -> b1", "edge: a2 -> b2"]]);
+
+    let text = drain(&repo, &["rack=a"]).expect(0).stdout;
+    assert_says(
+        &text,
+        &[
+            "2 moves in 2 steps; fewer are impossible",
+            "step 1\n  t/edge Worker: metal/a1 -> metal/b1\n",
+            "unused, and no target of a move\n  metal/a3\n",
+        ],
+    );
+    let text = drain(&repo, &["rack=a", "--format", "markdown"]).expect(0).stdout;
+    assert_says(&text, &["| `t/edge Worker` | `metal/a1` | `metal/b1` |  |"]);
+}
+
+#[test]
+fn a_control_plane_moves_one_member_per_step() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("b1", "b", "big", Some("edge")),
+            ("c1", "c", "big", Some("edge")),
+            ("a2", "a", "big", None),
+            ("b2", "b", "big", None),
+            ("d2", "d", "big", None),
+        ],
+        &[("edge", "ControlPlane", "big", RACK, 3)],
+        &[],
+    );
+
+    let answer = json(&repo, &["metal/a1", "metal/b1", "--at-once", "3"]);
+    assert_eq!(
+        steps(&answer),
+        [["edge: a1 -> a2"], ["edge: b1 -> b2"]]
+    );
+}
+
+#[test]
+fn another_cluster_makes_room() {
+    let repo = site(
+        &[
+            ("gpu", "a", "gpu", Some("learn")),
+            ("big", "b", "big", Some("edge")),
+            ("small", "c", "small", None),
+        ],
+        &[
+            ("edge", "Worker", "big, small", HOST, 1),
+            ("learn", "Worker", "gpu, big", HOST, 1),
+        ],
+        &[],
+    );
+
+    let answer = json(&repo, &["flavor=gpu"]);
+    assert_eq!(
+        steps(&answer),
+        [["edge: big -> small"], ["learn: gpu -> big"]]
+    );
+    let text = drain(&repo, &["flavor=gpu"]).expect(0).stdout;
+    assert_says(
+        &text,
+        &["t/edge Worker: metal/big -> metal/small\n    because t/learn Worker needs metal/big"],
+    );
+}
+
+/// The domain of the free host is taken, and the host in it may not stay there.
+#[test]
+fn another_host_of_the_node_set_makes_room() {
+    let repo = site(
+        &[
+            ("x", "a", "big", Some("edge")),
+            ("w", "b", "big", Some("edge")),
+            ("y", "c", "big", Some("lab")),
+            ("z", "b", "big", None),
+        ],
+        &[
+            ("edge", "Worker", "big", RACK, 2),
+            ("lab", "Worker", "big", HOST, 1),
+        ],
+        &[],
+    );
+
+    let answer = json(&repo, &["metal/x"]);
+    assert_eq!(steps(&answer), [["lab: y -> z"], ["edge: x -> y"]]);
+    assert_eq!(answer["hasFewestMoves"], true);
+}
+
+#[test]
+fn too_few_hosts_are_proven() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("a2", "a", "big", Some("edge")),
+            ("b1", "b", "big", None),
+        ],
+        &[("edge", "Worker", "big", HOST, 2)],
+        &[],
+    );
+
+    let run = drain(&repo, &["rack=a"]).expect(1);
+    assert_says(
+        &run.stdout,
+        &[
+            "the hosts cannot be emptied: the other hosts do not suffice",
+            "t/edge Worker lacks 1 host: ",
+        ],
+    );
+    let answer = json(&repo, &["rack=a"]);
+    assert_eq!(answer["verdict"], "impossible");
+    assert_eq!(answer["lacking"][0]["hosts"], 1);
+}
+
+/// Each of two clusters has a host that only the other one could leave to it.
+#[test]
+fn a_placement_without_an_order_of_moves() {
+    let repo = site(
+        &[
+            ("x", "a", "one", Some("first")),
+            ("y", "b", "two", Some("second")),
+            ("z", "c", "three", Some("first")),
+            ("free", "d", "four", None),
+        ],
+        &[
+            ("first", "Worker", "one, two, three", HOST, 2),
+            ("second", "Worker", "two, three", HOST, 1),
+        ],
+        &[],
+    );
+
+    let answer = json(&repo, &["metal/x"]);
+    assert_eq!(answer["verdict"], "impossible");
+}
+
+#[test]
+fn the_machine_to_delete_is_named() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("b1", "b", "big", None),
+        ],
+        &[("edge", "Worker", "big", HOST, 1)],
+        &["a1"],
+    );
+
+    let text = drain(&repo, &["metal/a1"]).expect(0).stdout;
+    assert_says(
+        &text,
+        &["kubectl annotate machine -n t machine-a1 cluster.x-k8s.io/delete-machine="],
+    );
+}
+
+#[test]
+fn hosts_of_a_cluster_with_errors_cannot_move() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("b1", "b", "big", None),
+        ],
+        &[("edge", "Worker", "big", HOST, 1)],
+        &[],
+    );
+    repo.replace("edge.yaml", "active: 1", "active: some");
+
+    let run = drain(&repo, &["metal/a1"]).expect(1);
+    assert_says(
+        &run.stdout,
+        &["metal/a1 of t/edge cannot move: errors in the cluster's request"],
+    );
+}
+
+#[test]
+fn unused_hosts_need_no_move() {
+    let repo = site(
+        &[
+            ("a1", "a", "big", Some("edge")),
+            ("b1", "b", "big", None),
+        ],
+        &[("edge", "Worker", "big", HOST, 1)],
+        &[],
+    );
+
+    let text = drain(&repo, &["metal/b1"]).expect(0).stdout;
+    assert_says(&text, &["no move needed: no cluster has these hosts"]);
+    assert_eq!(repo.files("overlays"), {
+        run(&mut repo.sipgen(&["generate"])).expect(0);
+        repo.files("overlays")
+    });
+}
+
+#[test]
+fn unknown_hosts_are_refused() {
+    let repo = Repo::generated("multi-cluster");
+    for (hosts, message) in [
+        ("metal3/none", "the site has no host metal3/none"),
+        ("rack=none", "no host matches `rack=none`"),
+        ("colour=red", "no host has the label `colour`"),
+    ] {
+        let run = drain(&repo, &[hosts]).expect(2);
+        assert_says(&run.stderr, &[message]);
+    }
+    drain(&repo, &[]).expect(2);
+    drain(&repo, &["metal3/none", "--at-once", "0"]).expect(2);
+}
+
+#[test]
+fn its_schema_is_the_documented_one() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/drain.schema.json");
+    let schema = serde_json::to_string_pretty(&sipgen::drain::Drain::schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&file, &schema).unwrap();
+    }
+    let documented = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        documented == schema,
+        "docs/drain.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration draining writes it"
+    );
+}
