@@ -14,6 +14,8 @@ use crate::plan::relocation::Relocation;
 
 /// Maximum number of states.
 const MAX_STATES: usize = 200_000;
+/// Maximum number of moves that are tried, for each state that the limits allow.
+const MAX_TRIED: usize = 20;
 /// Maximum number of values in all states together, 2 bytes each.
 const MAX_VALUES: usize = 30_000_000;
 
@@ -228,6 +230,7 @@ impl<'r> Problem<'r> {
             steps: 0,
         }];
         let limit = MAX_STATES.min(MAX_VALUES / values.moved(self.waiting.len()).max(1));
+        let mut tried = 0;
         while let Some(Reverse((_, _, at))) = queue.pop() {
             let Node {
                 state,
@@ -245,7 +248,12 @@ impl<'r> Problem<'r> {
             if left(&state) == 0 {
                 return Found::Steps(self.hosts_of(&nodes, at, by_step));
             }
-            for (action, next) in self.successors(&state, by_step) {
+            let successors = self.successors(&state, by_step);
+            tried += successors.len();
+            if tried > limit * MAX_TRIED {
+                return Found::Undecided;
+            }
+            for (action, next) in successors {
                 let (moves, steps) = match action {
                     Action::Move { .. } => (moves + 1, steps),
                     Action::NextStep => (moves, steps + 1),

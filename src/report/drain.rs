@@ -54,7 +54,14 @@ fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
     }
     if !drain.waiting.is_empty() {
         writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, "replaced, and waiting for a snapshot that shows them unused"))?;
+        writeln!(
+            out,
+            "{}",
+            styled(
+                STRONG,
+                "replaced, and waiting for a snapshot that shows them unused"
+            )
+        )?;
         for occupant in &drain.waiting {
             let host = one_line(&occupant.host.to_string());
             writeln!(out, "  {}: {host}", set(occupant))?;
@@ -80,13 +87,13 @@ fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
         let mut hosts: Vec<String> = drain.unused.iter().map(ToString::to_string).collect();
         let more = hosts.len().saturating_sub(HOSTS_SHOWN);
         hosts.truncate(HOSTS_SHOWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
         writeln!(out)?;
-        writeln!(
-            out,
-            "{}",
-            styled(STRONG, "unused, and no target of a move")
-        )?;
+        writeln!(out, "{}", styled(STRONG, "unused, and no target of a move"))?;
         writeln!(out, "  {}{more}", one_line(&hosts.join(", ")))?;
     }
     if let Some(note) = note(drain) {
@@ -111,9 +118,17 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
         writeln!(out, "- {set} lacks {hosts}: {}", code(&lacks.why))?;
     }
     if !drain.waiting.is_empty() {
-        writeln!(out, "\n#### Replaced, and waiting for a snapshot that shows them unused\n")?;
+        writeln!(
+            out,
+            "\n#### Replaced, and waiting for a snapshot that shows them unused\n"
+        )?;
         for occupant in &drain.waiting {
-            write!(out, "- {} of {}", code(&occupant.host), code(&set(occupant)))?;
+            write!(
+                out,
+                "- {} of {}",
+                code(&occupant.host),
+                code(&set(occupant))
+            )?;
             match first(occupant) {
                 Some(first) => writeln!(out, "; first: {}", code(&first))?,
                 None => writeln!(out)?,
@@ -126,7 +141,10 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
             writeln!(out, "No move: wait until the hosts above are released.")?;
             continue;
         }
-        writeln!(out, "| node set | from | to | notes |\n| --- | --- | --- | --- |")?;
+        writeln!(
+            out,
+            "| node set | from | to | notes |\n| --- | --- | --- | --- |"
+        )?;
         for made in &step.moves {
             let details: Vec<String> = details(made).iter().map(|line| code(line)).collect();
             writeln!(
@@ -141,7 +159,11 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
     }
     if !drain.unused.is_empty() {
         let hosts: Vec<String> = drain.unused.iter().map(|host| code(host)).collect();
-        writeln!(out, "\nUnused, and no target of a move: {}", hosts.join(", "))?;
+        writeln!(
+            out,
+            "\nUnused, and no target of a move: {}",
+            hosts.join(", ")
+        )?;
     }
     if let Some(note) = note(drain) {
         writeln!(out, "\n{note}")?;
@@ -173,7 +195,10 @@ fn verdict(drain: &Drain) -> String {
             "the hosts cannot be emptied: the other hosts do not suffice".to_owned()
         }
         Verdict::Impossible => {
-            format!("{} cannot be emptied; the others can", counted(drain.bound.len(), "host"))
+            format!(
+                "{} cannot be emptied; the others can",
+                counted(drain.bound.len(), "host")
+            )
         }
         Verdict::NoOrder => {
             "the hosts cannot be emptied: no order of moves keeps every constraint".to_owned()
@@ -205,7 +230,9 @@ fn first(occupant: &Occupant) -> Option<String> {
     let command = machine.map(|machine| machine.command.clone());
     let in_use = occupant.in_use.as_ref();
     command.or_else(|| {
-        in_use.map(|why| format!("{why}: move its workload, and release the host from its user first"))
+        in_use.map(|why| {
+            format!("{why}: move its workload, and release the host from its user first")
+        })
     })
 }
 

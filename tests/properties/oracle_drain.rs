@@ -124,14 +124,22 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         feed: None,
         reserved,
     });
-    let node_set = (prop::option::weighted(0.6, 0..2_u8), any::<bool>(), 1..3_usize);
+    let node_set = (
+        prop::option::weighted(0.6, 0..2_u8),
+        any::<bool>(),
+        1..3_usize,
+    );
     let node_set = node_set.prop_map(|(flavor, by_rack, wanted)| NodeSet {
         flavor,
         by_rack,
         by_feed: false,
         wanted,
     });
-    let cluster = (0..NAMESPACES.len(), prop::option::of(node_set.clone()), node_set);
+    let cluster = (
+        0..NAMESPACES.len(),
+        prop::option::of(node_set.clone()),
+        node_set,
+    );
     let cluster = cluster.prop_map(|(namespace, control_plane, worker)| Cluster {
         namespace,
         priority: 0,
@@ -171,21 +179,33 @@ fn check(
     let answer = drain(&generated, &keys, at_once);
     let best = oracle.best(&start);
     prop_assert_ne!(answer.verdict, Verdict::Undecided);
-    prop_assert_eq!(answer.verdict == Verdict::Planned, best.is_some(), "{:?}", answer);
+    prop_assert_eq!(
+        answer.verdict == Verdict::Planned,
+        best.is_some(),
+        "{:?}",
+        answer
+    );
     if best.is_none() {
         prop_assert!(answer.steps.is_empty());
         prop_assert!(!answer.lacking.is_empty() || answer.verdict == Verdict::NoOrder);
         return Ok(());
     }
     prop_assert!(answer.has_fewest_moves && answer.has_fewest_steps);
-    prop_assert_eq!(Some((answer.moves, answer.steps.len())), best, "{:?}", answer);
+    prop_assert_eq!(
+        Some((answer.moves, answer.steps.len())),
+        best,
+        "{:?}",
+        answer
+    );
     let mut state = State::new(start);
     let number = |name: &str| -> usize { name[1..].parse().unwrap() };
     for step in &answer.steps {
         state = state.next_step();
         for made in &step.moves {
             let from = number(made.from.host.name.as_str());
-            let role = ROLES.iter().position(|name| *name == made.from.part.role.as_str());
+            let role = ROLES
+                .iter()
+                .position(|name| *name == made.from.part.role.as_str());
             let unit = (number(made.from.cluster.name.as_str()), role.unwrap());
             prop_assert_eq!(state.taken.get(&from), Some(&unit));
             let next = oracle.moved(&state, from, number(made.to.name.as_str()));
