@@ -6,10 +6,12 @@
 //!
 //! * `state`: the constraints while moves are made.
 //! * `sequence`: orders of moves to hosts that the planner chose, and their division into steps.
-//! * `search`: moves of other assigned hosts, if free hosts do not suffice.
+//! * `search`: moves of other assigned hosts, if free hosts do not suffice; exact.
+//! * `chains`: the same for large sites, without a proof for more than one more move.
 //!
 //! One move per drained host is a lower bound, so a plan without other moves has the fewest.
 
+mod chains;
 mod search;
 mod sequence;
 mod state;
@@ -24,10 +26,12 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::capacity::Lacks;
 use crate::generate::Generated;
 use crate::inventory::usage::Usage;
+use crate::plan::Reason;
 use crate::plan::probe::Lacking;
 use crate::plan::relocation::Relocation;
 use crate::site::Site;
 
+use chains::chains;
 use search::{Found, Problem};
 use sequence::{StepLimits, fewest_steps, sequence, steps};
 use state::HostMove;
@@ -36,7 +40,9 @@ use state::HostMove;
 const VERSION: u32 = 1;
 
 /// Maximum number of pairs of a host and a node set that are compared to find moves of other hosts.
-const MAX_PAIRS: usize = 2_000_000;
+const MAX_PAIRS: usize = 20_000_000;
+/// Maximum number of those for the exact search.
+const MAX_SEARCHED_PAIRS: usize = 1_000_000;
 
 /// A plan of moves that empties hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -326,25 +332,37 @@ fn plan_of_moves(
             return Answer::none(Verdict::Impossible, shortfall.lacking);
         }
     }
-    let problem = Problem::new(rules, &acceptable, drained, limits);
-    if !problem.is_small() {
-        return match direct_steps {
-            Some(steps) => Answer::planned(steps, false),
-            None => Answer::none(Verdict::Undecided, lacking),
-        };
-    }
-    match (problem.search(true), direct_steps) {
+    let found = if pairs > MAX_SEARCHED_PAIRS {
+        Found::Undecided
+    } else {
+        let problem = Problem::new(rules, &acceptable, drained, limits);
+        match problem.search(true) {
+            Found::Undecided if direct_steps.is_none() => match problem.search(false) {
+                Found::Steps(found) => {
+                    let moves: Vec<HostMove> = found.into_iter().flatten().collect();
+                    return Answer::planned(steps(rules, &moves, limits), false);
+                }
+                found => found,
+            },
+            found => found,
+        }
+    };
+    match (found, direct_steps) {
         (Found::Steps(steps), _) => Answer::planned(steps, true),
-        (Found::Nothing, None) => Answer::none(Verdict::NoOrder, lacking),
         (_, Some(steps)) => Answer::planned(steps, false),
-        (Found::Undecided, None) => match problem.search(false) {
-            Found::Steps(found) => {
-                let moves: Vec<HostMove> = found.into_iter().flatten().collect();
-                Answer::planned(steps(rules, &moves, limits), false)
+        (Found::Nothing, None) => Answer::none(Verdict::NoOrder, lacking),
+        (Found::Undecided, None) => {
+            let Some(moves) = chains(rules, &acceptable, drained, &places.leaving) else {
+                return Answer::none(Verdict::Undecided, lacking);
+            };
+            // A plan without moves of other hosts is one that the planner would have found.
+            let is_decided = |(.., shortage): &Lacking| shortage.reason != Reason::Undecided;
+            let is_direct_impossible = !lacking.is_empty() && lacking.iter().all(is_decided);
+            Answer {
+                has_fewest_moves: is_direct_impossible && moves.len() == places.leaving.len() + 1,
+                ..Answer::planned(steps(rules, &moves, limits), false)
             }
-            Found::Nothing => Answer::none(Verdict::NoOrder, lacking),
-            Found::Undecided => Answer::none(Verdict::Undecided, lacking),
-        },
+        }
     }
 }
 

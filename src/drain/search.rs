@@ -204,15 +204,6 @@ impl<'r> Problem<'r> {
         problem
     }
 
-    /// Returns whether the search is small enough to be tried.
-    pub(super) fn is_small(&self) -> bool {
-        self.values().moved(self.waiting.len()) * 100 < MAX_VALUES
-            && self
-                .free
-                .iter()
-                .all(|hosts| hosts.len() < usize::from(u16::MAX))
-    }
-
     /// Finds the fewest moves after which no drained host has to leave, and with `by_step` the
     /// fewest steps of those.
     pub(super) fn search(&self, by_step: bool) -> Found {
@@ -439,7 +430,7 @@ impl<'r> Problem<'r> {
     }
 }
 
-/// Converts a number of hosts, which [`Problem::is_small`] limits.
+/// Converts a number of hosts, which is below the limit of compared pairs.
 fn number(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

@@ -67,7 +67,7 @@ pub(super) fn sequence(
     leaving: &BTreeMap<usize, usize>,
     chosen: &BTreeMap<usize, Vec<usize>>,
 ) -> Option<Vec<HostMove>> {
-    let mut open: Vec<(usize, Vec<usize>, Vec<usize>)> = Vec::new();
+    let mut open: Vec<OpenMoves> = Vec::new();
     for (set, added) in chosen {
         let from = leaving.iter().filter(|(_, of)| *of == set);
         let from: Vec<usize> = from.map(|(host, _)| *host).collect();
@@ -98,14 +98,16 @@ pub(super) fn sequence(
     Some(moves)
 }
 
+/// A node set with the hosts that leave and those that join.
+type OpenMoves = (usize, Vec<usize>, Vec<usize>);
+
 /// A search in depth for an order.
 struct Search<'s, 'r> {
-    /// Node sets with the hosts that leave and those that join.
-    open: Vec<(usize, Vec<usize>, Vec<usize>)>,
+    open: Vec<OpenMoves>,
     state: &'s mut State<'r>,
     moves: Vec<HostMove>,
     /// Open moves that cannot be completed.
-    failed: HashSet<Vec<(usize, Vec<usize>, Vec<usize>)>>,
+    failed: HashSet<Vec<OpenMoves>>,
     tried: &'s mut usize,
 }
 

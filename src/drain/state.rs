@@ -42,13 +42,22 @@ impl<'r> State<'r> {
     /// knows that the node set accepts the host.
     pub(super) fn make(&mut self, step: HostMove) -> bool {
         let is_possible = self.hosts[step.set].contains(&step.from)
-            && !self.assigned.contains(&step.to)
-            && self.is_apart(step)
-            && self.is_within_quotas(step);
+            && !self.is_assigned(step.to)
+            && self.allows(step);
         if is_possible {
             self.apply(step);
         }
         is_possible
+    }
+
+    /// Returns whether topology and quotas allow a move once the new host is free.
+    pub(super) fn allows(&self, step: HostMove) -> bool {
+        self.is_apart(step) && self.is_within_quotas(step)
+    }
+
+    /// Returns whether a cluster has the host.
+    pub(super) fn is_assigned(&self, host: usize) -> bool {
+        self.assigned.contains(&host)
     }
 
     /// Reverts a move.

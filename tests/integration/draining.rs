@@ -244,6 +244,66 @@ fn a_placement_without_an_order_of_moves() {
     assert_says(&text, &["no order of moves keeps every constraint"]);
 }
 
+/// Too large for the search that proves the number of moves.
+#[test]
+fn chains_of_moves_on_a_large_site() {
+    let names: Vec<(String, String)> = (0..20)
+        .flat_map(|rack| {
+            (0..10).map(move |host| (format!("r{rack:02}-{host}"), format!("r{rack:02}")))
+        })
+        .collect();
+    let teams: Vec<String> = (0..20).map(|team| format!("c{team:02}")).collect();
+    let hosts: Vec<Host<'_>> = names
+        .iter()
+        .enumerate()
+        .map(|(at, (name, rack))| {
+            let (rack_number, host) = (at / 10, at % 10);
+            // Each rack has two hosts with GPUs and four large ones, all assigned, and four small ones.
+            match host {
+                0..6 if rack_number < 10 => {
+                    let team = &teams[host];
+                    (
+                        name.as_str(),
+                        rack.as_str(),
+                        if host < 2 { "gpu" } else { "big" },
+                        Some(team.as_str()),
+                    )
+                }
+                0..6 => {
+                    let team = &teams[10 + (at % 10)];
+                    (name.as_str(), rack.as_str(), "big", Some(team.as_str()))
+                }
+                _ => (name.as_str(), rack.as_str(), "small", None),
+            }
+        })
+        .collect();
+    let clusters: Vec<Cluster<'_>> = (0..6)
+        .map(|team| (teams[team].as_str(), "Worker", "gpu, big", RACK, 10))
+        .chain((10..16).map(|team| (teams[team].as_str(), "Worker", "big, small", RACK, 10)))
+        .collect();
+    let repo = site(&hosts, &clusters, &[]);
+
+    let answer = json(&repo, &["metal/r00-0"]);
+    assert_eq!(
+        (&answer["moves"], &answer["hasFewestMoves"]),
+        (&2.into(), &true.into())
+    );
+    let answer = json(&repo, &["flavor=gpu,rack in (r00, r01)"]);
+    assert_eq!(answer["verdict"], "planned");
+    let steps = steps(&answer);
+    assert_eq!(steps.concat().len(), 8, "{steps:?}");
+    // A host that a step releases has no other cluster before the next step.
+    for step in &steps {
+        let hosts = |at: usize| {
+            let of = move |line: &String| line.split(' ').nth(at).unwrap().to_owned();
+            step.iter()
+                .map(of)
+                .collect::<std::collections::BTreeSet<String>>()
+        };
+        assert!(hosts(1).is_disjoint(&hosts(3)), "{step:?}");
+    }
+}
+
 #[test]
 fn the_machine_to_delete_is_named() {
     let repo = site(
