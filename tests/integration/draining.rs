@@ -189,6 +189,33 @@ fn another_host_of_the_node_set_makes_room() {
     assert_eq!(answer["hasFewestMoves"], true);
 }
 
+/// The free host would exceed the quota of large hosts.
+#[test]
+fn another_cluster_makes_room_in_a_quota() {
+    let repo = site(
+        &[
+            ("x", "a", "small", Some("edge")),
+            ("big", "b", "big", Some("lab")),
+            ("free", "c", "big", None),
+            ("mini", "d", "mini", None),
+        ],
+        &[
+            ("edge", "Worker", "small, big", HOST, 1),
+            ("lab", "Worker", "big, mini", HOST, 1),
+        ],
+        &[],
+    );
+    repo.write(
+        "sipgen.yaml",
+        "quotas: [{namespace: t, labels: {example.com/flavor: big}, hosts: 1}]\n",
+    );
+
+    let answer = json(&repo, &["metal/x"]);
+    let steps = steps(&answer).concat();
+    assert_eq!(steps[0], "lab: big -> mini");
+    assert_eq!(steps.len(), 2, "{steps:?}");
+}
+
 #[test]
 fn too_few_hosts_are_proven() {
     let repo = site(
