@@ -14,7 +14,7 @@ use crate::lint::{self, Except, lint};
 use crate::load::{Files, ReadError};
 use crate::output::Tree;
 use crate::output::compare::{Change, Changes, compare, is_leftover};
-use crate::plan::{Plan, plan};
+use crate::plan::{self, Move, Plan, plan};
 use crate::render::{Templates, render};
 use crate::settings::Settings;
 use crate::site::Site;
@@ -37,6 +37,8 @@ pub struct Options {
     pub only: BTreeSet<ClusterKey>,
     /// Replace assigned hosts that would not be chosen again, where possible.
     pub rebalance: bool,
+    /// Make these moves of hosts.
+    pub moves: Vec<Move>,
     /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
     /// clusters.
     pub allow_empty: bool,
@@ -74,6 +76,12 @@ impl Options {
             today: Some(today),
             ..self
         }
+    }
+
+    /// Sets [`Options::moves`].
+    #[must_use]
+    pub fn moves(self, moves: Vec<Move>) -> Self {
+        Self { moves, ..self }
     }
 
     /// Sets [`Options::hypothesis`].
@@ -331,9 +339,13 @@ pub(crate) fn generate_by(
             .filter(|(_, request)| request.cluster.is_none())
             .map(|(key, _)| key.clone()),
     );
+    let asked = plan::Changes {
+        rebalance: options.rebalance,
+        moves: &options.moves,
+    };
     let (plan, tree) = loop {
         progress(Stage::Planning);
-        let (mut plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
+        let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
         plan.released
             .retain(|host, _| !never_committed.contains(host));

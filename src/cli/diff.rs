@@ -2,7 +2,6 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::Options;
 use sipgen::difference::{self, Difference};
 use sipgen::finding::{self, Finding};
 use sipgen::report::{self, Comparison};

@@ -1,17 +1,21 @@
 //! `sipgen drain`: the moves that empty hosts.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use clap::ValueEnum;
-use sipgen::drain::{Verdict, drain};
+use sipgen::api::names::HostKey;
+use sipgen::drain::{Verdict, drain, in_maintenance};
 use sipgen::finding::Finding;
 use sipgen::hypothesis::{HostChoice, chosen};
 use sipgen::report;
+use sipgen::site::Site;
 
 use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
+  sipgen drain                              empty the hosts in maintenance
   sipgen drain rack=r7                      empty a rack
   sipgen drain metal3/node-1 metal3/node-2
   sipgen drain vendor=acme --at-once 2      move two hosts per cluster and step";
@@ -24,14 +28,16 @@ Examples:
 /// with it the number of steps, unless the output says otherwise. Nothing is written.
 ///
 /// A step moves at most --at-once hosts of a cluster, and at most one member of its control plane.
-/// Hosts that a step releases are available from the next step on.
+/// Hosts that a step releases are available from the next step on. Mark the hosts under
+/// `maintenance` in sipgen.yaml, and `sipgen generate --drain` writes the next step.
 ///
 /// Exits with 1 if the hosts cannot be emptied, or if the input has errors.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Hosts to empty, by name or by labels; keys of labels may lack their prefix
-    #[arg(value_name = "NS/HOST|SELECTOR", required = true)]
+    /// Hosts to empty, by name or by labels, whose keys may lack their prefix; default: those in
+    /// maintenance
+    #[arg(value_name = "NS/HOST|SELECTOR")]
     hosts: Vec<HostChoice>,
 
     #[command(flatten)]
@@ -56,6 +62,16 @@ enum Format {
     Json,
 }
 
+/// Returns the hosts in maintenance; fails without any.
+pub(super) fn marked(site: &Site) -> Result<BTreeSet<HostKey>, Failure> {
+    let marked = in_maintenance(site);
+    if marked.is_empty() {
+        let message = "no host is in maintenance: name hosts, or mark them under `maintenance` in sipgen.yaml";
+        return Err(Failure(message.to_owned()));
+    }
+    Ok(marked)
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     repo::only(&sites)?;
@@ -64,7 +80,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
     let mut is_planned = true;
     for (_, generated) in &runs {
-        let hosts = chosen(&arguments.hosts, &generated.site)?;
+        let hosts = match arguments.hosts.as_slice() {
+            [] => marked(&generated.site)?,
+            hosts => chosen(hosts, &generated.site)?,
+        };
         let answer = drain(generated, &hosts, arguments.at_once.get().into());
         is_planned &= answer.verdict == Verdict::Planned;
         match arguments.format {

@@ -1,13 +1,17 @@
 //! `sipgen generate`: writes the overlays of a repo.
 
+use std::num::NonZeroU16;
+
 use camino::Utf8Path;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
+use sipgen::drain::Verdict;
 use sipgen::finding::Finding;
 use sipgen::load::Files;
 use sipgen::output::compare::{Change, Changes, in_worktree};
 use sipgen::output::git::Committer;
 use sipgen::output::lock::Lock;
+use sipgen::plan::Move;
 use sipgen::report::{self, Document, Results, Text};
 use sipgen::sites::Sites;
 use sipgen::text::in_shell;
@@ -16,7 +20,7 @@ use sipgen::{Generated, Options, WriteError};
 use super::commit::Commit;
 use super::progress::Progress;
 use super::repo::Runs;
-use super::{Failure, Outcome, print, print_document, repo, say, staging};
+use super::{Failure, Outcome, drain, print, print_document, repo, say, staging};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,6 +76,21 @@ pub(crate) struct Arguments {
     /// lists the moves.
     #[arg(long)]
     rebalance: bool,
+
+    /// Make the next step of `sipgen drain` for the hosts in maintenance
+    ///
+    /// Moves up to NUMBER hosts of each cluster, and one member of each control plane. A host that
+    /// a Machine uses keeps its labels until a snapshot shows it unused. Run it again for the step
+    /// after that: steps follow from the files of the repo.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        conflicts_with_all = ["rebalance", "only"]
+    )]
+    drain: Option<NonZeroU16>,
 
     /// Read staged files only
     ///
@@ -166,6 +185,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None => repo::lock_to_read(&chosen)?,
     };
     let progress = Progress::start();
+    let options = match arguments.drain {
+        Some(at_once) => {
+            let Some(moves) = next_moves(&sites, &options, at_once)? else {
+                return Ok(Outcome::No);
+            };
+            options.moves(moves)
+        }
+        None => options,
+    };
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
     let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
     let commit = committer.filter(|_| may_commit);
@@ -229,6 +257,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     Ok(if refused { Outcome::No } else { Outcome::Yes })
+}
+
+/// Returns the moves of the next step that empties the hosts in maintenance. If there is no plan, says
+/// why and returns `None`.
+fn next_moves(
+    sites: &Sites,
+    options: &Options,
+    at_once: NonZeroU16,
+) -> Result<Option<Vec<Move>>, Failure> {
+    repo::only(sites)?;
+    for (_, generated) in sipgen::generate_sites(sites, options, &|_| {})? {
+        let hosts = drain::marked(&generated.site)?;
+        let plan = sipgen::drain::drain(&generated, &hosts, at_once.get().into());
+        if plan.verdict != Verdict::Planned && plan.steps.is_empty() {
+            say(report::drain(&plan));
+            return Ok(None);
+        }
+        return Ok(Some(plan.next_moves()));
+    }
+    Ok(None)
 }
 
 /// Merges the changes of all sites.
@@ -305,14 +353,16 @@ impl Arguments {
             .filter(|(_, is_given)| *is_given)
             .map(|(flag, _)| flag)
             .collect();
+        let drain = self.drain.map(|at_once| format!(" --drain={at_once}"));
         let inputs = self.from.input.iter().map(|input| match input.as_str() {
             "-" => " --input -".to_owned(),
             file => format!(" --input {}", in_shell(file)),
         });
         let [repo, site] = [repo, site].map(Option::unwrap_or_default);
         format!(
-            "sipgen generate{repo}{site}{}{only}{flags}",
-            inputs.collect::<String>()
+            "sipgen generate{repo}{site}{}{only}{flags}{}",
+            inputs.collect::<String>(),
+            drain.unwrap_or_default()
         )
     }
 }

@@ -26,9 +26,10 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::capacity::Lacks;
 use crate::generate::Generated;
 use crate::inventory::usage::Usage;
-use crate::plan::Reason;
-use crate::plan::probe::Lacking;
+use crate::plan::probe::{Lacking, Probe, Question};
+use crate::plan::purchase::Purchase;
 use crate::plan::relocation::Relocation;
+use crate::plan::{self, Reason};
 use crate::site::Site;
 
 use chains::chains;
@@ -73,6 +74,9 @@ pub struct Drain {
     pub bound: Vec<BoundHost>,
     /// Node sets that lack hosts without the drained ones.
     pub lacking: Vec<Lacks>,
+    /// The smallest purchase with which the hosts can be emptied and no other host moves; null if
+    /// nothing is lacking.
+    pub purchase: Option<Purchase>,
 }
 
 /// Whether hosts can be emptied.
@@ -154,6 +158,18 @@ pub struct BoundHost {
 }
 
 impl Drain {
+    /// Returns the moves of the first step.
+    pub fn next_moves(&self) -> Vec<plan::Move> {
+        let moves = self.steps.first().into_iter().flat_map(|step| &step.moves);
+        let moves = moves.map(|made| plan::Move {
+            cluster: made.from.cluster.clone(),
+            part: made.from.part.clone(),
+            from: made.from.host.clone(),
+            to: made.to.clone(),
+        });
+        moves.collect()
+    }
+
     /// Returns the JSON Schema.
     pub fn schema() -> Schema {
         schema_for!(Drain)
@@ -176,6 +192,13 @@ pub fn drain(generated: &Generated, hosts: &BTreeSet<HostKey>, at_once: usize) -
         Verdict::Planned if !places.bound.is_empty() => Verdict::Impossible,
         verdict => verdict,
     };
+    let is_blocked = matches!(verdict, Verdict::Impossible | Verdict::NoOrder);
+    let question = Question {
+        gone: places.leaving.keys().copied().collect(),
+        ..Question::default()
+    };
+    let purchase = is_blocked && places.bound.is_empty();
+    let purchase = purchase.then(|| Probe::new(site, &generated.plan).purchase(&question));
     let remaining = site.inventory.hosts.len() - drained.len();
     let lacking = answer
         .lacking
@@ -203,7 +226,15 @@ pub fn drain(generated: &Generated, hosts: &BTreeSet<HostKey>, at_once: usize) -
         unused: places.unused.iter().map(key).collect(),
         bound: places.bound,
         lacking: lacking.collect(),
+        purchase: purchase.flatten(),
     }
+}
+
+/// Returns the hosts of a site that are in maintenance.
+pub fn in_maintenance(site: &Site) -> BTreeSet<HostKey> {
+    let hosts = site.inventory.hosts.iter();
+    let marked = hosts.filter(|host| host.maintenance.is_some());
+    marked.map(|host| host.key.clone()).collect()
 }
 
 /// Drained hosts by what becomes of them.

@@ -174,14 +174,19 @@ impl<'a> Assignments<'a> {
             // Without its labels, the Machine could claim another host. A drained host is held for
             // any kind of cluster, because its Machine is deleted after the assignment of its
             // replacement.
-            let (held, free) = surplus.into_iter().partition(|(_, assignment)| {
-                let host = &site.inventory.hosts[assignment.host];
-                let is_held = cluster.kind == ClusterKind::ClusterApi || host.maintenance.is_some();
-                is_held && is_consumed(host)
-            });
+            let (held, free): (Vec<_>, Vec<_>) =
+                surplus.into_iter().partition(|(_, assignment)| {
+                    let host = &site.inventory.hosts[assignment.host];
+                    let is_held =
+                        cluster.kind == ClusterKind::ClusterApi || host.maintenance.is_some();
+                    is_held && is_consumed(host)
+                });
             surplus = free;
-            findings.extend(held_by_machines(&held, part, cluster, site));
-            // `held_by_machines` has reported the mark's effect.
+            let hosts = held
+                .iter()
+                .map(|(_, held)| &site.inventory.hosts[held.host]);
+            findings.extend(hosts.map(|host| held_by_machine(host, part, cluster)));
+            // `held_by_machine` has reported the mark's effect.
             own.extend(held.into_iter().map(|(violation, assignment)| {
                 let other = violation.filter(|violation| *violation != Violation::InMaintenance);
                 (other, assignment)
@@ -445,51 +450,43 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
     )
 }
 
-fn is_consumed(host: &Host) -> bool {
+/// Returns whether a Machine consumes a host.
+pub(super) fn is_consumed(host: &Host) -> bool {
     matches!(host.live.usage, Some(Usage::Consumer(_)))
 }
 
-/// Reports hosts that a cluster no longer needs, and that a Machine of Cluster API still uses.
-fn held_by_machines(
-    held: &[(Option<Violation>, CurrentAssignment<'_>)],
-    part: &Part,
-    cluster: &Cluster,
-    site: &Site,
-) -> Vec<Finding> {
-    let describe = |(_, assignment): &(_, CurrentAssignment<'_>)| {
-        let host = &site.inventory.hosts[assignment.host];
-        let consumer = host.user().unwrap_or_default();
-        let namespace = &cluster.key.namespace;
-        let name = &host.key.name;
-        let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
-        let command = match machine {
-            Some((_, machine)) => format!(
-                "; to make Cluster API delete this Machine first:\n\
+/// Reports a host that a cluster no longer needs, and that a Machine of Cluster API still uses.
+pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Finding {
+    let consumer = host.user().unwrap_or_default();
+    let namespace = &cluster.key.namespace;
+    let name = &host.key.name;
+    let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
+    let command = match machine {
+        Some((_, machine)) => format!(
+            "; to make Cluster API delete this Machine first:\n\
                  kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
-            ),
-            // CAPM3 keeps the host for the next Machine of the node set, and so never frees it.
-            None if host.labels.contains_key(NODE_REUSE) => format!(
-                "; no Machine runs on it, and `nodeReuse` keeps it for the next one. After the rollout, free it:\n\
+        ),
+        // CAPM3 keeps the host for the next Machine of the node set, and so never frees it.
+        None if host.labels.contains_key(NODE_REUSE) => format!(
+            "; no Machine runs on it, and `nodeReuse` keeps it for the next one. After the rollout, free it:\n\
                  kubectl patch baremetalhost -n {namespace} {name} --type merge \
                  -p '{{\"metadata\":{{\"labels\":{{\"{NODE_REUSE}\":null}}}},\"spec\":{{\"consumerRef\":null}}}}'"
-            ),
-            None => String::new(),
-        };
-        Finding::new(
-            Code::HeldByMachine,
-            format!(
-                "{} needs fewer {part} hosts, and {consumer} still uses {}",
-                cluster.key, host.key
-            ),
-        )
-        .at(wanted_at(cluster, part))
-        .see(host.live_place(["spec", "consumerRef"]), "in use here")
-        .help(format!(
-            "the host keeps its labels until a snapshot shows it unused{command}"
-        ))
-        .of(&cluster.key)
+        ),
+        None => String::new(),
     };
-    held.iter().map(describe).collect()
+    Finding::new(
+        Code::HeldByMachine,
+        format!(
+            "{} needs fewer {part} hosts, and {consumer} still uses {}",
+            cluster.key, host.key
+        ),
+    )
+    .at(wanted_at(cluster, part))
+    .see(host.live_place(["spec", "consumerRef"]), "in use here")
+    .help(format!(
+        "the host keeps its labels until a snapshot shows it unused{command}"
+    ))
+    .of(&cluster.key)
 }
 
 /// Returns the place of the number of hosts of a part, or of its machine.

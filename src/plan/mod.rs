@@ -5,7 +5,8 @@
 //! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
 //!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
 //!    Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
-//!    would not be chosen again, and `maintenance` reports those that are marked.
+//!    would not be chosen again, and `maintenance` reports those that are marked. `moves` makes a
+//!    step of a drain.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
@@ -37,6 +38,7 @@ pub mod host_state;
 pub mod machines;
 mod maintenance;
 mod matching;
+mod moves;
 mod ownership_change;
 mod placement;
 pub mod probe;
@@ -67,6 +69,7 @@ use eligibility::Availability;
 use supply::Supply;
 use violations::{Violation, in_use_as};
 
+pub use moves::Move;
 pub use placement::{Assigned, How, Placement};
 pub use shortage::{Reason, Refused, Rival, Shortage, Topology};
 
@@ -88,11 +91,19 @@ pub struct Plan {
     pub given_back: BTreeMap<ClusterKey, Vec<HostKey>>,
 }
 
+/// Changes of assignments that a run is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Changes<'m> {
+    /// Replace retained hosts with a violation if possible.
+    pub rebalance: bool,
+    /// Moves to make.
+    pub moves: &'m [Move],
+}
+
 /// Plans every valid cluster of the site that is not `frozen`.
 ///
 /// A frozen cluster keeps the hosts that the previous output assigns to it. `left_out` are frozen
 /// clusters that this run excludes on purpose: hosts that they name by MAC address stay reserved.
-/// With `rebalance`, retained hosts with a violation are replaced if possible.
 ///
 /// A cluster that cannot be planned has an error among the findings. Then the plan serves for
 /// reports only. For writing, plan again with that cluster frozen.
@@ -100,12 +111,12 @@ pub fn plan(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
-    rebalance: bool,
+    changes: Changes<'_>,
 ) -> (Plan, Vec<Finding>) {
-    let (plan, findings, renamed) = with_names(site, frozen, left_out, rebalance, true);
+    let (plan, findings, renamed) = with_names(site, frozen, left_out, changes, true);
     if renamed && !plan.shortages.is_empty() {
         // Another machine may need a host that a renamed machine retains.
-        let (other, findings, _) = with_names(site, frozen, left_out, rebalance, false);
+        let (other, findings, _) = with_names(site, frozen, left_out, changes, false);
         if other.shortages.len() < plan.shortages.len() {
             return (other, findings);
         }
@@ -119,7 +130,7 @@ fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
-    rebalance: bool,
+    Changes { rebalance, moves }: Changes<'_>,
     inherit: bool,
 ) -> (Plan, Vec<Finding>, bool) {
     let clusters = by_priority(site, frozen);
@@ -132,6 +143,7 @@ fn with_names(
         findings.extend(found);
     }
     findings.extend(assignments.contested(site));
+    findings.extend(moves::make(moves, site, &mut placements, &mut assignments));
 
     // Before the choice, because an observed host that is released stays unavailable to others
     // until a snapshot shows it free.

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
 use super::markdown::code;
 use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::drain::{Drain, Move, Occupant, Verdict};
@@ -9,6 +10,9 @@ use crate::text::counted;
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;
+
+/// Heading of a purchase.
+const TO_BUY: &str = "to buy, if no other host moves";
 
 /// Formats a plan of moves.
 pub fn drain(drain: &Drain) -> Text {
@@ -51,6 +55,10 @@ fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
             counted(lacks.hosts, "host"),
             one_line(&lacks.why)
         )?;
+    }
+    if let Some(purchase) = &drain.purchase {
+        writeln!(out, "\n{}", styled(STRONG, TO_BUY))?;
+        write_purchase(out, purchase)?;
     }
     if !drain.waiting.is_empty() {
         writeln!(out)?;
@@ -116,6 +124,10 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
         let set = code(&format!("{} {}", lacks.cluster, lacks.part));
         let hosts = counted(lacks.hosts, "host");
         writeln!(out, "- {set} lacks {hosts}: {}", code(&lacks.why))?;
+    }
+    if let Some(purchase) = &drain.purchase {
+        writeln!(out, "\n#### {}\n", capitalized(TO_BUY))?;
+        write_purchase_as_markdown(out, purchase)?;
     }
     if !drain.waiting.is_empty() {
         writeln!(

@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sipgen::load::Files;
-use sipgen::plan::{Plan, Reason, plan};
+use sipgen::plan::{Changes, Plan, Reason, plan};
 use sipgen::settings::Settings;
 use sipgen::site::Site;
 use sipgen::{Options, generate};
@@ -179,7 +179,12 @@ fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
     let root = Utf8Path::from_path(directory.path()).unwrap();
     fs::write(root.join("site.yaml"), text_of(case)).unwrap();
     let (site, _) = Site::read(&Files::on_disk(root), Settings::default()).unwrap();
-    let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), false);
+    let (plan, findings) = plan(
+        &site,
+        &BTreeSet::new(),
+        &BTreeSet::new(),
+        Changes::default(),
+    );
     (site, plan, findings)
 }
 
@@ -556,7 +561,7 @@ proptest! {
         drift.apply(&mut case);
         fs::write(root.join("site.yaml"), text_of(&case)).unwrap();
         let (site, _) = Site::read(&files, Settings::default()).unwrap();
-        let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), drift.rebalance);
+        let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), Changes { rebalance: drift.rebalance, moves: &[] });
         let after = assignments(&site, &plan);
 
         // Missing hosts are placed exactly when they can be, around the hosts that stay.

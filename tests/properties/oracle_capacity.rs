@@ -128,6 +128,7 @@ fn bought_host(flavor: u8, at: usize) -> Host {
         rack: Some(own),
         feed: Some(own),
         reserved: None,
+        marked: false,
     }
 }
 

@@ -123,6 +123,7 @@ fn scarce() -> impl Strategy<Value = (Vec<Host>, Vec<Cluster>)> {
         rack: Some(rack),
         feed: None,
         reserved,
+        marked: false,
     });
     let node_set = (
         prop::option::weighted(0.6, 0..2_u8),

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use super::{loss_rows, shown_lacking, shown_losses, shown_rows, tables};
 use crate::capacity::Capacity;
+use crate::plan::purchase::Purchase;
 use crate::report::Text;
 use crate::report::markdown::{cell, code};
 use crate::text::counted;
@@ -48,13 +49,8 @@ pub(in crate::report) fn write_markdown(
         write_left_out(out, left_out)?;
     }
     if let Some(purchase) = &capacity.purchase {
-        writeln!(out, "\n### To buy\n\n{}", super::size(purchase))?;
-        for (number, choice) in purchase.choices.iter().enumerate() {
-            writeln!(out, "{}", if number > 0 { "\nor\n" } else { "" })?;
-            for kind in choice {
-                writeln!(out, "- {}", code(&super::bought(kind)))?;
-            }
-        }
+        writeln!(out, "\n### To buy\n")?;
+        write_purchase_as_markdown(out, purchase)?;
     }
     let Some(label) = &capacity.lost_by else {
         return Ok(());
@@ -79,6 +75,21 @@ pub(in crate::report) fn write_markdown(
     write_left_out(out, left_out)
 }
 
+/// Writes a purchase without its title.
+pub(in crate::report) fn write_purchase_as_markdown(
+    out: &mut String,
+    purchase: &Purchase,
+) -> fmt::Result {
+    writeln!(out, "{}", super::size(purchase))?;
+    for (number, choice) in purchase.choices.iter().enumerate() {
+        writeln!(out, "{}", if number > 0 { "\nor\n" } else { "" })?;
+        for kind in choice {
+            writeln!(out, "- {}", code(&super::bought(kind)))?;
+        }
+    }
+    Ok(())
+}
+
 fn with_others(name: &str, others: usize) -> String {
     match others {
         0 => cell(&name),
@@ -86,7 +97,8 @@ fn with_others(name: &str, others: usize) -> String {
     }
 }
 
-fn capitalized(title: &str) -> String {
+/// Returns a title with a capital letter.
+pub(in crate::report) fn capitalized(title: &str) -> String {
     let mut chars = title.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()

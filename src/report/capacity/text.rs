@@ -75,7 +75,8 @@ fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
     write_left_out(out, left_out)
 }
 
-fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
+/// Writes a purchase without its title.
+pub(in crate::report) fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
     writeln!(out, "  {}", super::size(purchase))?;
     for (number, choice) in purchase.choices.iter().enumerate() {
         if number > 0 {
