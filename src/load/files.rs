@@ -15,6 +15,7 @@ use super::git::GitFiles;
 use super::kind::Kind;
 use super::links;
 use super::mentions::mentions;
+use super::merge::{self, Merged};
 use super::part::Part;
 use super::worktree::Worktree;
 use crate::git::GitError;
@@ -118,6 +119,24 @@ impl Files {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
         Ok(Self::new(root, kept))
+    }
+
+    /// Merges two revisions in memory, as `git merge` would. Without `ours`, the files on the disk
+    /// are merged, committed or not, except for files that git ignores.
+    ///
+    /// # Errors
+    ///
+    /// If a revision does not exist, or the two have no common ancestor.
+    pub fn merged(
+        root: &Utf8Path,
+        ours: Option<&str>,
+        theirs: &str,
+    ) -> Result<Merged<Self>, GitError> {
+        let Merged { files, conflicts } = merge::merge(root, ours, theirs)?;
+        Ok(Merged {
+            files: Self::new(root.to_owned(), Kept::InGit(files)),
+            conflicts,
+        })
     }
 
     /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.

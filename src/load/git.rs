@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{
-    Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree,
-    TreeWalkMode, TreeWalkResult,
+    Commit, Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository,
+    Tree, TreeWalkMode, TreeWalkResult,
 };
 
 use super::kind::Kind;
@@ -75,19 +75,23 @@ impl GitFiles {
 
     /// Returns a revision below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
-        if revision.trim().is_empty() {
-            return Err(GitError::new(
-                "the name of a revision is empty: name a commit, such as origin/main",
-            ));
-        }
         let opened = open::expect(root)?;
-        let found = opened.repo.revparse_single(revision);
-        let found = found.map_err(|error| no_such_revision(&opened.repo, revision, &error))?;
-        // Paths in a tree within a commit are relative to that tree, so only commits are accepted.
-        let commit = found
-            .peel_to_commit()
-            .map_err(|_| no_commit(revision, found.kind()))?;
-        Self::gather(&opened, blobs(&commit.tree()?)?)
+        let tree = commit(&opened.repo, revision)?.tree()?;
+        Self::gather(&opened, blobs(&tree)?)
+    }
+
+    /// Returns a tree whose blobs in `made` are not in the repo.
+    pub(super) fn of_memory(
+        opened: &Opened,
+        entries: Vec<Listed>,
+        made: BTreeMap<Oid, Vec<u8>>,
+    ) -> Result<Self, GitError> {
+        let mut files = Self::gather(opened, entries)?;
+        // The outermost repo comes first.
+        if let Some(outermost) = files.repos.first_mut() {
+            outermost.made = made;
+        }
+        Ok(files)
     }
 
     fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
@@ -275,6 +279,8 @@ impl GitFiles {
 struct Blobs {
     git_dir: PathBuf,
     of_environment: bool,
+    /// Contents that only memory has.
+    made: BTreeMap<Oid, Vec<u8>>,
     spare: Mutex<Vec<Repository>>,
 }
 
@@ -289,11 +295,15 @@ impl Blobs {
         Self {
             git_dir: repo.path().to_owned(),
             of_environment: *of_environment,
+            made: BTreeMap::new(),
             spare: Mutex::default(),
         }
     }
 
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
+        if let Some(made) = self.made.get(&id) {
+            return Ok(made.clone());
+        }
         self.with_repo(|repo| {
             repo.find_blob(id)
                 .map(|blob| blob.content().to_vec())
@@ -308,6 +318,9 @@ impl Blobs {
     }
 
     fn size(&self, id: Oid) -> Result<u64, GitError> {
+        if let Some(made) = self.made.get(&id) {
+            return Ok(made.len() as u64);
+        }
         self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
     }
 
@@ -337,7 +350,7 @@ fn is_partial(repo: &Repository) -> bool {
 }
 
 /// A git entry: path, mode and id.
-type Listed = (Vec<u8>, u32, Oid);
+pub(super) type Listed = (Vec<u8>, u32, Oid);
 
 /// Returns all entries of a tree, recursively.
 fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
@@ -350,6 +363,22 @@ fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
         TreeWalkResult::Ok
     })?;
     Ok(entries)
+}
+
+/// Returns the commit that a revision names.
+///
+/// Paths in a tree within a commit are relative to that tree, so only commits are accepted.
+pub(super) fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<'a>, GitError> {
+    if revision.trim().is_empty() {
+        return Err(GitError::new(
+            "the name of a revision is empty: name a commit, such as origin/main",
+        ));
+    }
+    let found = repo.revparse_single(revision);
+    let found = found.map_err(|error| no_such_revision(repo, revision, &error))?;
+    found
+        .peel_to_commit()
+        .map_err(|_| no_commit(revision, found.kind()))
 }
 
 /// Returns the error for an unknown revision, with advice.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::lines::{self, FileLines};
 use super::problem::Problem;
 use crate::difference::Difference;
+use crate::difference::claims::OpenChange;
 use crate::load::{Files, Texts};
 use crate::review::Review;
 
@@ -35,6 +36,8 @@ pub struct Comparison {
     /// Set if the overlays of the later state differ from what its inputs generate; null without a
     /// base, because `review` then shows that.
     pub stale: Option<Stale>,
+    /// Other open changes, one for each `--with`; empty without it.
+    pub open_changes: Vec<OpenChange>,
     /// Unified diffs of the changed files; null unless requested.
     pub lines: Option<Vec<FileLines>>,
 }
@@ -77,6 +80,7 @@ impl Comparison {
             stale: (difference.stale > 0).then_some(Stale {
                 files: difference.stale,
             }),
+            open_changes: difference.open_changes.clone(),
             lines: changes.map(lines::by_file),
         }
     }

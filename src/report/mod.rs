@@ -7,6 +7,7 @@
 //! * `phrases`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text; `commit`: a review as a commit message.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
+//! * `claims`: resources that two open changes claim.
 //! * `events`: host events between two snapshots.
 //! * `summary`: summary of a run.
 //! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
@@ -22,6 +23,7 @@
 
 mod capacity;
 mod catalogue;
+mod claims;
 mod commit;
 mod comparison;
 mod document;
@@ -57,6 +59,7 @@ use crate::text::visible::visible;
 
 pub use capacity::{capacity, capacity_as_markdown};
 pub use catalogue::{codes, codes_as_markdown, explain_code};
+pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::Comparison;
 pub use document::Document;

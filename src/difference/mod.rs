@@ -1,8 +1,14 @@
 //! Difference between two states of a repo: the output generated from each is compared.
+//!
+//! * `claims`: resources that two open changes claim.
+
+pub mod claims;
 
 use std::collections::BTreeSet;
 
 use camino::Utf8Path;
+
+use claims::OpenChange;
 
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
@@ -30,6 +36,8 @@ pub struct Difference {
     pub findings: Vec<Finding>,
     /// Remarks on how the difference was made, in sentences.
     pub notes: Vec<String>,
+    /// Other open changes, compared with this one.
+    pub open_changes: Vec<OpenChange>,
 }
 
 impl Difference {
@@ -40,7 +48,9 @@ impl Difference {
             .known
             .as_ref()
             .is_some_and(|(changes, _)| changes.files.is_empty());
-        same && self.brought.is_none() && self.stale == 0
+        same && self.brought.is_none()
+            && self.stale == 0
+            && self.open_changes.iter().all(OpenChange::is_independent)
     }
 }
 
