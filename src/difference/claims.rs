@@ -242,16 +242,17 @@ fn outcome(
     let output = &first.generated.site.settings.output;
     let files = merged.clone().with_directory(output, first.output.clone());
     let both = generate(&files, &lenient(), progress)?;
-    let known: BTreeSet<&str> = [&first.generated, &second.generated]
-        .iter()
-        .flat_map(|generated| &generated.findings)
-        .map(|finding| finding.message.as_str())
-        .collect();
+    let alone = [first, second];
+    let is_known = |error: &Finding| {
+        let mut known = alone.iter().flat_map(|side| &side.generated.findings);
+        // The numbers in the message of a shortage depend on the other change.
+        known.any(|known| known.code == error.code && known.clusters == error.clusters)
+    };
     let errors = both
         .findings
         .iter()
-        .filter(|finding| finding.is_error() && !known.contains(finding.message.as_str()))
-        .map(|finding: &Finding| finding.message.clone());
+        .filter(|finding| finding.is_error() && !is_known(finding))
+        .map(|finding| finding.message.clone());
     let by_cluster = |generated: &Generated| {
         let mut all: BTreeMap<ClusterKey, BTreeSet<HostKey>> = BTreeMap::new();
         for (host, cluster) in hosts(generated) {

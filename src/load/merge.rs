@@ -129,7 +129,10 @@ fn ancestor<'a>(
 fn worktree(opened: &Opened) -> Result<Tree<'_>, GitError> {
     opened.workdir()?;
     let mut index = opened.index()?;
-    opened.repo.set_index(&mut index)?;
+    // The repo's own index belongs to it already, and libgit2 would detach it.
+    if opened.index_of_environment().is_some() {
+        opened.repo.set_index(&mut index)?;
+    }
     index.add_all(["*"], IndexAddOption::DEFAULT, None)?;
     let tree = index.write_tree_to(&opened.repo)?;
     Ok(opened.repo.find_tree(tree)?)

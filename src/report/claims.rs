@@ -18,11 +18,15 @@ pub fn open_changes(changes: &[OpenChange]) -> Text {
         if change.is_independent() {
             let _ = writeln!(text, "{}", independent(change, &plain));
         }
-        for line in dangers(change, &plain) {
-            let _ = writeln!(text, "{} {line}", styled(ERROR, "danger:"));
-        }
-        for line in outcomes(change, &plain) {
-            let _ = writeln!(text, "    {line}");
+        let lines = dangers(change, &plain).chain(outcomes(change, &plain));
+        let direct = dangers(change, &plain).count();
+        for (index, line) in lines.enumerate() {
+            // An outcome without a direct conflict is a danger by itself.
+            let _ = if index < direct || direct == 0 {
+                writeln!(text, "{} {line}", styled(ERROR, "danger:"))
+            } else {
+                writeln!(text, "    {line}")
+            };
         }
     }
     if !text.is_empty() {
@@ -89,7 +93,7 @@ fn file_conflict(conflict: &Conflict, branch: &str, name: Name<'_>) -> String {
     let path = name(&conflict.path);
     if conflict.generated {
         format!(
-            "branch {branch} conflicts with this change in {path}, which `sipgen generate` writes again"
+            "branch {branch} conflicts with this change in {path}: `sipgen generate` resolves it"
         )
     } else {
         format!("branch {branch} conflicts with this change in {path}")
@@ -116,7 +120,7 @@ fn outcomes(change: &OpenChange, name: Name<'_>) -> Vec<String> {
             Some(outcome) => lines.push(format!("{first}: {}", effects(outcome, name))),
             None => {
                 lines.push(
-                    "the order of the merges has no known effect until the inputs are merged"
+                    "the effect of either merge is unknown until the conflicts in inputs are resolved"
                         .to_owned(),
                 );
                 break;

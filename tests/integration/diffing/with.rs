@@ -51,8 +51,8 @@ fn the_outcome_is_that_of_the_real_merge() {
     repo.git(&["checkout", "--quiet", "three", "--", "clusters"]);
     repo.generate(&[]).expect(0);
 
-    assert_eq!(repo.hosts_of("tenant", "two"), ["host-2"]);
-    assert_eq!(repo.hosts_of("tenant", "three"), ["host-3"]);
+    assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
+    assert_eq!(repo.hosts_of("tenant", "three"), ["Worker metal/host-3"]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn two_branches_that_create_one_cluster_conflict_in_its_file() {
         &[
             "danger: branch two also claims the cluster name tenant/two\n",
             "danger: branch two conflicts with this change in clusters/tenant.two.yaml\n",
-            "    the order of the merges has no known effect until the inputs are merged\n",
+            "    the effect of either merge is unknown until the conflicts in inputs are resolved\n",
         ],
     );
 }
@@ -214,6 +214,28 @@ fn markdown_and_json_have_the_same_conflicts() {
     let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
     assert_eq!(
         json["openChanges"][0]["claims"][0],
-        serde_json::json!({"kind": "host", "name": "metal/host-2", "here": "tenant/three", "there": "tenant/two"})
+        serde_json::json!({
+            "kind": "host",
+            "name": "metal/host-2",
+            "here": {"namespace": "tenant", "name": "three"},
+            "there": {"namespace": "tenant", "name": "two"},
+        })
+    );
+}
+
+#[test]
+fn an_error_of_its_own_is_not_blamed_on_the_other_change() {
+    let repo = with_branches(&[("tenant/two", 1)]);
+    repo.git(&["checkout", "--quiet", "-b", "big", "base"]);
+    repo.want("tenant/big", 9);
+    repo.commit();
+
+    let run = repo.diff(&["--base", "base", "--with", "two"]).expect(1);
+
+    assert!(!run.stdout.contains("tenant/big cannot"), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains("hosts of tenant/big"),
+        "{}",
+        run.stdout
     );
 }
