@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use super::phrases::Name;
 use super::plan::plain;
-use super::{ERROR, Text, one_line, styled};
+use super::{ERROR, Text, styled};
 use crate::api::names::HostKey;
 use crate::difference::claims::{ClaimKind, Conflict, OpenChange, Outcome, SharedClaim};
 
@@ -143,6 +143,6 @@ fn effects(outcome: &Outcome, name: Name<'_>) -> String {
             format!("{cluster} gets {} instead of {without}", list(&of.instead))
         }
     });
-    let errors = outcome.errors.iter().map(|error| one_line(error));
+    let errors = outcome.errors.iter().map(|error| name(error));
     clusters.chain(errors).collect::<Vec<_>>().join("; ")
 }
