@@ -68,7 +68,7 @@ pub struct Conflict {
     /// Its path.
     #[schemars(with = "String")]
     pub path: Utf8PathBuf,
-    /// Whether sipgen generates it, so that `sipgen generate` resolves the conflict.
+    /// Whether sipgen generates it.
     pub generated: bool,
 }
 

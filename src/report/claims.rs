@@ -91,13 +91,12 @@ fn shared_claim(claim: &SharedClaim, branch: &str, name: Name<'_>) -> String {
 
 fn file_conflict(conflict: &Conflict, branch: &str, name: Name<'_>) -> String {
     let path = name(&conflict.path);
-    if conflict.generated {
-        format!(
-            "branch {branch} conflicts with this change in {path}: `sipgen generate` resolves it"
-        )
+    let generated = if conflict.generated {
+        ", a generated file"
     } else {
-        format!("branch {branch} conflicts with this change in {path}")
-    }
+        ""
+    };
+    format!("branch {branch} conflicts with this change in {path}{generated}")
 }
 
 /// Formats the outcomes, that of this change first.
