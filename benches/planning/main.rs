@@ -24,7 +24,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use sipgen::api::host::BareMetalHost;
 use sipgen::load::Files;
-use sipgen::plan::plan;
+use sipgen::plan::{Changes, plan};
 use sipgen::settings::Settings;
 use sipgen::site::Site;
 
@@ -155,7 +155,12 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        let (plan, found) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), false);
+        let (plan, found) = plan(
+            &site,
+            &BTreeSet::new(),
+            &BTreeSet::new(),
+            Changes::default(),
+        );
         times.push(start.elapsed());
         if found.iter().filter(|finding| finding.is_error()).count() != errors {
             return Err(io::Error::other("the plan is not what it should be"));

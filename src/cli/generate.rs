@@ -266,17 +266,15 @@ fn next_moves(
     options: &Options,
     at_once: NonZeroU16,
 ) -> Result<Option<Vec<Move>>, Failure> {
-    repo::only(sites)?;
-    for (_, generated) in sipgen::generate_sites(sites, options, &|_| {})? {
-        let hosts = drain::marked(&generated.site)?;
-        let plan = sipgen::drain::drain(&generated, &hosts, at_once.get().into());
-        if plan.verdict != Verdict::Planned && plan.steps.is_empty() {
-            say(report::drain(&plan));
-            return Ok(None);
-        }
-        return Ok(Some(plan.next_moves()));
+    let files = &repo::only(sites)?.files;
+    let generated = sipgen::generate(files, options, &|_| {})?;
+    let hosts = drain::marked(&generated.site)?;
+    let plan = sipgen::drain::drain(&generated, &hosts, at_once.get().into());
+    let is_blocked = plan.verdict != Verdict::Planned && plan.steps.is_empty();
+    if is_blocked {
+        say(report::drain(&plan));
     }
-    Ok(None)
+    Ok((!is_blocked).then(|| plan.next_moves()))
 }
 
 /// Merges the changes of all sites.

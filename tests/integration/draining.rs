@@ -362,6 +362,147 @@ fn hosts_of_a_cluster_with_errors_cannot_move() {
     );
 }
 
+/// The hosts of the only cluster, each with its role.
+fn hosts(repo: &Repo) -> Vec<String> {
+    repo.hosts_of("t", "edge")
+}
+
+/// Steps are written until nothing is left to do. What each of them leaves is what the files ask for.
+#[test]
+fn a_drain_is_carried_out_step_by_step() {
+    let repo = site(
+        &[
+            ("a1", "a", "w", Some("edge")),
+            ("a2", "a", "w", Some("edge")),
+            ("b1", "b", "w", Some("edge")),
+            ("b2", "b", "w", None),
+            ("c1", "c", "w", None),
+        ],
+        &[("edge", "Worker", "w", "example.com/none", 3)],
+        &[],
+    );
+    repo.write(
+        "sipgen.yaml",
+        "maintenance:\n  - {labels: {example.com/rack: a}, reason: new power feed}\n",
+    );
+    let is_clean = || {
+        run(&mut repo.sipgen(&["validate"])).expect(0);
+        run(&mut repo.sipgen(&["generate", "--check"])).expect(0);
+    };
+    is_clean();
+    let planned = json(&repo, &[]);
+    assert_eq!(planned["moves"], 2, "{planned}");
+
+    repo.generate(&["--drain"]).expect(0);
+
+    assert_eq!(
+        hosts(&repo),
+        ["Worker metal/a2", "Worker metal/b1", "Worker metal/b2"]
+    );
+    is_clean();
+    assert_eq!(json(&repo, &[])["moves"], 1);
+    repo.generate(&["--drain"]).expect(0);
+    assert_eq!(
+        hosts(&repo),
+        ["Worker metal/b1", "Worker metal/b2", "Worker metal/c1"]
+    );
+    is_clean();
+    let done = drain(&repo, &[]).expect(0).stdout;
+    assert_says(&done, &["no move needed: no cluster has these hosts"]);
+    // Nothing is left to do.
+    repo.generate(&["--drain"]).expect(0);
+    assert_eq!(hosts(&repo).len(), 3);
+}
+
+#[test]
+fn several_hosts_of_a_cluster_may_move_at_once() {
+    let repo = site(
+        &[
+            ("a1", "a", "w", Some("edge")),
+            ("a2", "a", "w", Some("edge")),
+            ("b1", "b", "w", None),
+            ("b2", "b", "w", None),
+        ],
+        &[("edge", "Worker", "w", "example.com/none", 2)],
+        &[],
+    );
+    repo.write(
+        "sipgen.yaml",
+        "maintenance:\n  - {labels: {example.com/rack: a}, reason: new power feed}\n",
+    );
+
+    repo.generate(&["--drain=2"]).expect(0);
+
+    assert_eq!(hosts(&repo), ["Worker metal/b1", "Worker metal/b2"]);
+}
+
+/// The replacement joins first. A plain run undoes nothing, and releases the host once it is unused.
+#[test]
+fn a_host_that_a_machine_uses_keeps_its_labels_beside_its_replacement() {
+    let used = [("a1", "a", "w", Some("edge")), ("b1", "b", "w", None)];
+    let clusters = [("edge", "Worker", "w", RACK, 1)];
+    let repo = site(&used, &clusters, &["a1"]);
+    repo.write(
+        "sipgen.yaml",
+        "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n",
+    );
+
+    let step = repo.generate(&["--drain"]).expect(0);
+
+    assert_says(
+        &step.stderr,
+        &["SIP0908", "kubectl annotate machine -n t machine-a1"],
+    );
+    let both = ["Worker metal/a1", "Worker metal/b1"];
+    assert_eq!(hosts(&repo), both);
+    run(&mut repo.sipgen(&["generate", "--check"])).expect(0);
+    repo.generate(&["--drain"]).expect(0);
+    assert_eq!(hosts(&repo), both);
+    let waiting = drain(&repo, &[]).expect(0).stdout;
+    assert_says(
+        &waiting,
+        &["replaced, and waiting for a snapshot that shows them unused"],
+    );
+
+    let text = repo.read("hosts.yaml");
+    let (before, rest) = text.split_once("consumerRef: ").unwrap();
+    let (_, after) = rest.split_once('}').unwrap();
+    repo.write("hosts.yaml", &format!("{before}{after}"));
+    repo.generate(&[]).expect(0);
+    assert_eq!(hosts(&repo), ["Worker metal/b1"]);
+}
+
+#[test]
+fn a_drain_without_marks_or_without_a_plan_writes_nothing() {
+    let repo = site(
+        &[("a1", "a", "w", Some("edge")), ("b1", "b", "x", None)],
+        &[("edge", "Worker", "w", RACK, 1)],
+        &[],
+    );
+    let before = repo.git(&["status", "--porcelain"]);
+
+    let unmarked = repo.generate(&["--drain"]).expect(2);
+
+    assert_says(&unmarked.stderr, &["no host is in maintenance"]);
+    repo.write(
+        "sipgen.yaml",
+        "maintenance:\n  - {hosts: [metal/a1], reason: broken fan}\n",
+    );
+    let impossible = repo.generate(&["--drain"]).expect(1);
+    assert_says(
+        &impossible.stderr,
+        &[
+            "the hosts cannot be emptied",
+            "t/edge Worker lacks 1 host",
+            "to buy, if no other host moves",
+            "1 host; fewer do not suffice",
+            "1 host in metal: example.com/flavor=w; example.com/rack: ",
+        ],
+    );
+    let after = repo.git(&["status", "--porcelain"]);
+    assert_eq!(after.replace("?? sipgen.yaml\n", ""), before);
+}
+
 #[test]
 fn unused_hosts_need_no_move() {
     let repo = site(

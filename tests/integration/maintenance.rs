@@ -10,8 +10,8 @@ const AFTER: &str = "1798243200";
 
 /// The hosts `h1` and `h2` in rack 1, and `h3` and `h4` in rack 2. Machines consume some of them.
 fn write_hosts(repo: &Repo, consumed: &[u8]) {
-    let hosts = (1..=4).map(|number| {
-        let rack = (number + 1) / 2;
+    let hosts = (1..=4_u8).map(|number| {
+        let rack = number.div_ceil(2);
         let (consumer, state) = if consumed.contains(&number) {
             let consumer = format!(
                 "  consumerRef: {{kind: Metal3Machine, name: edge-{number}, namespace: metal}}\n"
