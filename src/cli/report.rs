@@ -5,6 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::capacity::{Scope, capacity};
+use sipgen::drain::{drain, in_maintenance};
 use sipgen::finding::Finding;
 use sipgen::git;
 use sipgen::output::compare::{Change, Changes};
@@ -22,7 +23,8 @@ Examples:
 ///
 /// The page is one self-contained file: open it in a browser, attach it to a ticket, keep it as a
 /// CI artifact. It shows the plan that `sipgen generate` would compute now, with changes marked, what
-/// else fits, and what the loss of each rack does. Nothing else is written.
+/// else fits, what the loss of each rack does, and the steps that empty hosts in maintenance. Nothing
+/// else is written.
 ///
 /// Exits with 1 if the input has errors; the page is written anyway and lists them.
 #[derive(clap::Args)]
@@ -78,7 +80,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             capacity: &capacity(generated, &scope)?,
         };
         let findings = &generated.findings;
-        let page = report::page(&status, version.as_ref(), findings, &sites.repo)?;
+        let marked = in_maintenance(&generated.site);
+        let drain = (!marked.is_empty()).then(|| drain(generated, &marked, 1));
+        let version = version.as_ref();
+        let page = report::page(&status, drain.as_ref(), version, findings, &sites.repo)?;
         made.push((path, before, page));
     }
     for (path, before, page) in made {

@@ -2,9 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use serde::Serialize;
+
 use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
 use super::markdown::code;
 use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::drain::{Drain, Move, Occupant, Verdict};
 use crate::text::counted;
 
@@ -13,6 +16,41 @@ const HOSTS_SHOWN: usize = 20;
 
 /// Heading of a purchase.
 const TO_BUY: &str = "to buy, if no other host moves";
+
+/// A plan of moves in words, for pages.
+#[derive(Debug, Serialize)]
+pub(super) struct DrainWords {
+    verdict: String,
+    steps: Vec<Vec<PageMove>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageMove {
+    cluster: ClusterKey,
+    role: Role,
+    from: HostKey,
+    to: HostKey,
+    details: Vec<String>,
+}
+
+impl DrainWords {
+    pub(super) fn new(drain: &Drain) -> Self {
+        let words = |made: &Move| PageMove {
+            cluster: made.from.cluster.clone(),
+            role: made.from.part.role,
+            from: made.from.host.clone(),
+            to: made.to.clone(),
+            details: details(made),
+        };
+        let steps = drain.steps.iter();
+        Self {
+            verdict: verdict(drain),
+            steps: steps
+                .map(|step| step.moves.iter().map(words).collect())
+                .collect(),
+        }
+    }
+}
 
 /// Formats a plan of moves.
 pub fn drain(drain: &Drain) -> Text {

@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use super::Status;
 use super::capacity::CapacityWords;
 use super::document::{Document, json_inside};
+use super::drain::DrainWords;
+use crate::drain::Drain;
 use crate::finding::{Finding, Severity};
 use crate::git::Version;
 use crate::load::{Files, Texts};
@@ -20,7 +22,7 @@ use crate::overview::Overview;
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 /// Scripts in dependency order.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("page/site.js"),
     include_str!("page/filters.js"),
     include_str!("page/details.js"),
@@ -28,6 +30,7 @@ const SCRIPTS: [&str; 8] = [
     include_str!("page/table.js"),
     include_str!("page/overview.js"),
     include_str!("page/capacity.js"),
+    include_str!("page/drain.js"),
     include_str!("page/main.js"),
 ];
 
@@ -43,6 +46,7 @@ struct Data<'a> {
     #[serde(rename = "picture")]
     overview: &'a Overview,
     capacity: CapacityWords,
+    drain: Option<DrainWords>,
     version: Option<&'a Version>,
     findings: Vec<PageFinding<'a>>,
     /// Number of omitted findings.
@@ -58,13 +62,14 @@ struct PageFinding<'a> {
     places: Vec<String>,
 }
 
-/// Renders a site and its findings as a page. The same input gives the same bytes.
+/// Renders a site, the moves of a drain, and findings as a page. The same input gives the same bytes.
 ///
 /// # Errors
 ///
 /// The overview cannot be represented as JSON, which has no known cause.
 pub fn page(
     status: &Status<'_>,
+    drain: Option<&Drain>,
     version: Option<&Version>,
     findings: &[Finding],
     files: &Files,
@@ -96,6 +101,7 @@ pub fn page(
     let data = json_inside(&Data {
         overview: status.overview,
         capacity: CapacityWords::new(status.capacity),
+        drain: drain.map(DrainWords::new),
         version,
         findings: page_findings,
         more_findings,
@@ -191,6 +197,23 @@ mod tests {
             filled("a {{x}} b {{y}} c", &[("x", "{{y}}"), ("y", "2")]),
             "a {{y}} b 2 c"
         );
+    }
+
+    /// One script has one scope.
+    #[test]
+    fn modules_share_no_name() {
+        let script = one_script(&SCRIPTS);
+        let mut names = std::collections::BTreeSet::new();
+        for line in script.lines() {
+            let mut words = line.split(|c: char| !c.is_alphanumeric());
+            if !line.starts_with(' ')
+                && let Some("function" | "const" | "let") = words.next()
+                && let Some(name) = words.next().filter(|name| !name.is_empty())
+            {
+                assert!(names.insert(name), "{name} is declared twice");
+            }
+        }
+        assert!(names.len() > 50, "{names:?}");
     }
 
     #[test]

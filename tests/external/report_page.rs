@@ -61,6 +61,16 @@ fn capacity_and_resilience_are_shown() {
 }
 
 #[test]
+fn a_slider_shows_the_steps_of_a_drain() {
+    let repo = Repo::generated("multi-cluster");
+    let settings = repo.read("sipgen.yaml");
+    let marks = "maintenance:\n  - {hosts: [metal3/a3u14, metal3/a12u10], reason: broken fan}\n";
+    repo.write("sipgen.yaml", &(settings + marks));
+
+    in_the_browser("drain.mjs", &repo);
+}
+
+#[test]
 fn machines_are_found_by_their_names() {
     let repo = Repo::of_fixture("provisioning");
     repo.want("lab/tenant", 1);

@@ -2,6 +2,7 @@
 // Assembles the page.
 import { startCapacity } from "./capacity.js";
 import { showDetails } from "./details.js";
+import { startDrain } from "./drain.js";
 import { startFilters } from "./filters.js";
 import { focusMap, markChosen, startMap } from "./map.js";
 import { startOverview } from "./overview.js";
@@ -70,6 +71,7 @@ startTheme();
 startDensity();
 startViews();
 startMap(chooseHost);
+startDrain();
 startTable(chooseHost);
 startFilters();
 chooseHost(null);

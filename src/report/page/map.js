@@ -22,17 +22,30 @@ let choose = () => {};
 
 /** @param {Host} host */
 function cellOf(host) {
-  const cell = make("div", host.data.name, `host s-${host.state}`);
-  if (host.role) cell.classList.add(`h${host.hue}`, `r-${host.role}`);
+  const cell = make("div", host.data.name);
   cell.setAttribute("role", "option");
-  cell.setAttribute("aria-label", host.label);
   cell.setAttribute("aria-selected", "false");
-  cell.title = host.label;
   cell.tabIndex = -1;
   cell.dataset.index = String(host.index);
+  drawHost(cell, host);
+  return cell;
+}
+
+/** @param {HTMLElement} cell @param {Host} host */
+function drawHost(cell, host) {
+  cell.className = `host s-${host.state}`;
+  if (host.role) cell.classList.add(`h${host.hue}`, `r-${host.role}`);
+  cell.classList.toggle("off", !shown[host.index]);
+  cell.setAttribute("aria-label", host.label);
+  cell.title = host.label;
   cell.dataset.glyph = host.glyph;
   if (host.mark) cell.dataset.mark = host.mark;
-  return cell;
+  else delete cell.dataset.mark;
+}
+
+/** Shows a host in another state. @param {Host} host */
+export function redraw(host) {
+  drawHost(cells[host.index], host);
 }
 
 /** Draws the racks. @param {(host: Host) => void} chosen is called with the host that somebody chooses */

@@ -23,6 +23,8 @@
  *   tables: FitTable[], lacking: string[], purchase: string | null, choices: string[][], lostBy: string | null,
  *   losses: {rack: string | null, hosts: number, assigned: number, quorums: string, lacking: string}[],
  * }} Capacity
+ * @typedef {{cluster: Key, role: string, from: Key, to: Key, details: string[]}} Move
+ * @typedef {{verdict: string, steps: Move[][]}} Drain
  * @typedef {{repo: string, commit: string | null, isChanged: boolean}} Version
  */
 
@@ -35,7 +37,7 @@ export const STATES = [
   { id: "givenBack", words: "released", glyph: "↩" },
   { id: "inUse", words: "in use by others", glyph: "●" },
   { id: "notReady", words: "not ready", glyph: "…" },
-  { id: "inMaintenance", words: "in maintenance", glyph: "+" },
+  { id: "inMaintenance", words: "in maintenance", glyph: "@" },
   { id: "reserved", words: "reserved", glyph: "=" },
   { id: "deleting", words: "being deleted", glyph: "×" },
 ];
@@ -43,10 +45,10 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, capacity: Capacity, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+/** @type {{picture: any, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
-export const { picture, capacity, version, findings, more_findings: moreFindings } = data;
+export const { picture, capacity, drain, version, findings, more_findings: moreFindings } = data;
 /** @type {Cluster[]} */
 export const clusters = picture.clusters;
 
@@ -144,7 +146,7 @@ function markOf(host) {
 }
 
 /** @param {HostData} host @param {number} index @returns {Host} */
-function derive(host, index) {
+export function derive(host, index) {
   const cluster = host.assigned ? keyOf(host.assigned.cluster) : "";
   const role = host.assigned?.role ?? "";
   const kind = kinds.get(cluster) ?? "";

@@ -180,7 +180,7 @@ fn unassigned(state: HostState) -> (char, Style) {
         HostState::GivenBack => ('<', WARNING),
         HostState::InUse | HostState::Assigned => ('#', Style::new()),
         HostState::NotReady => ('~', FAINT),
-        HostState::InMaintenance => ('+', FAINT),
+        HostState::InMaintenance => ('@', FAINT),
         HostState::Reserved => ('=', FAINT),
         HostState::Deleting => ('%', WARNING),
     }

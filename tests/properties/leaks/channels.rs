@@ -175,7 +175,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.add(
                 "report --html",
                 Form::Page,
-                report::page(&status, None, &findings, files)
+                report::page(&status, None, None, &findings, files)
                     .unwrap()
                     .to_string(),
             );
