@@ -194,6 +194,7 @@ fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io:
     let size = write_repo(repo, scale, layout)?;
     let overlays = repo.join("overlays");
     let (mut baselines, mut generates, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut capacities, mut drains) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         measure::baseline(repo)?;
         baselines.push(measure::baseline(repo)?);
@@ -204,6 +205,8 @@ fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io:
             &dir.join(format!("measured-{round}")),
         )?);
         checks.push(measure::sipgen(repo, &["generate", "--check"])?);
+        capacities.push(measure::sipgen(repo, &["capacity"])?);
+        drains.push(measure::sipgen(repo, &["drain", "rack=rack-0001"])?);
     }
     Ok(Measured {
         scale,
@@ -211,6 +214,8 @@ fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io:
         baseline: median(baselines),
         generate: median_run(&generates),
         check: median_run(&checks),
+        capacity: median_run(&capacities),
+        drain: median_run(&drains),
         files_written: files_below(&overlays)?.len(),
     })
 }
