@@ -18,7 +18,7 @@ pub(crate) struct Measured {
     pub(crate) generate: Run,
     /// The check of an unchanged repo.
     pub(crate) check: Run,
-    /// What else fits, and the loss of each rack.
+    /// Capacity, and the loss of each rack.
     pub(crate) capacity: Run,
     /// The moves that empty a rack.
     pub(crate) drain: Run,

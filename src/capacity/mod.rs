@@ -73,7 +73,7 @@ pub struct Copies {
     pub hosts: usize,
     /// Number of copies that fit together.
     pub fit: usize,
-    /// What one more copy lacks.
+    /// Node sets that one more copy cannot complete.
     pub scarce: Vec<Scarce>,
 }
 
@@ -87,7 +87,7 @@ pub struct Mix {
     pub hosts: usize,
     /// Number of sets that fit together.
     pub fit: usize,
-    /// What one more set lacks.
+    /// Node sets that one more set cannot complete.
     pub scarce: Vec<Scarce>,
 }
 
@@ -114,7 +114,7 @@ pub struct Growth {
     pub wanted: usize,
     /// Number of hosts that it can have in addition.
     pub fit: usize,
-    /// What one more host lacks.
+    /// Node sets that cannot be completed with one more host.
     pub scarce: Vec<Scarce>,
 }
 
@@ -218,7 +218,7 @@ impl Loss {
     }
 }
 
-/// What to compute. By default, everything about all clusters.
+/// Questions to answer. By default, everything about all clusters.
 #[derive(Debug, Clone, Default)]
 pub struct Scope<'q> {
     /// Clusters of the site to answer for. If there are any, others, or a mix, only what they ask for
@@ -228,6 +228,8 @@ pub struct Scope<'q> {
     pub others: Vec<Cluster>,
     /// A mix of clusters of the site and of others.
     pub mix: Vec<Share>,
+    /// Answers nothing about single clusters of the site.
+    pub losses_only: bool,
     /// The racks whose losses are shown.
     pub racks: Option<&'q Overview>,
 }
@@ -284,7 +286,9 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
         let found = other.or_else(|| all.get(key).copied());
         found.ok_or_else(|| Unanswerable::Cluster(key.clone()))
     };
-    let asks_for_all = scope.clusters.is_empty() && scope.others.is_empty() && scope.mix.is_empty();
+    let asks_for_some =
+        !(scope.clusters.is_empty() && scope.others.is_empty() && scope.mix.is_empty());
+    let asks_for_all = !asks_for_some && !scope.losses_only;
     let of_site: Vec<&Cluster> = if asks_for_all {
         all.values().copied().collect()
     } else {

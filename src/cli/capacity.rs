@@ -77,6 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         clusters: arguments.clusters.iter().cloned().collect(),
         others: Vec::new(),
         mix: arguments.mix.clone(),
+        losses_only: false,
         racks: None,
     };
     let asks_for_clusters =

@@ -73,6 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     for (site, generated) in &runs {
         let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
         let scope = Scope {
+            losses_only: arguments.format == Format::Text,
             racks: Some(&overview),
             ..Scope::default()
         };

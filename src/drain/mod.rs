@@ -55,13 +55,13 @@ pub struct Drain {
     /// Maximum number of hosts of a cluster that move in one step. A control plane moves one member
     /// per step.
     pub at_once: usize,
-    /// Whether the hosts can be emptied. Unless it is `planned`, the exit code is 1.
+    /// The verdict on emptying the hosts. Unless it is `planned`, the exit code is 1.
     pub verdict: Verdict,
     /// Number of moves.
     pub moves: usize,
-    /// Whether fewer moves are proven impossible.
+    /// True if fewer moves are proven impossible.
     pub has_fewest_moves: bool,
-    /// Whether fewer steps are proven impossible with this number of moves.
+    /// True if fewer steps are proven impossible with this number of moves.
     pub has_fewest_steps: bool,
     /// The steps in order. The first one has no moves if it only waits for hosts in `waiting`.
     pub steps: Vec<Step>,
@@ -79,7 +79,7 @@ pub struct Drain {
     pub purchase: Option<Purchase>,
 }
 
-/// Whether hosts can be emptied.
+/// The verdict on emptying hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {

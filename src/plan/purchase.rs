@@ -36,7 +36,7 @@ const DOMAINS_TRIED: usize = 20;
 pub struct Purchase {
     /// Number of hosts; null if no purchase suffices.
     pub hosts: Option<usize>,
-    /// Whether it is proven that fewer hosts do not suffice.
+    /// True if it is proven that fewer hosts do not suffice.
     pub is_smallest: bool,
     /// Purchases of this number of hosts, of which one is enough. There may be others.
     pub choices: Vec<Vec<BoughtKind>>,

@@ -22,7 +22,7 @@ fn what_if(repo: &Repo, hypothesis: &[&str]) -> Value {
         .unwrap_or_else(|error| panic!("{hypothesis:?}: {error}: {}", run.stderr))
 }
 
-/// Whether every cluster can be served under a hypothesis.
+/// Returns whether every cluster can be served under a hypothesis.
 #[track_caller]
 fn is_served(repo: &Repo, hypothesis: &[&str]) -> bool {
     what_if(repo, hypothesis)["isServed"].as_bool().unwrap()

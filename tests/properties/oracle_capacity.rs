@@ -1,4 +1,4 @@
-//! What `sipgen capacity` answers, held against an oracle that tries every way.
+//! Answers of `sipgen capacity`, held against an oracle that tries every way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ struct Oracle<'a> {
 }
 
 impl Oracle<'_> {
-    /// Whether the clusters that are served can have their hosts, on hosts other than `gone`.
+    /// Returns whether the clusters that are served can have their hosts, on hosts other than `gone`.
     fn fits(
         &self,
         clusters: &[Cluster],
@@ -79,7 +79,7 @@ impl Oracle<'_> {
         self.fits(&clusters, &served, &hosts, &BTreeSet::new())
     }
 
-    /// Whether all clusters can have their hosts if these are bought.
+    /// Returns whether all clusters can have their hosts if these are bought.
     fn fits_with(&self, bought: &[Host]) -> bool {
         let hosts = [self.hosts, bought].concat();
         let all = (0..self.clusters.len()).collect();

@@ -1,4 +1,4 @@
-//! What `sipgen drain` plans, held against an oracle that tries every order of moves.
+//! Plans of `sipgen drain`, held against an oracle that tries every order of moves.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

@@ -104,7 +104,8 @@ pub(in crate::report) fn capitalized(title: &str) -> String {
     first.into_iter().chain(chars).collect()
 }
 
-fn write_left_out(out: &mut String, rows: usize) -> fmt::Result {
+/// Counts the rows that a table leaves out.
+pub(in crate::report) fn write_left_out(out: &mut String, rows: usize) -> fmt::Result {
     if rows == 0 {
         return Ok(());
     }

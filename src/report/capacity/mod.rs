@@ -16,7 +16,9 @@ use crate::plan::purchase::{BoughtKind, Purchase};
 use crate::text::counted;
 
 pub use markdown::capacity_as_markdown;
-pub(super) use markdown::{capitalized, write_markdown, write_purchase_as_markdown};
+pub(super) use markdown::{
+    capitalized, write_left_out, write_markdown, write_purchase_as_markdown,
+};
 pub use text::capacity;
 pub(super) use text::{write_harmful_losses, write_purchase};
 

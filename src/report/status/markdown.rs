@@ -6,7 +6,7 @@ use super::tally;
 use crate::capacity::Capacity;
 use crate::overview::{ClusterOverview, Overview};
 use crate::report::Text;
-use crate::report::capacity::write_markdown;
+use crate::report::capacity::{write_left_out, write_markdown};
 use crate::report::markdown::{cell, code};
 use crate::text::counted;
 
@@ -79,15 +79,4 @@ fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Resu
         )?;
     }
     write_left_out(out, spare.len().saturating_sub(shown))
-}
-
-fn write_left_out(out: &mut String, rows: usize) -> fmt::Result {
-    if rows == 0 {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "\n… and {}; `--all` shows all",
-        counted(rows, "more row")
-    )
 }

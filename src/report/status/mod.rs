@@ -56,7 +56,7 @@ pub struct Status<'a> {
     /// The planned site.
     #[serde(flatten)]
     pub overview: &'a Overview,
-    /// What else fits, and which losses are absorbed.
+    /// Capacity and losses.
     pub capacity: &'a Capacity,
 }
 
