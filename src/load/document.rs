@@ -13,6 +13,7 @@ use yaml_serde::Value;
 use super::split;
 use crate::finding::position::{Origin, Shape};
 use crate::text::bounded::{self, TooMuch};
+use crate::text::yaml;
 
 /// An object in a file, not yet parsed.
 pub struct Document<'a> {
@@ -248,8 +249,8 @@ impl Document<'_> {
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            Content::Yaml(text) => yaml(text, 0).map_err(|error| self.in_file(error)),
-            Content::Item(text) => yaml::<[T; 1]>(text, 0)
+            Content::Yaml(text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
+            Content::Item(text) => parse_yaml::<[T; 1]>(text, 0)
                 .map(|[item]| item)
                 .map_err(|error| self.in_file(error)),
             Content::Json(text) => {
@@ -280,7 +281,7 @@ impl Document<'_> {
     /// Parses the text as a type that accepts more than usual, such as duplicate keys.
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            Content::Broken(_, text) => yaml(text, 0).map_err(|error| self.in_file(error)),
+            Content::Broken(_, text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
             _ => self.parse(),
         }
     }
@@ -395,7 +396,7 @@ pub(crate) fn documents(
 /// Parses a document whose kind its lines do not prove. `is_tied` is set if its parts may depend on
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
-    let parsed = yaml::<Value>(text, 0).and_then(|mut value| {
+    let parsed = parse_yaml::<Value>(text, 0).and_then(|mut value| {
         value.apply_merge().map_err(|error| ParseError {
             message: error.to_string(),
             line: None,
@@ -585,9 +586,9 @@ fn json_objects<'a>(
     true
 }
 
-fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseError> {
+fn parse_yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseError> {
     bounded::check(text).map_err(too_much)?;
-    yaml_serde::from_str(text).map_err(|error| {
+    yaml::from_str(text).map_err(|error| {
         let location = error.location();
         ParseError {
             message: in_plain_words(&error.to_string()),

@@ -220,7 +220,7 @@ fn needed(
             continue;
         };
         // kustomize reports the error of an invalid file.
-        let Ok(kustomization) = yaml_serde::from_str::<Value>(&text) else {
+        let Ok(kustomization) = crate::text::yaml::from_str::<Value>(&text) else {
             continue;
         };
         for entry in entries(&kustomization) {

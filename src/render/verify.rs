@@ -74,7 +74,7 @@ pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
         what: "YAML".to_owned(),
         reason: error.to_string(),
     };
-    yaml_serde::from_str::<Value>(text)
+    crate::text::yaml::from_str::<Value>(text)
         .map(drop)
         .map_err(unreadable)
 }

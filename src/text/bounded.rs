@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use super::yaml;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
@@ -66,7 +67,7 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
 /// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text).ok()?;
-    yaml_serde::from_str(text).ok()
+    yaml::from_str(text).ok()
 }
 
 /// Checks the size of YAML or JSON.

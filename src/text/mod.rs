@@ -4,11 +4,13 @@
 //! * `credentials`: finds and masks credentials.
 //! * `suggest`: suggests a name for an unknown one.
 //! * `visible`: escapes invisible characters.
+//! * `yaml`: reads YAML, fast in the usual style.
 
 pub(crate) mod bounded;
 pub(crate) mod credentials;
 pub(crate) mod suggest;
 pub(crate) mod visible;
+pub(crate) mod yaml;
 
 /// Quotes a name as one word for a shell.
 pub fn in_shell(name: &str) -> String {
