@@ -214,38 +214,6 @@ impl Document<'_> {
         }
     }
 
-    /// Parses the object as a type that ignores everything below `outer: inner:`. If that is a
-    /// block, it is skipped unparsed, which saves time.
-    pub fn parse_without<T: DeserializeOwned>(
-        &self,
-        outer: &str,
-        inner: &str,
-    ) -> Result<T, ParseError> {
-        let (Content::Yaml(text) | Content::Item(text)) = &self.content else {
-            return self.parse();
-        };
-        let Some(block) = split::block(text, self.column(), outer, inner) else {
-            return self.parse();
-        };
-        // Empty lines replace the block, so that line numbers in errors stay correct.
-        let lines = memchr::memchr_iter(b'\n', text[block.clone()].as_bytes()).count();
-        let mut rest = String::with_capacity(text.len() - block.len() + lines);
-        rest.push_str(&text[..block.start]);
-        rest.extend(std::iter::repeat_n('\n', lines));
-        rest.push_str(&text[block.end..]);
-        let content = if matches!(self.content, Content::Yaml(_)) {
-            Content::Yaml(&rest)
-        } else {
-            Content::Item(&rest)
-        };
-        Document {
-            origin: self.origin.clone(),
-            kind: None,
-            content,
-        }
-        .parse()
-    }
-
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {

@@ -15,7 +15,7 @@ const ITEMS: usize = 1_000_000;
 
 /// Returns the byte ranges of the documents in a YAML stream, each with its `---` line, if any.
 pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut lines = lines(text, 0..text.len());
+    let mut lines = shallow_lines(text, 0..text.len(), 0);
     let mut start = Some(0);
     let ranges = std::iter::from_fn(move || {
         let first = start?;
@@ -55,7 +55,14 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
     let mut outline = Outline::default();
     let mut items_start = None;
     let mut last = None;
-    for line in lines(text, 0..text.len()) {
+    let mut read = 0;
+    for line in shallow_lines(text, 0..text.len(), column) {
+        // Lines further right are below a key without a value, or continue a value.
+        let is_below_key = matches!(last, Some(Line::Key | Line::OpenKey));
+        if !is_below_key && has_content_line(&text[read..line.start]) {
+            return None;
+        }
+        read = line.end;
         let content = text[line.clone()].trim_end_matches(['\n', '\r']);
         let skipped = if line.start == 0 {
             content.get(..first_line_offset)?.len()
@@ -64,15 +71,7 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
         };
         let body = content[skipped..].trim_start_matches(' ');
         let indent = content.len() - body.len();
-        if body.trim_ascii_start().is_empty()
-            || body.starts_with('#')
-            || line.start == 0 && is_bare_marker(content)
-        {
-            continue;
-        }
-        if indent > column {
-            // Below a key without a value, or the continuation of a value.
-            last.filter(|last| !matches!(last, Line::Kind))?;
+        if is_filler(body) || line.start == 0 && is_bare_marker(content) {
             continue;
         }
         // A line further left proves nothing.
@@ -95,6 +94,9 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
         } else if key == "items" && is_open {
             items_start = Some(line.end).filter(|_| outline.items.is_none());
         }
+    }
+    if !matches!(last, Some(Line::Key | Line::OpenKey)) && has_content_line(&text[read..]) {
+        return None;
     }
     if let Some(start) = items_start {
         outline.items = Some(start..text.len());
@@ -120,9 +122,10 @@ const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 pub(super) fn has_other_line_breaks(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
-        || LINE_BREAKS[2..]
-            .iter()
-            .any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
+        || !text.is_ascii()
+            && LINE_BREAKS[2..]
+                .iter()
+                .any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
 }
 
 /// Returns whether a text may have an alias or a merge key, so that its parts depend on each other.
@@ -150,30 +153,35 @@ pub(super) fn has_ties(text: &str) -> bool {
 impl Outline<'_> {
     /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
     pub(super) fn items(&self, text: &str) -> Option<Vec<Item>> {
+        let range = self.items.clone()?;
+        let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
+        let Some(first) = first else {
+            return Some(Vec::new());
+        };
+        // The first dash sets the column for all items.
+        let dash = text[first.clone()]
+            .bytes()
+            .take_while(|byte| *byte == b' ')
+            .count();
         let mut items: Vec<Item> = Vec::new();
-        let mut dash = None;
-        for line in lines(text, self.items.clone()?) {
+        for line in shallow_lines(text, first.start..range.end, dash) {
             let content = text[line.clone()].trim_end_matches(['\n', '\r']);
             let body = content.trim_start_matches(' ');
-            let indent = content.len() - body.len();
-            let is_item = body == "-" || body.starts_with("- ");
-            let is_filler = body.trim_ascii_start().is_empty() || body.starts_with('#');
-            let is_full = items.len() == ITEMS;
-            match items.last_mut() {
-                Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => {
-                    last.range.end = line.end
-                }
-                None if is_filler => {}
-                // The first dash sets the column for all items.
-                _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
-                    let rest = body[1..].trim_start_matches(' ');
-                    items.push(Item {
-                        range: line,
-                        column: content.len() - rest.len(),
-                    });
-                }
-                _ => return None,
+            if is_filler(body) {
+                continue;
             }
+            let is_item = body == "-" || body.starts_with("- ");
+            if !is_item || content.len() - body.len() != dash || items.len() == ITEMS {
+                return None;
+            }
+            if let Some(last) = items.last_mut() {
+                last.range.end = line.start;
+            }
+            let rest = body[1..].trim_start_matches(' ');
+            items.push(Item {
+                range: line.start..range.end,
+                column: content.len() - rest.len(),
+            });
         }
         Some(items)
     }
@@ -196,7 +204,7 @@ pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Opti
         let body = content.trim_start_matches(' ');
         let indent = content.len() - body.len();
         // Comments and empty lines may have any indentation.
-        if body.trim().is_empty() || body.starts_with('#') {
+        if is_filler(body) {
             continue;
         }
         if let Some(start) = start {
@@ -224,18 +232,37 @@ pub(super) struct Item {
 
 /// Returns the ranges of lines in a part of a text, line breaks included.
 fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let bytes = text.as_bytes();
+    let mut breaks = memchr::memchr_iter(b'\n', &text.as_bytes()[range.clone()]);
     let mut start = range.start;
     std::iter::from_fn(move || {
-        if start >= range.end {
-            return None;
-        }
-        let end =
-            memchr::memchr(b'\n', &bytes[start..range.end]).map_or(range.end, |at| start + at + 1);
+        let end = breaks.next().map_or(range.end, |at| range.start + at + 1);
         let line = start..end;
         start = end;
-        Some(line)
+        (!line.is_empty()).then_some(line)
     })
+}
+
+/// Returns the lines that start with at most `column` spaces.
+fn shallow_lines(
+    text: &str,
+    range: Range<usize>,
+    column: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let is_shallow = move |line: &Range<usize>| {
+        let start = text.as_bytes().get(line.start..=line.start + column);
+        start.is_none_or(|start| start.iter().any(|byte| *byte != b' '))
+    };
+    lines(text, range).filter(is_shallow)
+}
+
+/// Returns whether a text has a line other than comments and empty lines.
+fn has_content_line(text: &str) -> bool {
+    lines(text, 0..text.len()).any(|line| !is_filler(text[line].trim_start_matches(' ')))
+}
+
+/// Returns whether a line is empty or a comment. It has no indentation.
+fn is_filler(line: &str) -> bool {
+    line.starts_with('#') || line.trim_ascii_start().is_empty()
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {

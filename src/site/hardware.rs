@@ -131,7 +131,13 @@ struct Rest {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
-    spec: Value,
+    spec: RestOfSpec,
+}
+
+#[derive(Deserialize, Default)]
+struct RestOfSpec {
+    #[serde(rename = "bootMACAddress", default)]
+    boot_mac_address: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -229,18 +235,12 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         Err(_) if document.looks_like_template() => return None,
         // The fields beside the hardware are still valid.
         Err(error) => {
-            let (outer, route) = if kind == host::KIND {
-                ("status", ["status"])
-            } else {
-                ("spec", ["spec"])
-            };
-            let rest = document.parse_without::<Rest>(outer, "hardware").ok()?;
-            let boot_mac_address = rest
-                .spec
-                .get("bootMACAddress")
-                .and_then(Value::as_str)
-                .map(str::to_owned);
-            let finding = unreadable(kind, &error, &origin, origin.at(route));
+            let field = if kind == host::KIND { "status" } else { "spec" };
+            let rest = document.parse::<Rest>().ok()?;
+            let boot_mac_address = rest.spec.boot_mac_address;
+            let boot_mac_address = boot_mac_address.as_ref().and_then(Value::as_str);
+            let boot_mac_address = boot_mac_address.map(str::to_owned);
+            let finding = unreadable(kind, &error, &origin, origin.at([field]));
             return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
                 origin,
                 metadata: rest.metadata,

@@ -158,8 +158,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         return request(document, object);
     }
     match kind {
-        // Inspected hardware is most of a live host and irrelevant here.
-        host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
+        host::KIND => match document.parse::<BareMetalHost>() {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);

@@ -140,10 +140,7 @@ impl Known<'_> {
             };
             let is_host = document.kind() == Some(host::KIND);
             let is_broken = document.broken().is_some()
-                || is_host
-                    && document
-                        .parse_without::<BareMetalHost>("status", "hardware")
-                        .is_err();
+                || is_host && document.parse::<BareMetalHost>().is_err();
             is_broken.then(found)
         };
         self.repo
