@@ -3,6 +3,7 @@
 //! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
 //! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -271,8 +272,11 @@ pub(crate) fn read_value(
     if !encoded {
         return read_text(value, || Sealed::Text(value.to_owned()));
     }
+    let mut compact = Cow::Borrowed(value.as_bytes());
     // YAML folds long base64 texts into lines.
-    let compact: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    if compact.iter().any(u8::is_ascii_whitespace) {
+        compact.to_mut().retain(|byte| !byte.is_ascii_whitespace());
+    }
     let bytes = BASE64_STANDARD
         .decode(compact)
         .map_err(|_| Unreadable::NotBase64)?;

@@ -9,27 +9,42 @@
 
 use std::ops::Range;
 
+use crate::text::bytes;
+
 /// The maximum number of items to split. A longer list is parsed as one document, to which the size
 /// limit of documents applies.
 const ITEMS: usize = 1_000_000;
 
 /// Returns the byte ranges of the documents in a YAML stream, each with its `---` line, if any.
 pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut lines = shallow_lines(text, 0..text.len(), 0);
+    let mut markers = markers(text);
     let mut start = Some(0);
     let ranges = std::iter::from_fn(move || {
         let first = start?;
-        let end = lines.find_map(|line| {
-            let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
-            let is_end = is_marker(marker, "...");
-            (is_end || is_marker(marker, "---"))
-                // `...` belongs to neither document, `---` to the one that it starts.
-                .then_some((line.start, if is_end { line.end } else { line.start }))
+        let end = markers.next().map(|line| {
+            let is_end = text[line.clone()].starts_with("...");
+            // `...` belongs to neither document, `---` to the one that it starts.
+            (line.start, if is_end { line.end } else { line.start })
         });
         start = end.map(|(_, next)| next);
         Some(first..end.map_or(text.len(), |(end, _)| end))
     });
     ranges.filter(|range| has_content(&text[range.clone()]))
+}
+
+/// Returns the lines with document markers.
+fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let behind_breaks = |marker| memchr::memmem::find_iter(text.as_bytes(), marker);
+    let found = behind_breaks("\n---").chain(behind_breaks("\n..."));
+    let mut starts: Vec<usize> = [0].into_iter().chain(found.map(|at| at + 1)).collect();
+    starts.sort_unstable();
+    let line =
+        |start| start..(start + bytes::line_break(&text.as_bytes()[start..]) + 1).min(text.len());
+    let lines = starts.into_iter().map(line);
+    lines.filter(|line| {
+        let line = text[line.clone()].trim_end_matches(['\n', '\r']);
+        is_marker(line, "---") || is_marker(line, "...")
+    })
 }
 
 /// The keys of a block mapping that its lines alone prove.
@@ -232,12 +247,12 @@ pub(super) struct Item {
 
 /// Returns the ranges of lines in a part of a text, line breaks included.
 fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let mut breaks = memchr::memchr_iter(b'\n', &text.as_bytes()[range.clone()]);
+    let bytes = &text.as_bytes()[..range.end];
     let mut start = range.start;
     std::iter::from_fn(move || {
-        let end = breaks.next().map_or(range.end, |at| range.start + at + 1);
-        let line = start..end;
-        start = end;
+        let end = start + bytes::line_break(&bytes[start..]);
+        let line = start..(end + 1).min(range.end);
+        start = line.end;
         (!line.is_empty()).then_some(line)
     })
 }

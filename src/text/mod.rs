@@ -1,12 +1,14 @@
 //! Properties of texts, independent of their meaning.
 //!
 //! * `bounded`: limits for texts before parsing.
+//! * `bytes`: searches bytes.
 //! * `credentials`: finds and masks credentials.
 //! * `suggest`: suggests a name for an unknown one.
 //! * `visible`: escapes invisible characters.
 //! * `yaml`: reads YAML, fast in the usual style.
 
 pub(crate) mod bounded;
+pub(crate) mod bytes;
 pub(crate) mod credentials;
 pub(crate) mod suggest;
 pub(crate) mod visible;

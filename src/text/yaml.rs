@@ -18,6 +18,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use super::bytes;
+
 /// The maximum nesting of collections; the complete parser allows 128.
 const DEEPEST: usize = 100;
 
@@ -172,6 +174,7 @@ impl<'de> Reader<'de> {
         self.collection()
     }
 
+    #[inline]
     fn byte(&self, at: usize) -> Option<u8> {
         self.text.as_bytes().get(at).copied()
     }
@@ -210,7 +213,7 @@ impl<'de> Reader<'de> {
 
     /// Returns the offset of the line break after an offset, or of the end.
     fn line_break(&self, at: usize) -> usize {
-        memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |end| at + end)
+        at + bytes::line_break(&self.text.as_bytes()[at..])
     }
 
     /// Returns the offset of the line's end if only a comment precedes it.
@@ -316,7 +319,11 @@ impl<'de> Reader<'de> {
                 }
             }
             [b'-', b' ' | b'\n', ..] | [b'-'] | [] => Err(Unusual),
-            [first, ..] if b",[]{}#&*!|>'\"%@`?:".contains(first) => Err(Unusual),
+            [
+                b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'>' | b'%' | b'@'
+                | b'`' | b'?' | b':',
+                ..,
+            ] => Err(Unusual),
             _ => self.plain(),
         }
     }
@@ -339,13 +346,13 @@ impl<'de> Reader<'de> {
 
     /// Reads an unquoted key or scalar.
     fn plain(&self) -> Result<Token<'de>> {
-        let bytes = self.text.as_bytes();
+        let all = self.text.as_bytes();
         let mut at = self.at;
         loop {
-            at += first_of([b':', b'#', b'\n'], &bytes[at..]);
-            let is_end = match bytes.get(at) {
-                Some(b':') => matches!(bytes.get(at + 1), None | Some(b' ' | b'\n')),
-                Some(b'#') => bytes[at - 1] == b' ',
+            at += bytes::first_of([b':', b'#', b'\n'], &all[at..]);
+            let is_end = match all.get(at) {
+                Some(b':') => matches!(all.get(at + 1), None | Some(b' ' | b'\n')),
+                Some(b'#') => all[at - 1] == b' ',
                 _ => true,
             };
             if is_end {
@@ -354,7 +361,7 @@ impl<'de> Reader<'de> {
             at += 1;
         }
         let text = trim_end(&self.text[self.at..at]);
-        match bytes.get(at) {
+        match all.get(at) {
             Some(b':') => self.key(Scalar::Plain(text), at),
             Some(b'#') => Ok(Token::Value(
                 Content::Scalar(Scalar::Plain(text)),
@@ -366,12 +373,12 @@ impl<'de> Reader<'de> {
 
     /// Reads a quoted scalar that ends on its line. Returns the offset after it, too.
     fn quoted(&self, quote: u8) -> Result<(Scalar<'de>, usize)> {
-        let bytes = self.text.as_bytes();
+        let all = self.text.as_bytes();
         let start = self.at + 1;
         let (mut at, mut has_escapes) = (start, false);
         loop {
-            at += first_of([quote, b'\\', b'\n'], &bytes[at..]);
-            match (quote, bytes.get(at), bytes.get(at + 1)) {
+            at += bytes::first_of([quote, b'\\', b'\n'], &all[at..]);
+            match (quote, all.get(at), all.get(at + 1)) {
                 (_, None | Some(b'\n'), _) => return Err(Unusual),
                 (b'\'', Some(b'\\'), _) => at += 1,
                 (b'\'', _, Some(b'\'')) | (b'"', Some(b'\\'), Some(b'"' | b'\\' | b'n' | b't')) => {
@@ -496,26 +503,6 @@ impl<'de> Reader<'de> {
 fn trim_end(text: &str) -> &str {
     let spaces = text.bytes().rev().take_while(|byte| *byte == b' ').count();
     &text[..text.len() - spaces]
-}
-
-/// Returns the position of the first byte that is one of three, or else the length. Keys and values
-/// are so short that calls of `memchr` would take more than twice as long.
-fn first_of(wanted: [u8; 3], bytes: &[u8]) -> usize {
-    const LOW: u64 = u64::from_le_bytes([0x01; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The highest bit of each zero byte, and perhaps of bytes after the first one.
-        let zeros = |word: u64| word.wrapping_sub(LOW) & !word & HIGH;
-        let found = wanted.map(|byte| zeros(word ^ (LOW * u64::from(byte))));
-        let found = found[0] | found[1] | found[2];
-        if found != 0 {
-            return index * 8 + found.trailing_zeros() as usize / 8;
-        }
-    }
-    let in_rest = rest.iter().position(|byte| wanted.contains(byte));
-    words.len() * 8 + in_rest.unwrap_or(rest.len())
 }
 
 impl<'de> Scalar<'de> {
