@@ -112,13 +112,14 @@ pub enum Malformed {
     },
 }
 
+/// The fields that matter. `null` stands for a value of an unexpected type where services do not
+/// use it.
 #[derive(Deserialize)]
 struct Raw {
     #[serde(default)]
     networks: Vec<RawNetwork>,
-    /// Lenient, because services do not use links: an unexpected structure must not fail the parse.
     #[serde(default)]
-    links: Lenient<Vec<Lenient<RawLink>>>,
+    links: Vec<RawLink>,
 }
 
 #[derive(Deserialize)]
@@ -128,20 +129,83 @@ struct RawNetwork {
     #[serde(default)]
     ip_address: Option<String>,
     #[serde(default)]
-    link: Lenient<String>,
+    link: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct RawLink {
     id: String,
     #[serde(default)]
-    ethernet_mac_address: Lenient<String>,
+    ethernet_mac_address: Option<String>,
     /// The links of a bond.
     #[serde(default)]
-    bond_links: Lenient<Vec<String>>,
+    bond_links: Option<Vec<String>>,
     /// The link that a VLAN uses.
     #[serde(default)]
+    vlan_link: Option<String>,
+}
+
+impl Raw {
+    /// Parses JSON or YAML.
+    fn parse(text: &str) -> Option<Self> {
+        // JSON first, because it is usual in real Secrets and fast to parse.
+        let json = || serde_json::from_str(text).ok();
+        let lenient_json = || serde_json::from_str::<LenientRaw>(text).ok();
+        let lenient = || lenient_json().or_else(|| bounded::parse::<LenientRaw>(text));
+        json().or_else(|| lenient().map(LenientRaw::into_raw))
+    }
+}
+
+/// The same as [`Raw`], but a value of an unexpected type does not fail the parse, because services
+/// do not use links. This takes several times as long.
+#[derive(Deserialize)]
+struct LenientRaw {
+    #[serde(default)]
+    networks: Vec<LenientNetwork>,
+    #[serde(default)]
+    links: Lenient<Vec<Lenient<LenientLink>>>,
+}
+
+#[derive(Deserialize)]
+struct LenientNetwork {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    ip_address: Option<String>,
+    #[serde(default)]
+    link: Lenient<String>,
+}
+
+#[derive(Deserialize)]
+struct LenientLink {
+    id: String,
+    #[serde(default)]
+    ethernet_mac_address: Lenient<String>,
+    #[serde(default)]
+    bond_links: Lenient<Vec<String>>,
+    #[serde(default)]
     vlan_link: Lenient<String>,
+}
+
+impl LenientRaw {
+    fn into_raw(self) -> Raw {
+        let network = |network: LenientNetwork| RawNetwork {
+            id: network.id,
+            ip_address: network.ip_address,
+            link: network.link.get(),
+        };
+        let link = |link: LenientLink| RawLink {
+            id: link.id,
+            ethernet_mac_address: link.ethernet_mac_address.get(),
+            bond_links: link.bond_links.get(),
+            vlan_link: link.vlan_link.get(),
+        };
+        let links = self.links.get().into_iter().flatten();
+        Raw {
+            networks: self.networks.into_iter().map(network).collect(),
+            links: links.filter_map(Lenient::get).map(link).collect(),
+        }
+    }
 }
 
 /// A value, or any other YAML if the value has another type.
@@ -159,7 +223,7 @@ impl<T> Default for Lenient<T> {
 }
 
 impl<T> Lenient<T> {
-    fn get(&self) -> Option<&T> {
+    fn get(self) -> Option<T> {
         match self {
             Lenient::Right(value) => Some(value),
             Lenient::Wrong(_) => None,
@@ -173,7 +237,7 @@ const DEEPEST_LINK: usize = 4;
 
 /// Returns the MAC addresses of the network cards below a link, its own first. A VLAN has the MAC
 /// address of the link that it uses.
-fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
+fn cards(link: &str, links: &[RawLink], depth: usize) -> Vec<MacAddress> {
     let Some(link) = links
         .iter()
         .find(|known| known.id == link)
@@ -181,16 +245,9 @@ fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
     else {
         return Vec::new();
     };
-    let own = link
-        .ethernet_mac_address
-        .get()
-        .and_then(|mac| mac.parse().ok());
-    let below = link
-        .bond_links
-        .get()
-        .into_iter()
-        .flatten()
-        .chain(link.vlan_link.get());
+    let own = link.ethernet_mac_address.as_deref();
+    let below = link.bond_links.iter().flatten().chain(&link.vlan_link);
+    let own = own.and_then(|mac| mac.parse().ok());
     let mut found: Vec<MacAddress> = own.into_iter().collect();
     for card in below.flat_map(|below| cards(below, links, depth + 1)) {
         if !found.contains(&card) {
@@ -220,7 +277,7 @@ impl Look {
         }
         serde_json::from_str(text)
             .ok()
-            .or_else(|| yaml_serde::from_str(text).ok())
+            .or_else(|| bounded::parse(text))
     }
 }
 
@@ -242,23 +299,10 @@ impl NetworkData {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        // JSON first, because it is an order of magnitude faster to parse and usual in real
-        // Secrets.
-        let raw: Raw = match serde_json::from_str(text) {
-            Ok(raw) => raw,
-            Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
-        };
-        let links: Vec<&RawLink> = raw
-            .links
-            .get()
+        let Raw { networks, links } = Raw::parse(text).ok_or(Malformed::Shape)?;
+        let networks = networks
             .into_iter()
-            .flatten()
-            .filter_map(Lenient::get)
-            .collect();
-        let networks = raw
-            .networks
-            .iter()
-            .filter_map(|network| Some((network.id.clone()?, network)))
+            .filter_map(|mut network| Some((network.id.take()?, network)))
             .map(
                 |(id, network)| match network.ip_address.as_deref().map(parse_address) {
                     None | Some(Ok(None)) => Ok(Network {
@@ -273,11 +317,8 @@ impl NetworkData {
                         })
                     }
                     Some(Ok(address)) => {
-                        let cards = network
-                            .link
-                            .get()
-                            .map(|link| cards(link, &links, 0))
-                            .unwrap_or_default();
+                        let link = network.link.as_deref();
+                        let cards = link.map(|link| cards(link, &links, 0)).unwrap_or_default();
                         Ok(Network { id, address, cards })
                     }
                     Some(Err(address)) => Err(Malformed::Address {

@@ -263,11 +263,23 @@ fn shallow_lines(
     range: Range<usize>,
     column: usize,
 ) -> impl Iterator<Item = Range<usize>> {
-    let is_shallow = move |line: &Range<usize>| {
-        let start = text.as_bytes().get(line.start..=line.start + column);
-        start.is_none_or(|start| start.iter().any(|byte| *byte != b' '))
-    };
-    lines(text, range).filter(is_shallow)
+    let bytes = &text.as_bytes()[..range.end];
+    let mut start = range.start;
+    std::iter::from_fn(move || {
+        // A loop instead of a filter: most lines are deep.
+        while start < range.end {
+            let depth = bytes[start..].iter().take(column + 1);
+            let spaces = depth.take_while(|byte| **byte == b' ').count();
+            let at = start + spaces;
+            let end = (at + bytes::line_break(&bytes[at..]) + 1).min(range.end);
+            let line = start..end;
+            start = end;
+            if spaces <= column {
+                return Some(line);
+            }
+        }
+        None
+    })
 }
 
 /// Returns whether a text has a line other than comments and empty lines.

@@ -276,7 +276,16 @@ fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
         }
     }
     let requests = OBJECTS.map(|object| object.kind);
-    let ours = mentions(&[&requests, &WORDS[..], &misspelled_kinds::WORDS].concat());
+    // Hosts first: they are most of the bytes, and the first word that is found ends the search.
+    let ours = mentions(
+        &[
+            &[host::KIND][..],
+            &requests,
+            &WORDS[..],
+            &misspelled_kinds::WORDS,
+        ]
+        .concat(),
+    );
     let hosts = mentions(&[host::KIND]);
     let requests = mentions(&ClusterKind::marks());
     let look = |file: &Utf8Path, content: &[u8]| {
