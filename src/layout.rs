@@ -245,16 +245,27 @@ pub fn shared_directory(templates: &Utf8Path, hash: &str) -> Utf8PathBuf {
 /// Returns the shared directories that a kustomization refers to. Lines are scanned without a
 /// parser, because sites have thousands of kustomizations.
 pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> {
+    let Some(to_output) = to_output(file) else {
+        return BTreeSet::new();
+    };
     text.lines()
-        .filter_map(|line| shared_directory_of(file, line.trim().strip_prefix("- ")?))
+        .filter_map(|line| shared_directory_in(&to_output, line.trim().strip_prefix("- ")?))
         .collect()
 }
 
 /// Returns the shared directory that an entry of a file refers to.
 pub fn shared_directory_of(file: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
-    let to_output = "../".repeat(file.parent()?.iter().count());
+    shared_directory_in(&to_output(file)?, entry)
+}
+
+/// Returns the path from a file's directory to the output directory.
+fn to_output(file: &Utf8Path) -> Option<String> {
+    Some("../".repeat(file.parent()?.iter().count()))
+}
+
+fn shared_directory_in(to_output: &str, entry: &str) -> Option<Utf8PathBuf> {
     let path = entry.trim().trim_matches(['"', '\'']);
-    let parts: Vec<&str> = Utf8Path::new(path.strip_prefix(&to_output)?)
+    let parts: Vec<&str> = Utf8Path::new(path.strip_prefix(to_output)?)
         .iter()
         .collect();
     match parts.as_slice() {

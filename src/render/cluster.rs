@@ -1,6 +1,11 @@
 //! Files of one cluster: its services, its installer, and the tenant's component.
 
+use std::collections::BTreeSet;
+
+use camino::Utf8PathBuf;
+
 use super::renderer::Renderer;
+use super::shared_files::SharedFiles;
 use super::{Templates, Tree, cluster_kustomization, installation, services, tenant};
 use crate::finding::Finding;
 use crate::layout;
@@ -8,14 +13,23 @@ use crate::plan::Placement;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
+/// The rendered files of a cluster.
+pub(super) struct Rendered {
+    pub(super) tree: Tree,
+    /// Shared directories that they refer to.
+    pub(super) used_shared: BTreeSet<Utf8PathBuf>,
+    pub(super) findings: Vec<Finding>,
+}
+
 /// Renders the files of a cluster.
 pub(super) fn render(
     cluster: &Cluster,
     placement: &Placement,
     site: &Site,
     templates: &Templates,
-) -> (Tree, Vec<Finding>) {
-    let mut renderer = Renderer::new(cluster, placement, site, templates);
+    shared: &SharedFiles,
+) -> Rendered {
+    let mut renderer = Renderer::new(cluster, placement, site, templates, shared);
     for service in &cluster.services {
         services::render(&mut renderer, service);
     }
@@ -45,5 +59,9 @@ pub(super) fn render(
         .into_iter()
         .map(|finding| finding.of(&cluster.key))
         .collect();
-    (renderer.tree, findings)
+    Rendered {
+        tree: renderer.tree,
+        used_shared: renderer.used_shared,
+        findings,
+    }
 }

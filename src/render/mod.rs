@@ -10,6 +10,7 @@
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
 //! * `renderer`: renders templates into the files of one cluster.
+//! * `shared_files`: files that clusters share.
 //! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
 //! * `yaml_block`: values as YAML, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
@@ -29,12 +30,15 @@ mod kustomization_check;
 mod project;
 mod renderer;
 mod services;
+mod shared_files;
 pub mod templates;
 mod tenant;
 mod value_schema;
 pub mod values;
 mod verify;
 mod yaml_block;
+
+use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
@@ -51,6 +55,8 @@ use crate::request::Cluster;
 use crate::site::Site;
 use crate::text::credentials;
 use crate::text::visible::is_unreadable;
+use cluster::Rendered;
+use shared_files::SharedFiles;
 
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
@@ -64,15 +70,22 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .keys()
         .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
         .collect();
-    let rendered: Vec<(Tree, Vec<Finding>)> = clusters
+    let shared = SharedFiles::default();
+    let rendered: Vec<Rendered> = clusters
         .par_iter()
-        .map(|cluster| cluster::render(cluster, &plan.clusters[&cluster.key], site, templates))
+        .map(|cluster| {
+            let placement = &plan.clusters[&cluster.key];
+            cluster::render(cluster, placement, site, templates, &shared)
+        })
         .collect();
     let (mut tree, mut findings) = (hosts::render(site, plan), hosts::lost_patches(site, plan));
-    for (files, found) in rendered {
-        tree.extend(files);
-        findings.extend(found);
+    let mut used_shared = BTreeSet::new();
+    for of_cluster in rendered {
+        tree.extend(of_cluster.tree);
+        used_shared.extend(of_cluster.used_shared);
+        findings.extend(of_cluster.findings);
     }
+    tree.extend(shared.into_files(&used_shared));
     let services = clusters.iter().flat_map(|cluster| &cluster.services);
     if services
         .into_iter()

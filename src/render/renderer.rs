@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
 use minijinja::value::Serde;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
+use super::shared_files::{SharedDirectory, SharedFiles};
 use super::{Templates, Tree, templates, verify};
 use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
@@ -30,12 +31,9 @@ pub(super) struct TemplateSet {
 
 impl TemplateSet {
     /// Returns the directories of its templates, without those of shared files.
-    pub(super) fn directories(&self) -> BTreeSet<&'static Utf8Path> {
-        templates::names()
-            .filter(|name| Utf8Path::new(name).starts_with(self.directory))
-            .filter_map(|name| Utf8Path::new(name).parent())
+    pub(super) fn directories(&self) -> impl Iterator<Item = &'static Utf8Path> {
+        templates::directories_below(self.directory)
             .filter(|directory| directory.file_name() != Some(layout::SHARED))
-            .collect()
     }
 
     fn content(&self, file: &Utf8Path) -> Content {
@@ -45,18 +43,6 @@ impl TemplateSet {
             Content::Manifests
         }
     }
-}
-
-/// Files that clusters share.
-pub(super) struct SharedFiles {
-    /// Their directory, relative to the output directory.
-    pub(super) directory: Utf8PathBuf,
-    tree: Tree,
-}
-
-impl SharedFiles {
-    /// Length of the hash in the name of their directory.
-    const HASH_BYTES: usize = 5;
 }
 
 /// The reader of a rendered YAML file.
@@ -74,7 +60,11 @@ pub(super) struct Renderer<'a> {
     pub(super) placement: &'a Placement,
     pub(super) site: &'a Site,
     pub(super) templates: &'a Templates,
+    /// Shared files of all clusters.
+    shared: &'a SharedFiles,
     pub(super) tree: Tree,
+    /// Shared directories that files in the tree refer to.
+    pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -85,13 +75,16 @@ impl<'a> Renderer<'a> {
         placement: &'a Placement,
         site: &'a Site,
         templates: &'a Templates,
+        shared: &'a SharedFiles,
     ) -> Self {
         Self {
             cluster,
             placement,
             site,
             templates,
+            shared,
             tree: Tree::new(),
+            used_shared: BTreeSet::new(),
             findings: Vec::new(),
         }
     }
@@ -150,51 +143,33 @@ impl<'a> Renderer<'a> {
         &mut self,
         templates: &Utf8Path,
         context: &impl Serialize,
-    ) -> SharedFiles {
+    ) -> Arc<SharedDirectory> {
         let context = Value::from(Serde(context));
-        let mut files = Vec::new();
-        let mut hash = Sha256::new();
+        let mut texts = Vec::new();
         for template in self.templates.names_in(&templates.join(layout::SHARED)) {
             let made_from = format!("the template {template}");
             match text_of(self.templates, template, &made_from, context.clone()) {
-                Ok(Some(text)) => {
-                    // Lengths keep two lists of files with equal bytes apart.
-                    hash.update(format!("{template} {}\n{text}", text.len()));
-                    files.push((template, text));
-                }
+                Ok(Some(text)) => texts.push((template, text)),
                 Ok(None) => {}
                 Err(finding) => self.findings.push(*finding),
             }
         }
-        let digest = hash.finalize();
-        let hash: String = digest
-            .iter()
-            .take(SharedFiles::HASH_BYTES)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let directory = layout::shared_directory(templates, &hash);
-        let mut tree = Tree::new();
-        for (template, text) in files {
-            let name = Utf8Path::new(template).file_name().unwrap_or_default();
-            let file = directory.join(name);
-            let content = Content::Manifests;
-            match verified(self.site, self.templates, template, content, &file, &text) {
-                Ok(()) => {
-                    tree.insert(file, text);
-                }
-                Err(finding) => self.findings.push(*finding),
-            }
-        }
-        SharedFiles { directory, tree }
+        let (site, own) = (self.site, self.templates);
+        let verify = |template: &str, file: &Utf8Path, text: &str| {
+            verified(site, own, template, Content::Manifests, file, text)
+        };
+        let directory = self.shared.directory(templates, texts, verify);
+        self.findings.extend(directory.findings.iter().cloned());
+        directory
     }
 
     /// Adds shared files if the rendered kustomization of a directory refers to them. One from the
     /// repo's own templates may not.
-    pub(super) fn add_shared(&mut self, shared: SharedFiles, directory: &Utf8Path) {
+    pub(super) fn add_shared(&mut self, shared: &SharedDirectory, directory: &Utf8Path) {
         let file = directory.join(layout::KUSTOMIZATION);
         let kustomization = self.tree.get(&file).map_or("", String::as_str);
-        if layout::shared_directories(&file, kustomization).contains(&shared.directory) {
-            self.tree.extend(shared.tree);
+        if layout::shared_directories(&file, kustomization).contains(&shared.path) {
+            self.used_shared.insert(shared.path.clone());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
@@ -84,6 +84,26 @@ pub fn embedded(name: &str) -> Option<&'static str> {
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, text)| *text)
+}
+
+/// Names of the built-in templates by their directories.
+static BY_DIRECTORY: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut by_directory: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in names() {
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        by_directory.entry(directory).or_default().push(name);
+    }
+    by_directory
+});
+
+/// Returns a directory of built-in templates and those below it, in order, if they have templates.
+pub(super) fn directories_below(
+    directory: &'static str,
+) -> impl Iterator<Item = &'static Utf8Path> {
+    let from = BY_DIRECTORY.range(directory..);
+    from.map(|(below, _)| Utf8Path::new(*below))
+        .take_while(move |below| below.as_str().starts_with(directory))
+        .filter(move |below| below.starts_with(directory))
 }
 
 /// Directory for templates of the repo that only other templates include.
@@ -218,8 +238,12 @@ impl Templates {
 
     /// Returns the names of the built-in templates in a directory, without those in directories
     /// below it.
-    pub(super) fn names_in(&self, directory: &Utf8Path) -> impl Iterator<Item = &'static str> {
-        names().filter(move |name| Utf8Path::new(name).parent() == Some(directory))
+    pub(super) fn names_in(
+        &self,
+        directory: &Utf8Path,
+    ) -> impl Iterator<Item = &'static str> + use<> {
+        let names = BY_DIRECTORY.get(directory.as_str());
+        names.into_iter().flatten().copied()
     }
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.

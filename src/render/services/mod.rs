@@ -93,11 +93,11 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Opti
         let shared = renderer.shared_files(templates, &context(set.directory.to_owned(), None));
         let reference = Shared {
             name: set.directory,
-            path: layout::reference_to_shared(&directory, &shared.directory),
+            path: layout::reference_to_shared(&directory, &shared.path),
         };
         let context = context(service.object_name(cluster), Some(reference));
         renderer.files_in(set, templates, &service.path(cluster), &context);
-        renderer.add_shared(shared, &directory);
+        renderer.add_shared(&shared, &directory);
     }
 }
 
