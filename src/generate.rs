@@ -159,13 +159,13 @@ impl Generated {
             .filter(|path| !is_stale(path))
         {
             if let Ok(file) = path.strip_prefix(output)
-                && !tree.contains_key(file)
+                && !tree.contains_key(file.as_str())
                 && !is_leftover(file)
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {
                     let text = layout::text_of(&content);
-                    tree.insert(file.to_owned(), text);
+                    tree.insert(file.into(), text);
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::api::names::{Namespace, ObjectName};
 use sipgen::load::{Copied, Files};
+use sipgen::output::Tree;
 use sipgen::output::compare::Changes;
 use sipgen::output::git::{Committed, Committer, Differs};
 use sipgen::output::lock::Lock;
@@ -242,7 +243,7 @@ struct Taken<'a> {
     target: &'a Target<'a>,
     after: Snapshot,
     changes: Changes,
-    tree: BTreeMap<Utf8PathBuf, String>,
+    tree: Tree,
     events: Vec<Event>,
 }
 
@@ -476,7 +477,7 @@ fn summary(changes: &Changes, after: &Snapshot, directory: &Utf8Path, is_written
 fn commit(
     committer: &Committer,
     directory: &Utf8Path,
-    tree: &BTreeMap<Utf8PathBuf, String>,
+    tree: &Tree,
     events: &[Event],
 ) -> Result<(), Failure> {
     let content = committer.snapshot_content(directory, tree)?;

@@ -220,7 +220,7 @@ fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes
         let later = path
             .strip_prefix(output)
             .ok()
-            .and_then(|path| after.get(path));
+            .and_then(|path| after.get(path.as_str()));
         later.map(String::as_str) != committed
     });
     ungenerated

@@ -163,7 +163,7 @@ impl Files {
     pub(crate) fn with_directory(
         self,
         directory: &Utf8Path,
-        files: BTreeMap<Utf8PathBuf, String>,
+        files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
     ) -> Self {
         let files = files.into_iter();
         let cover = Cover {

@@ -106,9 +106,26 @@ fn is_secret_word(word: &str) -> bool {
         known.len() > MISSPELT
             && word.len().abs_diff(known.len()) <= 1
             && word.len() >= MISSPELT
-            && strsim::damerau_levenshtein(word, known) <= 1
+            && differ_by_a_slip(word, known)
     };
     SECRET_WORDS.contains(&word) || SECRET_NAMES.iter().any(|known| is_slip(known))
+}
+
+/// Returns whether at most one letter of two words is wrong, missing, or swapped with the next one.
+/// This is their Damerau-Levenshtein distance up to 1, without its matrix.
+fn differ_by_a_slip(a: &str, b: &str) -> bool {
+    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
+    let same: usize = same.map(|(c, _)| c.len_utf8()).sum();
+    let (a, b) = (&a[same..], &b[same..]);
+    let (mut rest_of_a, mut rest_of_b) = (a.chars(), b.chars());
+    let (first_of_a, first_of_b) = (rest_of_a.next(), rest_of_b.next());
+    if [b, rest_of_b.as_str()].contains(&rest_of_a.as_str()) || a == rest_of_b.as_str() {
+        return true;
+    }
+    let (second_of_a, second_of_b) = (rest_of_a.next(), rest_of_b.next());
+    first_of_a == second_of_b
+        && second_of_a == first_of_b
+        && rest_of_a.as_str() == rest_of_b.as_str()
 }
 
 /// Returns whether an unparsable text contains a Secret of some kind.
@@ -206,11 +223,9 @@ pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
         return false;
     }
     // A credential within one line does not concern the lines around it.
-    let alone = lines
-        .iter()
-        .filter(|line| credentials::found(line, false).is_some())
-        .count();
-    alone == 0 && credentials::found(&unwrapped(&lines.join("\n")), false).is_some()
+    let is_alone = |line: &String| credentials::found(line, false).is_some();
+    credentials::found(&unwrapped(&lines.join("\n")), false).is_some()
+        && !lines.iter().any(is_alone)
 }
 
 /// Returns whether the text before a node on its line opens the brackets that contain the node. All
@@ -412,6 +427,23 @@ mod tests {
             "network",
         ] {
             assert!(!has_secret_word(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_slip_is_a_distance_of_one() {
+        let longer = |words: &[String]| -> Vec<String> {
+            let add = |word: &String| ["a", "b", "ü"].map(|letter| format!("{word}{letter}"));
+            words.iter().flat_map(add).collect()
+        };
+        let mut words = vec![vec![String::new()]];
+        for length in 0..4 {
+            words.push(longer(&words[length]));
+        }
+        let words = words.concat();
+        for (a, b) in words.iter().flat_map(|a| words.iter().map(move |b| (a, b))) {
+            let distance = strsim::damerau_levenshtein(a, b);
+            assert_eq!(differ_by_a_slip(a, b), distance <= 1, "{a} {b}");
         }
     }
 

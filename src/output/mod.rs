@@ -2,6 +2,7 @@
 //!
 //! - `state`: the previous run's assignments; `generated_host` parses one host
 //! - `compare`: the difference between rendered files and the disk
+//! - `tree`: generated files in memory
 //! - `write`: applies such a difference completely or not at all
 //! - `lock`: excludes other writers of the same directory
 //! - `git`: commits generated files
@@ -11,11 +12,8 @@ pub(crate) mod generated_host;
 pub mod git;
 pub mod lock;
 pub mod state;
+mod tree;
 pub mod write;
 
-use std::collections::BTreeMap;
-
-use camino::Utf8PathBuf;
-
-/// Generated texts by path relative to the output directory.
-pub type Tree = BTreeMap<Utf8PathBuf, String>;
+pub(crate) use tree::files_below;
+pub use tree::{Tree, TreePath};

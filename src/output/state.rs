@@ -39,7 +39,7 @@ pub struct State {
     /// What the installer Job of each cluster installs, if its image can add workers alone.
     pub installed: BTreeMap<ClusterKey, Installed>,
     /// Content hash of every file, by path relative to the output directory.
-    fingerprints: HashMap<Utf8PathBuf, u64>,
+    fingerprints: HashMap<String, u64>,
 }
 
 /// An assignment in the generated tree.
@@ -173,7 +173,7 @@ impl State {
                             .into_iter()
                             .map(|port| (port, service.to_owned())),
                     );
-                    state.fingerprints.insert(path, fingerprint);
+                    state.fingerprints.insert(path.into_string(), fingerprint);
                 }
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
                 Entry::Released(host, release) => {
@@ -218,8 +218,11 @@ impl State {
 
     /// Returns whether the overlay that patches the hosts of a root exists.
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
-        self.fingerprints
-            .contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
+        self.fingerprints.contains_key(
+            layout::declared_directory(root)
+                .join(layout::KUSTOMIZATION)
+                .as_str(),
+        )
     }
 
     /// Returns the first file with hosts that was added, changed or removed since the state was
@@ -246,7 +249,7 @@ impl State {
         let known = self
             .fingerprints
             .iter()
-            .filter(|(path, _)| path.starts_with(layout::HOSTS));
+            .filter(|(path, _)| Utf8Path::new(path).starts_with(layout::HOSTS));
         let known: HashMap<Utf8PathBuf, u64> = known
             .map(|(path, print)| (output.join(path), *print))
             .collect();
@@ -260,7 +263,7 @@ impl State {
     /// Returns whether a file, by path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
         self.fingerprints
-            .get(file)
+            .get(file.as_str())
             .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
     }
 }

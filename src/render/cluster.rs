@@ -41,7 +41,7 @@ pub(super) fn render(
         listed.extend(
             renderer
                 .tree
-                .contains_key(&rendered)
+                .contains_key(rendered.as_str())
                 .then(|| layout::INSTALLER.to_owned()),
         );
     }

@@ -148,7 +148,10 @@ fn render_declared(
     }
     for (root, text) in by_root {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
-        tree.insert(directory.join(layout::patch_file(&cluster.key)), text);
+        tree.insert(
+            directory.join(layout::patch_file(&cluster.key)).into(),
+            text,
+        );
     }
 }
 
@@ -213,7 +216,7 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     }
     for (root, text) in by_root {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
-        tree.insert(directory.join(layout::UNLABELLED), text);
+        tree.insert(directory.join(layout::UNLABELLED).into(), text);
     }
 }
 
@@ -262,7 +265,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
                 .then(|| layout::patch_file(cluster))
         });
         let patches: BTreeSet<String> = planned
-            .filter(|file| tree.contains_key(&directory.join(file)))
+            .filter(|file| tree.contains_key(directory.join(file).as_str()))
             .chain(frozen)
             .collect();
         let mut text = header(root.file.as_str());
@@ -296,7 +299,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
             // includes this one.
             text.push_str("patches: []\n");
         }
-        tree.insert(directory.join(layout::KUSTOMIZATION), text);
+        tree.insert(directory.join(layout::KUSTOMIZATION).into(), text);
     }
 }
 
@@ -386,8 +389,8 @@ const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind
 fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree: &mut Tree) {
     let mut kustomization = made_from.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
     write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
-    tree.insert(directory.join(layout::KUSTOMIZATION), kustomization);
-    tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
+    tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);
+    tree.insert(directory.join(layout::OBSERVED_HOSTS).into(), hosts);
 }
 
 /// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they

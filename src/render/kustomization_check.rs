@@ -3,6 +3,8 @@
 //!
 //! A template that renders nothing creates no file.
 
+use std::collections::HashSet;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -10,6 +12,7 @@ use serde::Deserialize;
 use super::{Templates, Tree, services};
 use crate::finding::{Code, Finding, Place, Step};
 use crate::layout;
+use crate::output::files_below;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
 
@@ -38,9 +41,14 @@ struct ConfigMapGenerator {
     files: Vec<String>,
 }
 
-/// Checks kustomizations rendered from templates. Unchanged directories were checked when they were
-/// written.
-pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
+/// Checks kustomizations rendered from templates. Directories without `new_files` were checked when
+/// they were written.
+pub(super) fn check(
+    site: &Site,
+    tree: &Tree,
+    new_files: &HashSet<&str>,
+    templates: &Templates,
+) -> Vec<Finding> {
     let from_template = |path: &Utf8Path| {
         path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
     };
@@ -48,7 +56,7 @@ pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Find
     kustomizations
         .filter_map(|(path, text)| {
             let directory = path.parent()?;
-            if is_unchanged(site, tree, path, directory) {
+            if is_unchanged(site, tree, new_files, path, directory) {
                 return None;
             }
             let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
@@ -58,22 +66,29 @@ pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Find
         .collect()
 }
 
-fn is_unchanged(site: &Site, tree: &Tree, path: &Utf8Path, directory: &Utf8Path) -> bool {
+fn is_unchanged(
+    site: &Site,
+    tree: &Tree,
+    new_files: &HashSet<&str>,
+    path: &Utf8Path,
+    directory: &Utf8Path,
+) -> bool {
     let Some(cluster) = layout::cluster_of(path) else {
         return false;
     };
+    let start = format!("{directory}/");
     let before = site
         .state
         .files
         .get(&cluster)
         .into_iter()
         .flatten()
-        .filter(|file| file.starts_with(directory))
+        .filter(|file| file.as_str().starts_with(&start))
         .count();
     let mut now = 0;
-    let same = below(tree, directory)
+    let same = files_below(tree, directory)
         .inspect(|_| now += 1)
-        .all(|(file, text)| site.state.has(file, text));
+        .all(|(file, _)| !new_files.contains(file.as_str()));
     // A removed file changes the directory as well.
     same && now == before
 }
@@ -103,9 +118,9 @@ fn misfits(
             Some(shared) => shared,
             // Other entries outside are the repo's own.
             None if entry.starts_with("..") => return false,
-            None => directory.join(entry),
+            None => path_of(directory, entry),
         };
-        below(tree, &target).next().is_none()
+        !tree.contains_key(target.as_str()) && files_below(tree, &target).next().is_none()
     });
     let mut found: Vec<Finding> = missing
         .map(|entry| {
@@ -126,7 +141,7 @@ fn misfits(
         let texts = generator
             .files
             .iter()
-            .filter_map(|file| tree.get(&directory.join(source(file))));
+            .filter_map(|file| tree.get(path_of(directory, source(file)).as_str()));
         let mut bytes: usize = texts.map(String::len).sum();
         if generator.behavior == "merge" {
             bytes += shared_bytes(tree, path, kustomization, &generator.name);
@@ -148,13 +163,13 @@ fn shared_bytes(tree: &Tree, path: &Utf8Path, kustomization: &Kustomization, nam
         .iter()
         .filter_map(|entry| layout::shared_directory_of(path, entry));
     let sizes = shared.filter_map(|directory| {
-        let text = tree.get(&directory.join(layout::KUSTOMIZATION))?;
+        let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
         let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
         let generators = kustomization.config_map_generator.iter();
         let files = generators
             .filter(|generator| generator.name == name)
             .flat_map(|generator| &generator.files);
-        let texts = files.filter_map(|file| tree.get(&directory.join(source(file))));
+        let texts = files.filter_map(|file| tree.get(path_of(&directory, source(file)).as_str()));
         Some(texts.map(String::len).sum::<usize>())
     });
     sizes.sum()
@@ -165,14 +180,9 @@ fn source(entry: &str) -> &str {
     entry.split_once('=').map_or(entry, |(_, file)| file)
 }
 
-/// Returns a file, or the files of a directory.
-fn below<'a>(
-    tree: &'a Tree,
-    path: &Utf8Path,
-) -> impl Iterator<Item = (&'a Utf8PathBuf, &'a String)> {
-    let path = path.to_owned();
-    tree.range(path.clone()..)
-        .take_while(move |(file, _)| file.starts_with(&path))
+/// Returns the path of an entry of the kustomization in a directory, such as `./haproxy.cfg`.
+fn path_of(directory: &Utf8Path, entry: &str) -> Utf8PathBuf {
+    directory.join(entry).components().collect()
 }
 
 /// Reports a ConfigMap that is too large.

@@ -40,7 +40,7 @@ mod yaml_block;
 
 use std::collections::BTreeSet;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rayon::prelude::*;
 
 use crate::api::host::SYNC_OPTIONS;
@@ -49,7 +49,7 @@ use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
 use crate::inventory::networks::Network;
 use crate::layout;
-use crate::output::Tree;
+use crate::output::{Tree, TreePath};
 use crate::plan::Plan;
 use crate::request::Cluster;
 use crate::site::Site;
@@ -104,24 +104,22 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     let agents = agents::render(site, plan, &tree);
     tree.extend(agents);
     // Files that are already on disk were checked when they were written.
-    let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
-    let unfit = tree
-        .par_iter()
-        .filter(is_new)
-        .flat_map_iter(|(path, text)| {
-            let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
-            let unreadable = if is_ours_alone {
-                verify::manifests(text).err()
-            } else {
-                None
-            };
-            unreadable
-                .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
-                .into_iter()
-                .chain(variable(site, templates, path, text))
-                .chain(credential(site, templates, path, text))
-                .chain(unreadable_character(site, templates, path, text))
-        });
+    let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
+    let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();
+    let unfit = new_files.par_iter().flat_map_iter(|(path, text)| {
+        let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
+        let unreadable = if is_ours_alone {
+            verify::manifests(text).err()
+        } else {
+            None
+        };
+        unreadable
+            .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+            .into_iter()
+            .chain(variable(site, templates, path, text))
+            .chain(credential(site, templates, path, text))
+            .chain(unreadable_character(site, templates, path, text))
+    });
     findings.par_extend(unfit);
     // After an error, rendered files are missing anyway. So are services of hosts whose addresses
     // sops cannot decrypt, which is reported separately.
@@ -131,7 +129,9 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .iter()
         .any(|host| matches!(host.network.data, Network::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
-        findings.extend(kustomization_check::check(site, &tree, templates));
+        let new_files = new_files.iter().map(|(path, _)| path.as_str()).collect();
+        let found = kustomization_check::check(site, &tree, &new_files, templates);
+        findings.extend(found);
     }
     findings.extend(project::check(site, &tree));
     (tree, findings)

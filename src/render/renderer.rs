@@ -167,7 +167,7 @@ impl<'a> Renderer<'a> {
     /// repo's own templates may not.
     pub(super) fn add_shared(&mut self, shared: &SharedDirectory, directory: &Utf8Path) {
         let file = directory.join(layout::KUSTOMIZATION);
-        let kustomization = self.tree.get(&file).map_or("", String::as_str);
+        let kustomization = self.tree.get(file.as_str()).map_or("", String::as_str);
         if layout::shared_directories(&file, kustomization).contains(&shared.path) {
             self.used_shared.insert(shared.path.clone());
         }
@@ -188,7 +188,7 @@ impl<'a> Renderer<'a> {
             &self.cluster.origin.made_from(),
             context.clone(),
         ) {
-            Ok(text) => self.tree.extend(text.map(|text| (file, text))),
+            Ok(text) => self.tree.extend(text.map(|text| (file.into(), text))),
             Err(finding) => self.findings.push(*finding),
         }
     }

@@ -60,7 +60,7 @@ impl SharedFiles {
             let valid = texts
                 .into_iter()
                 .filter(|(template, _)| !directory.invalid.contains(template))
-                .map(|(template, text)| (directory.file(template), text));
+                .map(|(template, text)| (directory.file(template).into(), text));
             valid.collect::<Vec<_>>()
         });
         files.collect()

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{ChangedFiles, Texts};
 use crate::layout;
-use crate::output::Tree;
+use crate::output::{Tree, TreePath, files_below};
 
 /// Texts of files, by path relative to their directory.
 pub(super) type Files<'a> = BTreeMap<&'a Utf8Path, &'a str>;
@@ -68,9 +68,8 @@ fn files<'a>(
     later: &'a Tree,
     of: fn(&Texts<'a>) -> Option<&'a str>,
 ) -> Files<'a> {
-    let unchanged = later
-        .range(directory.to_owned()..)
-        .map_while(|(path, text)| Some((path.strip_prefix(directory).ok()?, text.as_str())))
+    let unchanged = files_below(later, directory)
+        .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?, text.as_str())))
         .filter(|(path, _)| !changed.contains_key(path));
     let changed = changed
         .iter()
@@ -93,12 +92,9 @@ pub(super) fn with_edited_files(
     if edited.is_empty() {
         return BTreeSet::new();
     }
-    let clusters = Utf8PathBuf::from(layout::CLUSTERS);
-    let kustomizations = later
-        .range(clusters.clone()..)
-        .take_while(|(path, _)| path.starts_with(&clusters))
+    let kustomizations = files_below(later, Utf8Path::new(layout::CLUSTERS))
         .filter(|(path, _)| path.file_name() == Some(layout::KUSTOMIZATION));
-    let refers = |(path, text): &(&Utf8PathBuf, &String)| {
+    let refers = |(path, text): &(&TreePath, &String)| {
         !layout::shared_directories(path, text).is_disjoint(&edited)
     };
     let directories = kustomizations

@@ -3,7 +3,7 @@
 //! Equal snapshots give equal bytes. Documents are sorted by host, so two snapshots differ only in
 //! the lines of changed hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -15,6 +15,7 @@ use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::layout;
 use crate::load::{Files, ReadError, objects};
+use crate::output::Tree;
 use crate::output::compare::{Change, Changes, is_leftover};
 use crate::render::document_of;
 
@@ -44,14 +45,14 @@ pub fn changes(
     directory: &Utf8Path,
     snapshot: &Snapshot,
     split_by: Option<&str>,
-) -> Result<(Changes, BTreeMap<Utf8PathBuf, String>), Obstacle> {
+) -> Result<(Changes, Tree), Obstacle> {
     let tree = texts(snapshot, split_by);
     let (mut changes, mut there) = (Changes::default(), BTreeSet::new());
     for (path, kind) in repo.entries_below(directory)? {
         let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else {
             continue;
         };
-        let wanted = tree.get(&relative);
+        let wanted = tree.get(relative.as_str());
         if kind != crate::load::Kind::File {
             if wanted.is_some() {
                 return Err(Obstacle::Foreign(path));
@@ -83,11 +84,11 @@ pub fn changes(
             }
             None => {}
         }
-        there.insert(relative);
+        there.insert(relative.into_string());
     }
     for (relative, after) in tree
         .iter()
-        .filter(|(relative, _)| !there.contains(*relative))
+        .filter(|(relative, _)| !there.contains(relative.as_str()))
     {
         changes.files.insert(
             directory.join(relative),
@@ -150,12 +151,12 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
 }
 
 /// Renders the snapshot files by path relative to the snapshot's directory.
-fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, String> {
-    let mut texts: BTreeMap<Utf8PathBuf, String> = BTreeMap::new();
+fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
+    let mut texts = Tree::new();
     let mut written: BTreeSet<SecretKey> = BTreeSet::new();
     for (key, host) in &snapshot.hosts {
         let text = texts
-            .entry(file_of(key, host, split_by))
+            .entry(file_of(key, host, split_by).into())
             .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
         text.push_str(&document_of(host));
         text.extend(snapshot.hardware.get(key).map(document_of));
@@ -173,7 +174,7 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, S
     for ((namespace, ..), object) in &snapshot.addresses {
         // No other file has this name, because names of namespaces have no dots.
         let text = texts
-            .entry(format!("{namespace}.addresses.yaml").into())
+            .entry(Utf8PathBuf::from(format!("{namespace}.addresses.yaml")).into())
             .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
         text.push_str(&document_of(object));
     }
@@ -208,6 +209,8 @@ fn manifest(key: &SecretKey, secret: &Secret) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use camino::Utf8Path;
     use serde_json::json;
 

@@ -407,6 +407,10 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
 fn token(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let fits = |(prefix, least): &&(&str, usize)| {
+        // Comparing the first bytes is much faster than calling `memcmp` for all prefixes.
+        if text.first() != prefix.as_bytes().first() {
+            return false;
+        }
         let Some(rest) = text.strip_prefix(prefix.as_bytes()) else {
             return false;
         };
@@ -423,11 +427,14 @@ fn token(text: &[u8]) -> usize {
     }
     // A JSON Web Token: two base64 objects, which start with `{"`, and a signature.
     let object = |text: &[u8], most: usize| -> Option<usize> {
+        if !text.starts_with(b"eyJ") {
+            return None;
+        }
         let length = text
             .iter()
             .take(most)
             .position(|byte| !is_part(byte) || *byte == b'.')?;
-        (text.starts_with(b"eyJ") && text[length] == b'.').then_some(length + 1)
+        (text[length] == b'.').then_some(length + 1)
     };
     let Some(body) = object(text, LONGEST_HEAD) else {
         return 0;

@@ -4,7 +4,7 @@
 
 mod worktree;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -88,7 +88,7 @@ impl Changes {
     pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
         let mut files = BTreeMap::new();
         for (path, before) in before {
-            let change = match after.get(path) {
+            let change = match after.get(path.as_str()) {
                 Some(after) if after == before => continue,
                 Some(after) => Change::Update {
                     before: before.clone(),
@@ -100,7 +100,10 @@ impl Changes {
             };
             files.insert(output.join(path), change);
         }
-        for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
+        for (path, after) in after
+            .iter()
+            .filter(|(path, _)| !before.contains_key(path.as_str()))
+        {
             files.insert(
                 output.join(path),
                 Change::Create {
@@ -145,13 +148,10 @@ pub fn compare(
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
-    let directories: BTreeSet<&Utf8Path> = tree
-        .keys()
-        .flat_map(|path| path.ancestors().skip(1))
-        .collect();
+    let directories = directories(tree);
     let clashes: Vec<Finding> = tree
         .keys()
-        .filter(|path| directories.contains(path.as_path()))
+        .filter(|path| directories.contains(path.as_str()))
         .map(|path| both(&output.join(path)))
         .collect();
     if !clashes.is_empty() {
@@ -174,14 +174,14 @@ pub fn compare(
             Kind::Other => Some("not a regular file"),
         };
         if let Some(what) = not_plain {
-            let wanted = tree.contains_key(path) || directories.contains(path.as_path());
+            let wanted = tree.contains_key(path.as_str()) || directories.contains(path.as_str());
             return Ok(if wanted {
                 Found::InTheWay(full, what)
             } else {
                 Found::Foreign(full)
             });
         }
-        if directories.contains(path.as_path()) {
+        if directories.contains(path.as_str()) {
             return Ok(Found::InTheWay(
                 full,
                 "a file where a directory is required",
@@ -190,12 +190,13 @@ pub fn compare(
         if is_leftover(path) {
             return Ok(Found::Leftover(full));
         }
-        if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {
+        let rendered = tree.get(path.as_str());
+        if kept.contains(path) || rendered.is_some_and(|text| state.has(path, text)) {
             return Ok(Found::Unchanged);
         }
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
-        Ok(match tree.get(path) {
+        Ok(match rendered {
             // A checkout with `core.autocrlf` does not make files stale.
             Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
                 Found::Unchanged
@@ -224,8 +225,10 @@ pub fn compare(
         .map(judge)
         .collect::<Result<_, ReadError>>()?;
 
-    let there: BTreeSet<&Utf8PathBuf> = entries.iter().map(|(path, _)| path).collect();
-    let created = tree.iter().filter(|(path, _)| !there.contains(path));
+    let there: HashSet<&str> = entries.iter().map(|(path, _)| path.as_str()).collect();
+    let created = tree
+        .iter()
+        .filter(|(path, _)| !there.contains(path.as_str()));
     let mut changes = Changes::default();
     changes.files.extend(created.map(|(path, after)| {
         (
@@ -249,6 +252,19 @@ pub fn compare(
     }
     findings.extend(left_alone(output, &foreign));
     Ok((changes, findings))
+}
+
+/// Returns the directories that contain files of a tree, and those above.
+fn directories(tree: &Tree) -> HashSet<&str> {
+    let mut directories = HashSet::new();
+    for path in tree.keys() {
+        let above = path.ancestors().skip(1).map(Utf8Path::as_str);
+        // Directories above a known one are known, too.
+        above
+            .take_while(|directory| directories.insert(*directory))
+            .for_each(drop);
+    }
+    directories
 }
 
 /// Returns the first existing part of the path to the output directory that is not a directory.
@@ -280,7 +296,7 @@ fn entries(
     };
     let entries = repo.entries_below(output)?.into_iter().filter_map(below);
     Ok(entries
-        .filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path))
+        .filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path.as_str()))
         .collect())
 }
 

@@ -1,6 +1,5 @@
 //! Commits of generated files only.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -18,6 +17,7 @@ use crate::git::open::{self, Opened};
 use crate::git::program::Program;
 use crate::layout;
 use crate::load;
+use crate::output::Tree as FileTree;
 use crate::output::lock::Lock;
 
 /// Trailer with the revision of the inputs.
@@ -122,10 +122,7 @@ impl Committer {
     /// # Errors
     ///
     /// Fails if the repo cannot be read, or if the branch has other inputs than HEAD.
-    pub fn content(
-        &self,
-        outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
-    ) -> Result<Content, GitError> {
+    pub fn content(&self, outputs: &[(&Utf8Path, &FileTree)]) -> Result<Content, GitError> {
         self.content_of(outputs, layout::is_ours)
     }
 
@@ -138,14 +135,14 @@ impl Committer {
     pub fn snapshot_content(
         &self,
         directory: &Utf8Path,
-        files: &BTreeMap<Utf8PathBuf, String>,
+        files: &FileTree,
     ) -> Result<Content, GitError> {
         self.content_of(&[(directory, files)], layout::is_snapshot)
     }
 
     fn content_of(
         &self,
-        directories: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
+        directories: &[(&Utf8Path, &FileTree)],
         owns: Owns,
     ) -> Result<Content, GitError> {
         if let Some(branch) = &self.branch {

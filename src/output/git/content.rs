@@ -13,6 +13,7 @@ use crate::git::GitError;
 use crate::git::index::{self, Entries};
 use crate::git::open::Opened;
 use crate::layout;
+use crate::output::Tree as FileTree;
 use crate::output::compare::{Change, Changes};
 
 /// The difference between generated files and those of a commit.
@@ -59,7 +60,7 @@ impl Content {
         repo: &Repository,
         parent: Option<&Tree<'_>>,
         place: &Utf8Path,
-        outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
+        outputs: &[(&Utf8Path, &FileTree)],
         owns: Owns,
     ) -> Result<Self, GitError> {
         let mut content = Self {
@@ -86,7 +87,7 @@ impl Content {
         repo: &Repository,
         parent: Option<&Tree<'_>>,
         directory: &Utf8Path,
-        files: &BTreeMap<Utf8PathBuf, String>,
+        files: &FileTree,
     ) -> Result<(), GitError> {
         let (output, owns, changed) = (self.place.join(directory), self.owns, &mut self.changed);
         let before = parent
@@ -94,7 +95,7 @@ impl Content {
             .transpose()?
             .unwrap_or_default();
         for (path, after) in files {
-            let known = before.get(path);
+            let known = before.get(&**path);
             // Comparing blob ids avoids reading the files that are unchanged, which are most.
             if known.is_some_and(|(id, _)| {
                 Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id)
@@ -114,7 +115,10 @@ impl Content {
             };
             changed.insert(output.join(path), Changed { mode, change });
         }
-        for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
+        for (path, (id, mode)) in before
+            .iter()
+            .filter(|(path, _)| !files.contains_key(path.as_str()))
+        {
             if owns(repo.find_blob(*id)?.content()) {
                 let change = Change::Delete {
                     before: text(repo, *id)?,

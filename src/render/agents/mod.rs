@@ -94,7 +94,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
             Agent::Argocd => argocd::application(&delivery, &site.settings),
         };
         let file = files
-            .entry(directory.join(&delivery.file))
+            .entry(directory.join(&delivery.file).into())
             .or_insert_with(|| header(&made_from));
         file.push_str(&object);
         listed.insert(delivery.file);
@@ -132,12 +132,12 @@ fn write_kustomization(
     listed: &BTreeSet<String>,
     anchor: &str,
 ) {
-    files.insert(directory.join(ANCHOR), header(made_from) + anchor);
+    files.insert(directory.join(ANCHOR).into(), header(made_from) + anchor);
     let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
     listed
         .iter()
         .for_each(|file| super::hosts::write_item(&mut text, "", file));
-    files.insert(directory.join(layout::KUSTOMIZATION), text);
+    files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
 }
 
 /// Returns the permanent object of a directory.
@@ -197,7 +197,7 @@ struct Output<'a> {
     site: &'a Site,
     names: Names<'a>,
     /// Its files: rendered ones, and kept ones of frozen clusters.
-    present: BTreeSet<&'a Utf8Path>,
+    present: BTreeSet<&'a str>,
     clusters: BTreeSet<&'a ClusterKey>,
 }
 
@@ -207,18 +207,20 @@ impl<'a> Output<'a> {
             .frozen
             .iter()
             .filter_map(|cluster| site.state.files.get(cluster))
-            .flatten();
+            .flatten()
+            .map(|file| file.as_str());
+        let rendered = tree.keys().map(|file| file.as_str());
         Self {
             site,
             names,
-            present: tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect(),
+            present: rendered.chain(kept).collect(),
             clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
         }
     }
 
     fn is_built(&self, directory: &Utf8Path) -> bool {
         let kustomization = directory.join(layout::KUSTOMIZATION);
-        self.present.contains(kustomization.as_path())
+        self.present.contains(kustomization.as_str())
     }
 
     /// Returns whether generated objects apply a directory: it is built, and none of the repo's own
@@ -249,8 +251,8 @@ impl<'a> Output<'a> {
         }
         let requires_definitions = kinds_with_definitions().any(|kind| {
             let service = directory.join(kind.descriptor().component);
-            let first = self.present.range(service.as_path()..).next();
-            first.is_some_and(|file| file.as_str().starts_with(service.as_str()))
+            let first = self.present.range(service.as_str()..).next();
+            first.is_some_and(|file| file.starts_with(service.as_str()))
         });
         let after = definitions.filter(|_| requires_definitions);
         Some(Delivery {
@@ -310,7 +312,7 @@ impl<'a> Output<'a> {
         let observed = is_observed.then(|| self.names.observed(cluster));
         let has_hosts = |root: &&Utf8Path| {
             let patch = layout::declared_directory(root).join(layout::patch_file(cluster));
-            self.present.contains(patch.as_path())
+            self.present.contains(patch.as_str())
         };
         let declared = self.declared_roots().filter(has_hosts);
         Some(Delivery {

@@ -304,8 +304,9 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     }
     renderer
         .tree
-        .insert(directory.join(inventory_file), inventory_text);
-    let in_directory = |(file, text)| (directory.join(variables::DIRECTORY).join(file), text);
+        .insert(directory.join(inventory_file).into(), inventory_text);
+    let in_directory =
+        |(file, text)| (directory.join(variables::DIRECTORY).join(file).into(), text);
     renderer
         .tree
         .extend(variables.into_iter().map(in_directory));

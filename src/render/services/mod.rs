@@ -110,7 +110,7 @@ pub(super) fn definitions(site: &Site, templates: &Templates) -> Result<Tree, Bo
         let content = Content::Manifests;
         let context = Value::default();
         if let Some(text) = rendered(site, templates, name, content, &file, made_from, context)? {
-            tree.insert(file, text);
+            tree.insert(file.into(), text);
         }
     }
     Ok(tree)
