@@ -307,7 +307,7 @@ pub(super) fn in_batches<'a>(
             continue;
         }
         let is_plain = has_lines && !split::has_ties(document);
-        let outline = split::outline(document, 0, 0)
+        let outline = split::outline(document)
             .filter(|_| is_plain)
             .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
@@ -330,9 +330,7 @@ pub(super) fn in_batches<'a>(
                     let first_line = lines.line_at(range.start);
                     let item_origin =
                         Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
-                    let outline =
-                        split::outline(text, item.column, item.column).unwrap_or_default();
-                    match outline.kind {
+                    match item.kind {
                         Some(kind) if !kind.ends_with("List") => found.push(Document {
                             origin: item_origin,
                             kind: Some(kind.to_owned()),

@@ -56,67 +56,97 @@ pub(super) struct Outline<'a> {
     items: Option<Range<usize>>,
 }
 
-/// Reads the outline of the mapping whose keys are indented by `column`. Returns `None` if the
-/// lines alone do not prove the result of a parser.
+/// Reads the outline of the mapping whose keys have no indentation. Returns `None` if the lines
+/// alone do not prove the result of a parser.
 ///
 /// The proof: every line in that column is a plain key of the mapping or an item of the sequence
 /// below a key, and no line is further left. Then no quoted text, flow collection, tag, anchor or
 /// merge key can contain another `kind`. A text that looks like a key `kind` makes two of them, and
 /// `None`.
 ///
-/// `first_line_offset` is the number of bytes to skip in the first line, for the dash of a list
-/// item. The caller must rule out [other line breaks](has_other_line_breaks).
-pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Option<Outline<'_>> {
-    let mut outline = Outline::default();
-    let mut items_start = None;
-    let mut last = None;
-    let mut read = 0;
-    for line in shallow_lines(text, 0..text.len(), column) {
-        // Lines further right are below a key without a value, or continue a value.
-        let is_below_key = matches!(last, Some(Line::Key | Line::OpenKey));
-        if !is_below_key && has_content_line(&text[read..line.start]) {
-            return None;
+/// The caller must rule out [other line breaks](has_other_line_breaks).
+pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
+    let mut reading = Reading::new(text, 0, 0);
+    for line in shallow_lines(text, 0..text.len(), 0) {
+        reading.take(line, 0)?;
+    }
+    reading.finish(text.len())
+}
+
+/// An outline so far.
+struct Reading<'a> {
+    text: &'a str,
+    /// The column of the keys.
+    column: usize,
+    outline: Outline<'a>,
+    /// The first line in `items`.
+    items_start: Option<usize>,
+    last: Option<Line>,
+    /// The end of the last line that was taken.
+    read: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn new(text: &'a str, column: usize, start: usize) -> Self {
+        Self {
+            text,
+            column,
+            outline: Outline::default(),
+            items_start: None,
+            last: None,
+            read: start,
         }
-        read = line.end;
-        let content = text[line.clone()].trim_end_matches(['\n', '\r']);
-        let skipped = if line.start == 0 {
-            content.get(..first_line_offset)?.len()
-        } else {
-            0
-        };
-        let body = content[skipped..].trim_start_matches(' ');
+    }
+
+    /// Takes the next line that is not further right than the keys. Its first bytes are skipped,
+    /// such as the dash of a list item.
+    fn take(&mut self, line: Range<usize>, skipped: usize) -> Option<()> {
+        self.pass_deep_lines(line.start)?;
+        self.read = line.end;
+        let content = self.text[line.clone()].trim_end_matches(['\n', '\r']);
+        let body = content.get(skipped..)?.trim_start_matches(' ');
         let indent = content.len() - body.len();
         if is_filler(body) || line.start == 0 && is_bare_marker(content) {
-            continue;
+            return Some(());
         }
         // A line further left proves nothing.
-        let body = body.get(..).filter(|_| indent == column)?;
+        if indent != self.column {
+            return None;
+        }
         if body == "-" || body.starts_with("- ") {
-            last.filter(|last| matches!(last, Line::OpenKey))?;
-            continue;
+            return matches!(self.last, Some(Line::OpenKey)).then_some(());
         }
         let (key, value) = plain_key(body)?;
-        if let Some(start) = items_start.take() {
-            outline.items = Some(start..line.start);
+        if let Some(start) = self.items_start.take() {
+            self.outline.items = Some(start..line.start);
         }
         let is_open = is_blank_or_comment(value);
-        last = Some(if is_open { Line::OpenKey } else { Line::Key });
+        self.last = Some(if is_open { Line::OpenKey } else { Line::Key });
         if key == "kind" {
             // A second `kind` proves nothing.
-            let kind = plain_word(value).filter(|_| outline.kind.is_none())?;
-            outline.kind = Some(kind);
-            last = Some(Line::Kind);
+            let kind = plain_word(value).filter(|_| self.outline.kind.is_none())?;
+            self.outline.kind = Some(kind);
+            self.last = Some(Line::Kind);
         } else if key == "items" && is_open {
-            items_start = Some(line.end).filter(|_| outline.items.is_none());
+            self.items_start = Some(line.end).filter(|_| self.outline.items.is_none());
         }
+        Some(())
     }
-    if !matches!(last, Some(Line::Key | Line::OpenKey)) && has_content_line(&text[read..]) {
-        return None;
+
+    fn finish(mut self, end: usize) -> Option<Outline<'a>> {
+        self.pass_deep_lines(end)?;
+        if let Some(start) = self.items_start {
+            self.outline.items = Some(start..end);
+        }
+        Some(self.outline)
     }
-    if let Some(start) = items_start {
-        outline.items = Some(start..text.len());
+
+    /// Checks the lines up to an offset, which are further right. They are below a key without a
+    /// value, or continue a value.
+    fn pass_deep_lines(&self, end: usize) -> Option<()> {
+        let is_below_key = matches!(self.last, Some(Line::Key | Line::OpenKey));
+        (is_below_key || !has_content_line(&self.text[self.read..end])).then_some(())
     }
-    Some(outline)
 }
 
 /// The last line in the mapping's own column.
@@ -165,41 +195,63 @@ pub(super) fn has_ties(text: &str) -> bool {
     has(b'*') && has(b'&') || merges()
 }
 
-impl Outline<'_> {
+impl<'a> Outline<'a> {
     /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
-    pub(super) fn items(&self, text: &str) -> Option<Vec<Item>> {
+    pub(super) fn items(&self, text: &'a str) -> Option<Vec<Item<'a>>> {
         let range = self.items.clone()?;
         let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
         let Some(first) = first else {
             return Some(Vec::new());
         };
-        // The first dash sets the column for all items.
-        let dash = text[first.clone()]
-            .bytes()
-            .take_while(|byte| *byte == b' ')
-            .count();
-        let mut items: Vec<Item> = Vec::new();
-        for line in shallow_lines(text, first.start..range.end, dash) {
-            let content = text[line.clone()].trim_end_matches(['\n', '\r']);
-            let body = content.trim_start_matches(' ');
-            if is_filler(body) {
+        // The first dash sets the column for all items, and what follows it, that of their keys.
+        let (dash, column) = dash_and_content(&text[first.clone()])?;
+        let mut items = Vec::new();
+        let mut open: Option<(usize, Option<Reading<'_>>)> = None;
+        let close = |(start, reading): (usize, Option<Reading<'a>>), end| Item {
+            range: start..end,
+            kind: reading.and_then(|reading| reading.finish(end)?.kind),
+        };
+        for line in shallow_lines(text, first.start..range.end, column) {
+            let content = &text[line.clone()];
+            let depth = content.len() - content.trim_start_matches(' ').len();
+            if depth > dash || is_filler(content.trim_start_matches(' ')) {
+                // A line of the item.
+                if let Some((_, reading)) = &mut open {
+                    *reading = reading.take().and_then(|mut reading| {
+                        reading.take(line, 0)?;
+                        Some(reading)
+                    });
+                }
                 continue;
             }
-            let is_item = body == "-" || body.starts_with("- ");
-            if !is_item || content.len() - body.len() != dash || items.len() == ITEMS {
+            let (own_dash, own_column) = dash_and_content(content)?;
+            if own_dash != dash || items.len() == ITEMS {
                 return None;
             }
-            if let Some(last) = items.last_mut() {
-                last.range.end = line.start;
-            }
-            let rest = body[1..].trim_start_matches(' ');
-            items.push(Item {
-                range: line.start..range.end,
-                column: content.len() - rest.len(),
+            items.extend(open.take().map(|open| close(open, line.start)));
+            let start = line.start;
+            // Deeper keys than those of the first item are not among the lines.
+            let reading = (own_column <= column).then(|| Reading::new(text, own_column, start));
+            let reading = reading.and_then(|mut reading| {
+                reading.take(line, own_column)?;
+                Some(reading)
             });
+            open = Some((start, reading));
         }
+        items.extend(open.map(|open| close(open, range.end)));
         Some(items)
     }
+}
+
+/// Returns the columns of the dash at the start of a line, and of what follows it.
+fn dash_and_content(line: &str) -> Option<(usize, usize)> {
+    let line = line.trim_end_matches(['\n', '\r']);
+    let body = line.trim_start_matches(' ');
+    if body != "-" && !body.starts_with("- ") {
+        return None;
+    }
+    let content = body[1..].trim_start_matches(' ');
+    Some((line.len() - body.len(), line.len() - content.len()))
 }
 
 /// Returns the lines below `outer: inner:` in the mapping whose keys are indented by `column`.
@@ -238,11 +290,13 @@ pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Opti
     start.map(|start| start..text.len())
 }
 
-/// An item of a block sequence: its lines with the dash, and the column of its content.
+/// An item of a block sequence.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct Item<'a> {
+    /// Its lines, with the dash.
     pub(super) range: Range<usize>,
-    pub(super) column: usize,
+    /// The value of its `kind`, if its lines alone prove it.
+    pub(super) kind: Option<&'a str>,
 }
 
 /// Returns the ranges of lines in a part of a text, line breaks included.
@@ -268,9 +322,11 @@ fn shallow_lines(
     std::iter::from_fn(move || {
         // A loop instead of a filter: most lines are deep.
         while start < range.end {
-            let depth = bytes[start..].iter().take(column + 1);
-            let spaces = depth.take_while(|byte| **byte == b' ').count();
-            let at = start + spaces;
+            let mut at = start;
+            while at <= start + column && bytes.get(at) == Some(&b' ') {
+                at += 1;
+            }
+            let spaces = at - start;
             let end = (at + bytes::line_break(&bytes[at..]) + 1).min(range.end);
             let line = start..end;
             start = end;
@@ -365,13 +421,13 @@ mod tests {
     fn a_marker_inside_a_block_scalar_is_indented_and_no_marker() {
         let text = "data: |\n  ---\n  kind: Secret\nkind: ConfigMap\n";
         assert_eq!(documents(text).count(), 1);
-        assert_eq!(outline(text, 0, 0).unwrap().kind, Some("ConfigMap"));
+        assert_eq!(outline(text).unwrap().kind, Some("ConfigMap"));
     }
 
     #[test]
     fn a_kubectl_list_is_cut_into_its_items() {
         let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
-        let outline = outline(text, 0, 0).unwrap();
+        let outline = outline(text).unwrap();
         assert_eq!(outline.kind, Some("List"));
         let items = outline.items(text).unwrap();
         assert_eq!(
@@ -384,29 +440,49 @@ mod tests {
                 "- kind: Pod\n"
             ]
         );
-        assert_eq!(items[0].column, 2);
+        assert_eq!(items[0].kind, Some("Secret"));
     }
 
     #[test]
     fn an_indented_list_with_wide_dashes_is_cut_too() {
         let text = "kind: List\nitems:\n\n  # first\n  -   kind: A\n      x: 1\n  -   kind: B\n";
-        let outline = outline(text, 0, 0).unwrap();
+        let outline = outline(text).unwrap();
         let items = outline.items(text).unwrap();
         assert_eq!(items.len(), 2);
-        assert_eq!(items[0].column, 6);
-        let item = &text[items[0].range.clone()];
+        assert_eq!(items[0].kind, Some("A"));
+    }
+
+    #[test]
+    fn the_kind_of_an_item_is_known_only_from_keys_in_one_column() {
+        let kinds = |items: &str| -> Vec<Option<String>> {
+            let text = format!("kind: List\nitems:\n{items}");
+            let items = outline(&text).unwrap().items(&text).unwrap();
+            let kinds = items.into_iter().map(|item| item.kind.map(str::to_owned));
+            kinds.collect()
+        };
+        let some = |kind: &str| Some(kind.to_owned());
+        assert_eq!(kinds("- kind: A\n  a:\n    kind: B\n"), [some("A")]);
         assert_eq!(
-            crate::load::split::outline(item, items[0].column, items[0].column)
-                .unwrap()
-                .kind,
-            Some("A")
+            kinds("- kind: A\n  kind: B\n- kind: C\n"),
+            [None, some("C")]
         );
+        assert_eq!(kinds("-\n  kind: A\n- kind: B\n"), [None, None]);
+        assert_eq!(
+            kinds("- kind: A\n-   kind: B\n    a: b\n"),
+            [some("A"), None]
+        );
+        assert_eq!(kinds("-   kind: A\n- kind: B\n   a\n"), [some("A"), None]);
+        assert_eq!(
+            kinds("- kind: A\n    b\n- x: |\n   kind: B\n  kind: C\n"),
+            [None, some("C")]
+        );
+        assert_eq!(kinds("- - kind: A\n"), [None]);
     }
 
     #[test]
     fn a_flow_sequence_is_not_cut() {
         let text = "kind: List\nitems: [{kind: A}]\n";
-        assert!(outline(text, 0, 0).unwrap().items(text).is_none());
+        assert!(outline(text).unwrap().items(text).is_none());
     }
 
     #[test]
@@ -447,11 +523,7 @@ mod tests {
             "--- # a\n# b\nkind: Secret\n",
             "apiVersion: v1\ndata:\n  x: |\n    kind: Pod\nlist:\n- kind: Pod\nkind: Secret\n\n# end",
         ] {
-            assert_eq!(
-                outline(text, 0, 0).unwrap().kind,
-                Some("Secret"),
-                "{text:?}"
-            );
+            assert_eq!(outline(text).unwrap().kind, Some("Secret"), "{text:?}");
         }
     }
 
@@ -476,7 +548,7 @@ mod tests {
             "kind : Secret\n",
         ] {
             assert!(
-                outline(text, 0, 0).is_none_or(|outline| outline.kind.is_none()),
+                outline(text).is_none_or(|outline| outline.kind.is_none()),
                 "{text:?}"
             );
         }
