@@ -69,10 +69,14 @@ pub const VARIABLE: &str = "${";
 
 /// Returns the ownership mark, with the input that a file is generated from.
 pub fn header(made_from: &str) -> String {
+    // A line break in a file name would end the comment, and `$` could start a variable.
+    let is_escaped = |c: char| is_hidden(c) || c == '$';
+    if !made_from.contains(is_escaped) {
+        return [MARK, made_from, END_OF_MARK, "\n"].concat();
+    }
     let mut header = MARK.to_owned();
     for c in made_from.chars() {
-        // A line break in a file name would end the comment, and `$` could start a variable.
-        if is_hidden(c) || c == '$' {
+        if is_escaped(c) {
             header.extend(c.escape_unicode());
         } else {
             header.push(c);
@@ -248,7 +252,15 @@ pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> 
     let Some(to_output) = to_output(file) else {
         return BTreeSet::new();
     };
-    text.lines()
+    let line = |(at, _): (usize, &str)| {
+        let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
+        let end = text[at..]
+            .find('\n')
+            .map_or(text.len(), |length| at + length);
+        &text[start..end]
+    };
+    text.match_indices(SHARED)
+        .map(line)
         .filter_map(|line| shared_directory_in(&to_output, line.trim().strip_prefix("- ")?))
         .collect()
 }

@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -85,15 +86,49 @@ fn assigned<'a>(
     })
 }
 
+/// Returns the hosts of a placement with what the hosts of their part have in common.
+fn assigned_by_part<'a>(
+    site: &'a Site,
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+) -> impl Iterator<Item = (&'a Part, &'a Host, Rc<OfPart>)> {
+    placement.iter().flat_map(move |(part, assigned)| {
+        let of_part = Rc::new(OfPart::new(site, cluster, part));
+        assigned.iter().map(move |assigned| {
+            let host = &site.inventory.hosts[assigned.host];
+            (part, host, of_part.clone())
+        })
+    })
+}
+
 /// Labels of a host. Those without a value are removed.
 type Labels = BTreeMap<String, Option<String>>;
 
-fn labels(site: &Site, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
-    let assignment = site.settings.assignment.labels_of(&cluster.key, part);
-    let domain = topology::failure_domain(cluster, part, host);
-    let domain = domain.map(|domain| (FAILURE_DOMAIN.to_owned(), domain.to_owned()));
-    let labels = assignment.into_iter().chain(domain);
-    labels.map(|(key, value)| (key, Some(value))).collect()
+/// The labels and the comment that the hosts of a part have in common.
+struct OfPart {
+    labels: Labels,
+    record: Option<String>,
+}
+
+impl OfPart {
+    fn new(site: &Site, cluster: &Cluster, part: &Part) -> Self {
+        let labels = site.settings.assignment.labels_of(&cluster.key, part);
+        Self {
+            labels: labels
+                .into_iter()
+                .map(|(key, value)| (key, Some(value)))
+                .collect(),
+            record: record(site, &cluster.key, part),
+        }
+    }
+
+    fn labels_of(&self, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
+        let mut labels = self.labels.clone();
+        if let Some(domain) = topology::failure_domain(cluster, part, host) {
+            labels.insert(FAILURE_DOMAIN.to_owned(), Some(domain.to_owned()));
+        }
+        labels
+    }
 }
 
 /// Returns the comment that records an assignment, if the labels of hosts do not.
@@ -127,20 +162,19 @@ fn render_declared(
     tree: &mut Tree,
 ) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for (host, part) in assigned(site, placement) {
+    for (part, host, of_part) in assigned_by_part(site, cluster, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            let mut labels = labels(site, cluster, part, host);
+            let mut labels = of_part.labels_of(cluster, part, host);
             // A patch can remove labels that say otherwise. A partial object cannot.
             for key in contradicting(host, &cluster.key, part) {
                 labels.entry(key.clone()).or_insert(None);
             }
-            let record = record(site, &cluster.key, part);
             write_host(
                 text,
                 site,
                 host,
-                record,
+                of_part.record.as_deref(),
                 &labels,
                 &declared_annotations(site, host),
             );
@@ -165,16 +199,17 @@ fn render_observed(
 ) {
     let mut text = made_from.to_owned();
     let mut any = false;
-    for (host, part) in
-        assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed)
+    let annotations = observed_annotations(site);
+    for (part, host, of_part) in assigned_by_part(site, cluster, placement)
+        .filter(|(_, host, _)| host.standing == Standing::Observed)
     {
         write_host(
             &mut text,
             site,
             host,
-            record(site, &cluster.key, part),
-            &labels(site, cluster, part, host),
-            &observed_annotations(site),
+            of_part.record.as_deref(),
+            &of_part.labels_of(cluster, part, host),
+            &annotations,
         );
         any = true;
     }
@@ -509,7 +544,7 @@ fn write_host(
     text: &mut String,
     site: &Site,
     host: &Host,
-    record: Option<String>,
+    record: Option<&str>,
     labels: &Labels,
     annotations: &BTreeMap<&'static str, String>,
 ) {
@@ -517,7 +552,7 @@ fn write_host(
     if component_of(site, host).is_some() || is_found_without_namespace(host) {
         text.push_str(&layout::patched_host(&host.key));
     }
-    text.push_str(&record.unwrap_or_default());
+    text.push_str(record.unwrap_or_default());
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
     let name = component_of(site, host)

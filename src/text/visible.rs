@@ -124,6 +124,11 @@ pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
 
 /// Returns a text as a quoted YAML scalar that every parser reads as this text.
 pub(crate) fn yaml_text(text: &str) -> String {
+    // Most texts need no escapes, and every label of every host passes here.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if text.bytes().all(is_plain) {
+        return ["\"", text, "\""].concat();
+    }
     json_as_yaml(&serde_json::Value::from(text).to_string()).into_owned()
 }
 

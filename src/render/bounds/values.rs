@@ -42,8 +42,11 @@ fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usi
 
 /// Counts a value that is written to the output.
 fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let weight = weight(state, value, false)?;
-    count(state, weight)
+    let left = state.get_or_insert_extension_with(|| Left(BYTES));
+    let mut weight = 0;
+    add_weight(value, left.0, &mut weight, 0, false)?;
+    left.0 = left.0.checked_sub(weight).ok_or_else(too_much)?;
+    Ok(())
 }
 
 /// Counts a value that is read completely.
@@ -392,14 +395,26 @@ fn count_growth(
     count(state, bytes)
 }
 
+/// A filter that is called within the limits.
+struct Filter {
+    name: &'static str,
+    function: Value,
+    is_of_texts: bool,
+    is_of_one: bool,
+}
+
 /// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
-    name: &str,
-    filter: &Value,
+    Filter {
+        name,
+        function: filter,
+        is_of_texts,
+        is_of_one,
+    }: &Filter,
     values: &[Value],
 ) -> Result<Value, Error> {
-    if OF_ONE.contains(&name) {
+    if *is_of_one {
         let text = values.first().and_then(Value::as_str).map_or(0, str::len);
         count(state, text / SEEN)?;
         return filter.call(state, values);
@@ -407,7 +422,7 @@ fn filtered(
     let mut weights = Vec::with_capacity(values.len());
     for value in values {
         weights.push(count_seen(state, value)?);
-        if !OF_TEXTS.contains(&name) {
+        if !is_of_texts {
             count_characters(state, value)?;
         }
     }
@@ -431,12 +446,18 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
 /// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
-    for (name, filter) in builtin()
+    for (name, function) in builtin()
         .into_iter()
         .chain([("block", Value::from_function(block))])
     {
+        let filter = Filter {
+            name,
+            function,
+            is_of_texts: OF_TEXTS.contains(&name),
+            is_of_one: OF_ONE.contains(&name),
+        };
         let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            filtered(state, name, &filter, &values.into_values())
+            filtered(state, &filter, &values.into_values())
         };
         environment.add_filter(name, bounded);
     }
