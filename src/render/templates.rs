@@ -155,7 +155,13 @@ impl Templates {
         };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {
-            findings.extend(templates.add(name, Cow::Borrowed(text)));
+            // Own templates could include a built-in one any number of times.
+            let finding = if own.is_empty() {
+                templates.compile(name, Cow::Borrowed(text), Edited::unchanged(text))
+            } else {
+                templates.add(name, Cow::Borrowed(text))
+            };
+            findings.extend(finding);
         }
         for (file, text) in own {
             let Ok(name) = file.strip_prefix(directory) else {
@@ -208,6 +214,10 @@ impl Templates {
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
         };
+        self.compile(name, text, edited)
+    }
+
+    fn compile(&mut self, name: &str, text: Cow<'static, str>, edited: Edited) -> Option<Finding> {
         let compiled = self
             .environment
             .add_template_owned(name.to_owned(), edited.text.clone());

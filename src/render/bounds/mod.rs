@@ -1,9 +1,9 @@
 //! Renders untrusted templates in bounded time and memory.
 //!
 //! A repo's templates come with every merge request. minijinja limits the steps of a rendering, but
-//! one step may create a text of any length: `a ~ a` doubles it. So templates are rewritten before
-//! they are compiled (`source`): operations that may create large values call functions that count
-//! bytes (`values`). A child process with a memory limit would not need this, but its results would
+//! one step may create a text of any length: `a ~ a` doubles it. So these templates, and built-in
+//! ones that they may include, are rewritten before they are compiled (`source`): operations that
+//! may create large values call functions that count bytes (`values`). A child process with a memory limit would not need this, but its results would
 //! differ between machines.
 
 mod source;

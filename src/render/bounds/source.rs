@@ -27,6 +27,14 @@ struct Edit {
 }
 
 impl Edited {
+    /// Returns a template that needs no counting functions.
+    pub(in crate::render) fn unchanged(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            edits: Vec::new(),
+        }
+    }
+
     /// Converts an offset in the rewritten text to one in the original.
     pub(in crate::render) fn original(&self, at: usize) -> usize {
         let mut moved = 0_usize;
@@ -58,10 +66,7 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
     check_tokens(text, syntax)?;
     // Let the compiler report syntax errors.
     let Ok(template) = parse(text, "", syntax.clone()) else {
-        return Ok(Edited {
-            text: text.to_owned(),
-            edits: Vec::new(),
-        });
+        return Ok(Edited::unchanged(text));
     };
     let mut editor = Editor {
         text,
