@@ -5,6 +5,7 @@
 // The table is this program's result, and there is no other way to hand it over.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod instructions;
 mod measure;
 mod objects;
 mod report;
@@ -16,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use instructions::Counted;
 use measure::{Run, files_below};
 use report::Measured;
 use synthetic::{Layout, Scale, SiteSize, write_site};
@@ -52,18 +54,21 @@ const LARGE_VARIABLE: &str = "SIPGEN_BENCH_LARGE";
 
 const USAGE: &str = "\
 usage: cargo bench --bench site -- [--quick | --large] [--single-file]
+       cargo bench --bench site -- --instructions [--quick | --large] [--single-file] [--against PROGRAM]
        cargo bench --bench site -- --write DIR HOSTS CLUSTERS [--single-file]";
 
 /// What the arguments ask for.
 enum Request {
     /// `cargo test` and the like only want to know that this compiles.
     Nothing,
-    /// The baseline, in the process that was started for it.
-    Baseline(PathBuf),
+    /// The baseline in a format, in the process that was started for it.
+    Baseline(String, PathBuf),
     /// A site to play with.
     Write(PathBuf, Scale, Layout),
     /// The table.
     Measure(Vec<(Scale, usize)>, Layout),
+    /// The table of instructions, also for another program.
+    Count(Vec<(Scale, usize)>, Layout, Option<PathBuf>),
 }
 
 fn main() -> ExitCode {
@@ -87,15 +92,17 @@ fn main() -> ExitCode {
 /// Reads the arguments. `cargo bench` adds `--bench` to them, and only then is anything slow wanted; without,
 /// they are those of `cargo test`, meant for libtest.
 fn request(arguments: &[OsString]) -> Result<Request, String> {
-    if let [flag, repo] = arguments
+    if let [flag, format, repo] = arguments
         && flag == measure::BASELINE_FLAG
     {
-        return Ok(Request::Baseline(repo.into()));
+        let format = format.to_string_lossy().into_owned();
+        return Ok(Request::Baseline(format, repo.into()));
     }
     if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(Request::Nothing);
     }
-    let (mut quick, mut single_file) = (false, false);
+    let (mut quick, mut single_file, mut instructions) = (false, false, false);
+    let mut against = None;
     let mut large = std::env::var_os(LARGE_VARIABLE).is_some_and(|value| value == "1");
     let mut written = None;
     let mut arguments = arguments.iter();
@@ -105,6 +112,12 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             Some("--quick") => quick = true,
             Some("--large") => large = true,
             Some("--single-file") => single_file = true,
+            Some("--instructions") => instructions = true,
+            Some("--against") => {
+                against = Some(PathBuf::from(
+                    arguments.next().ok_or("--against needs a program")?,
+                ));
+            }
             Some("--write") => {
                 let dir = arguments.next().ok_or("--write needs a directory")?;
                 let (hosts, clusters) = (number(arguments.next())?, number(arguments.next())?);
@@ -118,20 +131,19 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
     } else {
         Layout::FilePerRack
     };
+    let scales = if quick {
+        SCALES
+            .into_iter()
+            .take(1)
+            .map(|(scale, _)| (scale, 1))
+            .collect()
+    } else {
+        SCALES.into_iter().chain(large.then_some(LARGE)).collect()
+    };
     Ok(match written {
         Some((dir, scale)) => Request::Write(dir, scale, layout),
-        None if quick => Request::Measure(
-            SCALES
-                .into_iter()
-                .take(1)
-                .map(|(scale, _)| (scale, 1))
-                .collect(),
-            layout,
-        ),
-        None => Request::Measure(
-            SCALES.into_iter().chain(large.then_some(LARGE)).collect(),
-            layout,
-        ),
+        None if instructions => Request::Count(scales, layout, against),
+        None => Request::Measure(scales, layout),
     })
 }
 
@@ -146,8 +158,9 @@ fn number(argument: Option<&OsString>) -> Result<usize, String> {
 fn serve(request: Request) -> io::Result<()> {
     match request {
         Request::Nothing => Ok(()),
-        Request::Baseline(repo) => {
-            println!("{}", measure::deserialise_inventory(&repo)?.as_nanos());
+        Request::Baseline(format, repo) => {
+            let (time, bytes) = measure::deserialise_inventory(&format, &repo)?;
+            println!("{} {bytes}", time.as_nanos());
             Ok(())
         }
         Request::Write(dir, scale, layout) => {
@@ -161,6 +174,7 @@ fn serve(request: Request) -> io::Result<()> {
             Ok(())
         }
         Request::Measure(scales, layout) => measure_all(&scales, layout),
+        Request::Count(scales, layout, against) => count_all(&scales, layout, against),
     }
 }
 
@@ -180,6 +194,46 @@ fn measure_all(scales: &[(Scale, usize)], layout: Layout) -> io::Result<()> {
         smaller = Some(measured);
     }
     report::print_targets();
+    Ok(())
+}
+
+/// Counts instructions for each size. Counts vary by less than a percent, so one round is enough.
+fn count_all(
+    scales: &[(Scale, usize)],
+    layout: Layout,
+    against: Option<PathBuf>,
+) -> io::Result<()> {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let programs = [Some(PathBuf::from(measure::SIPGEN)), against];
+    report::print_head_of_counts();
+    for (scale, _) in scales {
+        let dir = dir.path().join(scale.hosts.to_string());
+        let repo = &dir.join("repo");
+        let size = write_repo(repo, *scale, layout)?;
+        let mut counted = Vec::new();
+        for (number, program) in programs.iter().flatten().enumerate() {
+            if number > 0 {
+                fs::rename(
+                    repo.join("overlays"),
+                    dir.join(format!("overlays-{number}")),
+                )?;
+            }
+            let generate = instructions::of_sipgen(program, repo, &["generate"])?;
+            let check = instructions::of_sipgen(program, repo, &["generate", "--check"])?;
+            let name = if number == 0 {
+                "sipgen".to_owned()
+            } else {
+                program.display().to_string()
+            };
+            counted.push((name, generate, check));
+        }
+        let counted = Counted {
+            programs: counted,
+            yaml: instructions::of_baseline("yaml", repo)?.0,
+            json: instructions::of_baseline("json", repo)?,
+        };
+        report::print_counts(*scale, size.inventory_bytes, &counted);
+    }
     Ok(())
 }
 

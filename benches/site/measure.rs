@@ -23,9 +23,12 @@ pub(crate) struct Run {
     pub(crate) peak_bytes: u64,
 }
 
+/// The program that was built with this benchmark.
+pub(crate) const SIPGEN: &str = env!("CARGO_BIN_EXE_sipgen");
+
 /// Runs sipgen on a repo; any exit code but 0 is an error that carries what sipgen said.
 pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+    let mut command = Command::new(SIPGEN);
     command.args(arguments).arg("--repo").arg(repo);
     // To a file: nobody reads a pipe while wait4 waits, and a full pipe would stop sipgen for ever.
     let mut stderr = tempfile::tempfile()?;
@@ -57,12 +60,13 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
 /// The process that starts sipgen must stay small: Linux counts what it has resident into the child's peak.
 pub(crate) fn baseline(repo: &Path) -> io::Result<Duration> {
     let output = Command::new(std::env::current_exe()?)
-        .arg(BASELINE_FLAG)
+        .args([BASELINE_FLAG, "yaml"])
         .arg(repo)
         .stderr(Stdio::inherit())
         .output()?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    match printed.trim().parse() {
+    let time = printed.split_whitespace().next().unwrap_or_default();
+    match time.parse() {
         Ok(nanoseconds) if output.status.success() => Ok(Duration::from_nanos(nanoseconds)),
         _ => Err(io::Error::other(format!(
             "the baseline failed ({})",
@@ -71,19 +75,31 @@ pub(crate) fn baseline(repo: &Path) -> io::Result<Duration> {
     }
 }
 
-/// Deserialises every file of the repo's inventory on one thread and returns the time that took, without the
-/// reading of the files.
-pub(crate) fn deserialise_inventory(repo: &Path) -> io::Result<Duration> {
-    let mut total = Duration::ZERO;
+/// Deserialises every file of the repo's inventory on one thread, as it is or converted to JSON. Returns the time that
+/// took, without the reading and converting of the files, and their bytes.
+pub(crate) fn deserialise_inventory(format: &str, repo: &Path) -> io::Result<(Duration, usize)> {
+    let (mut total, mut bytes) = (Duration::ZERO, 0);
     for file in files_below(&repo.join("inventory"))? {
-        let text = fs::read_to_string(&file)?;
+        let failed = |error: &dyn std::error::Error| {
+            io::Error::other(format!("{}: {error}", file.display()))
+        };
+        let mut text = fs::read_to_string(&file)?;
+        if format == "json" {
+            let value: serde_json::Value =
+                yaml_serde::from_str(&text).map_err(|error| failed(&error))?;
+            text = value.to_string();
+        }
+        bytes += text.len();
         let start = Instant::now();
-        let list = deserialise(&text)
-            .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
+        let list = if format == "json" {
+            deserialise_json(&text).map_err(|error| failed(&error))?
+        } else {
+            deserialise_yaml(&text).map_err(|error| failed(&error))?
+        };
         total += start.elapsed();
         black_box(list);
     }
-    Ok(total)
+    Ok((total, bytes))
 }
 
 /// A list as kubectl prints it. A Secret passes as a host without spec and status, all its data skipped.
@@ -92,9 +108,15 @@ struct List {
     items: Vec<BareMetalHost>,
 }
 
-/// The work that everything is measured against.
-fn deserialise(text: &str) -> Result<Vec<BareMetalHost>, yaml_serde::Error> {
+/// The work that everything is measured against. Its instructions are counted by the name.
+#[inline(never)]
+fn deserialise_yaml(text: &str) -> Result<Vec<BareMetalHost>, yaml_serde::Error> {
     yaml_serde::from_str::<List>(text).map(|list| list.items)
+}
+
+#[inline(never)]
+fn deserialise_json(text: &str) -> Result<Vec<BareMetalHost>, serde_json::Error> {
+    serde_json::from_str::<List>(text).map(|list| list.items)
 }
 
 /// All files below a directory, in order of their paths.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::instructions::Counted;
 use crate::measure::Run;
 use crate::synthetic::Scale;
 
@@ -91,6 +92,38 @@ pub(crate) fn print_targets() {
     print_line([
         "target", "", "", "<= 1.5x", "<= 1.0x", "<= 3x", "<= 2x", "<= 12x", "<= 3x", "",
     ]);
+}
+
+/// Prints the column heads of the table of instructions.
+pub(crate) fn print_head_of_counts() {
+    println!("instructions for each byte of the inventory; serde_json: of the inventory as JSON");
+    print_cells([
+        "hosts/clusters",
+        "program",
+        "generate",
+        "--check",
+        "yaml_serde",
+        "serde_json",
+    ]);
+}
+
+/// Prints the instructions of one size, a line for each program.
+pub(crate) fn print_counts(scale: Scale, inventory_bytes: u64, counted: &Counted) {
+    let each = |count: u64, bytes: u64| format!("{:.1}", count as f64 / bytes as f64);
+    for (program, generate, check) in &counted.programs {
+        print_cells([
+            &format!("{}/{}", scale.hosts, scale.clusters),
+            program,
+            &each(*generate, inventory_bytes),
+            &each(*check, inventory_bytes),
+            &each(counted.yaml, inventory_bytes),
+            &each(counted.json.0, counted.json.1),
+        ]);
+    }
+}
+
+fn print_cells([scale, program, generate, check, yaml, json]: [&str; 6]) {
+    println!("{scale:<15} {program:<24}{generate:>10}{check:>10}{yaml:>12}{json:>12}");
 }
 
 fn print_line(cells: [&str; 10]) {

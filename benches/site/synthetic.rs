@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use crate::objects::{
+use super::objects::{
     self, CONTROL_PLANES_PER_CLUSTER, CONTROL_PLANES_PER_RACK, HOSTS_PER_RACK, Host, MOST_HOSTS,
     NODE_PORTS, PORTS_PER_CLUSTER, cluster_name, rack_name,
 };

@@ -17,34 +17,35 @@ impl FromStr for MacAddress {
     /// Parses 12 hexadecimal digits in any case: pairs separated by `:` or `-`, groups of four
     /// separated by `.`, or no separator.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parts: Vec<&str> = text.split([':', '-', '.']).collect();
-        let separators: Vec<char> = text
-            .chars()
-            .filter(|c| matches!(c, ':' | '-' | '.'))
-            .collect();
-        let is_uniform = separators.windows(2).all(|pair| pair[0] == pair[1]);
-        let length = match (parts.len(), separators.first()) {
-            (6, Some(':' | '-')) => 2,
-            (3, Some('.')) => 4,
-            (1, None) => 12,
-            _ => 0,
+        let bytes = text.as_bytes();
+        // The length of a part, and the separator.
+        let (part, separator) = match (bytes.len(), bytes.get(2), bytes.get(4)) {
+            (17, Some(separator @ (b':' | b'-')), _) => (2, *separator),
+            (14, _, Some(b'.')) => (4, b'.'),
+            (12, ..) => (12, 0),
+            _ => return Err(no_address()),
         };
-        // `from_str_radix` accepts a sign, so each character is checked first.
-        let is_part =
-            |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
-        if length == 0 || !is_uniform || !parts.iter().all(is_part) {
-            return Err(Invalid::because(
-                "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
-            ));
+        let mut number: u64 = 0;
+        for (index, byte) in bytes.iter().enumerate() {
+            if index % (part + 1) == part {
+                if *byte != separator {
+                    return Err(no_address());
+                }
+                continue;
+            }
+            let digit = char::from(*byte).to_digit(16).ok_or_else(no_address)?;
+            number = number << 4 | u64::from(digit);
         }
         // The digits fill the low 6 of the 8 bytes.
-        let number = u64::from_str_radix(&parts.concat(), 16)
-            .unwrap_or_default()
-            .to_be_bytes();
-        Ok(Self([
-            number[2], number[3], number[4], number[5], number[6], number[7],
-        ]))
+        let [_, _, bytes @ ..] = number.to_be_bytes();
+        Ok(Self(bytes))
     }
+}
+
+fn no_address() -> Invalid {
+    Invalid::because(
+        "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
+    )
 }
 
 impl MacAddress {

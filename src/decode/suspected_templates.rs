@@ -57,6 +57,11 @@ impl Template {
 
 /// Returns whether a text looks like a placeholder that shell, sed, Jinja or a person replaces.
 pub(crate) fn is_placeholder(text: &str) -> bool {
+    // Fast for names of objects.
+    let is_of_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
+    if text.bytes().all(is_of_name) {
+        return false;
+    }
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;
         rest.split_once(end)

@@ -5,6 +5,8 @@
 pub mod claims;
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::thread;
 
 use camino::Utf8Path;
 
@@ -106,7 +108,14 @@ pub fn between(
         ..Options::default()
     };
     let settings = Settings::load(base).map_err(|unreadable| (settings_in_place(head), unreadable));
-    let earlier = generate_by(settings, base, &lenient, progress)?;
+    // At the same time, because a run alone does not keep all cores busy.
+    let (earlier, later) = thread::scope(|scope| {
+        let later = scope.spawn(|| generate(head, options, &|_| {}));
+        let earlier = generate_by(settings, base, &lenient, progress);
+        let later = later.join();
+        (earlier, later.unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    let (earlier, later) = (earlier?, later?);
     let mut before = earlier.output(base)?;
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
     let Generated {
@@ -118,7 +127,6 @@ pub fn between(
     let mut ungenerated = ungenerated.unwrap_or_default();
     take_idle(&mut ungenerated);
 
-    let later = generate(head, options, progress)?;
     if let Some(pending) = &later.changes
         && is_all_new(&ungenerated, &before)
         && !is_all_new(pending, &later.output(head)?)

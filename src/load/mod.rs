@@ -55,4 +55,5 @@ pub(crate) use plain::{Plain, Reading, is_of_base_60, read_by_others};
 pub(crate) use quoting::is_of_secret;
 pub use scan::FirstLook;
 pub(crate) use scan::{scan_made, scan_stream};
+pub(crate) use split::texts_of_documents;
 pub use texts::{Excerpt, Texts};

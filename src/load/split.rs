@@ -32,6 +32,11 @@ pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
     ranges.filter(|range| has_content(&text[range.clone()]))
 }
 
+/// Returns the texts of the documents in a YAML stream.
+pub(crate) fn texts_of_documents(text: &str) -> impl Iterator<Item = &str> {
+    documents(text).map(|range| &text[range])
+}
+
 /// Returns the lines with document markers.
 fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let behind_breaks = |marker| memchr::memmem::find_iter(text.as_bytes(), marker);

@@ -18,6 +18,8 @@ use yaml_serde::Value;
 use super::custom_resources;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
+use crate::load;
+use crate::text::yaml;
 
 /// The reason why a rendered text is invalid.
 #[derive(Debug)]
@@ -51,11 +53,7 @@ impl Unreadable {
 /// Parses every document of a text.
 pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     let mut any = false;
-    for document in yaml_serde::Deserializer::from_str(text) {
-        let value = Value::deserialize(document).map_err(|error| Unreadable {
-            what: "YAML".to_owned(),
-            reason: error.to_string(),
-        })?;
+    for value in values(text)? {
         if !value.is_null() {
             object(value)?;
             any = true;
@@ -68,15 +66,28 @@ pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     any.then_some(()).ok_or_else(empty)
 }
 
-/// Parses YAML that another program reads.
-pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
-    let unreadable = |error: yaml_serde::Error| Unreadable {
+fn values(text: &str) -> Result<Vec<Value>, Unreadable> {
+    let documents = load::texts_of_documents(text).map(yaml::from_str);
+    if let Ok(values) = documents.collect() {
+        return Ok(values);
+    }
+    // Lines in errors are those of the whole text.
+    yaml_serde::Deserializer::from_str(text)
+        .map(Value::deserialize)
+        .collect::<Result<_, _>>()
+        .map_err(not_yaml)
+}
+
+fn not_yaml(error: yaml_serde::Error) -> Unreadable {
+    Unreadable {
         what: "YAML".to_owned(),
         reason: error.to_string(),
-    };
-    crate::text::yaml::from_str::<Value>(text)
-        .map(drop)
-        .map_err(unreadable)
+    }
+}
+
+/// Parses YAML that another program reads.
+pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
+    yaml::from_str::<Value>(text).map(drop).map_err(not_yaml)
 }
 
 /// Fields of every object.

@@ -500,9 +500,11 @@ impl<'de> Reader<'de> {
 }
 
 /// Removes spaces from the end.
-fn trim_end(text: &str) -> &str {
-    let spaces = text.bytes().rev().take_while(|byte| *byte == b' ').count();
-    &text[..text.len() - spaces]
+fn trim_end(mut text: &str) -> &str {
+    while let Some(shorter) = text.strip_suffix(' ') {
+        text = shorter;
+    }
+    text
 }
 
 impl<'de> Scalar<'de> {

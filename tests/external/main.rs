@@ -30,6 +30,7 @@ mod gitops_wiring;
 mod giving_back;
 mod inputs;
 mod installers;
+mod instructions;
 mod jump_hosts;
 mod jump_hosts_keys;
 mod jump_hosts_odd_bmcs;
@@ -39,6 +40,10 @@ mod kustomize;
 mod live;
 mod load_balancers;
 mod losses;
+// The benchmark's sites.
+#[allow(dead_code)]
+#[path = "../../benches/site/objects.rs"]
+mod objects;
 mod older_generations;
 mod options;
 mod preparing_repos;
@@ -50,6 +55,9 @@ mod schemas;
 mod sites;
 #[path = "../support/mod.rs"]
 mod support;
+#[allow(dead_code)]
+#[path = "../../benches/site/synthetic.rs"]
+mod synthetic;
 mod taking_snapshots;
 mod traps;
 mod validating;
