@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::eligibility::Needs;
 use super::machines::by_role_and_name;
 use super::placement::CurrentAssignment;
 use super::violations::{Violation, own_violation};
@@ -57,13 +58,15 @@ pub(super) fn inherit<'a>(
     }
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
+    let needs: Vec<Needs<'_>> = heirs
+        .iter()
+        .map(|(_, node_set)| Needs::without_services(node_set))
+        .collect();
     let fits = |heir: usize, gone_one: usize| {
-        {
-            let host = gone[gone_one].1.host;
-            own_violation(host, &site.inventory.hosts[host], Some(heirs[heir].1))
-        }
+        let host = gone[gone_one].1.host;
         // A machine keeps a host that has no operating system yet under its new name too.
-        .is_none_or(|violation| violation == Violation::NotInstalled)
+        own_violation(host, &site.inventory.hosts[host], Some(&needs[heir]))
+            .is_none_or(|violation| violation == Violation::NotInstalled)
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
     let mut pairs = Pairs {

@@ -56,11 +56,12 @@ impl Violation {
     }
 }
 
-/// Returns the violation of a host by itself, whichever other hosts the node set has.
+/// Returns the violation of a host by itself, whichever other hosts the node set has. `needs` are the
+/// node set's requirements without those of services; `None` if the cluster has no such node set.
 pub(super) fn own_violation(
     index: usize,
     host: &Host,
-    node_set: Option<&NodeSet>,
+    needs: Option<&Needs<'_>>,
 ) -> Option<Violation> {
     if host.live.deleting {
         return Some(Violation::Deleting);
@@ -71,8 +72,8 @@ pub(super) fn own_violation(
     if host.maintenance.is_some() {
         return Some(Violation::InMaintenance);
     }
-    let needs = Needs::without_services(node_set?);
-    let Some(unmet) = eligibility::unmet(index, host, &needs) else {
+    let needs = needs?;
+    let Some(unmet) = eligibility::unmet(index, host, needs) else {
         return not_installed(host, needs.system());
     };
     match unmet {
@@ -117,12 +118,12 @@ fn not_installed(host: &Host, system: RequiredSystem) -> Option<Violation> {
 /// A host in use comes before any other. Ties follow from the worst violation, from the
 /// provisioning state, from how the host was assigned, and at last from the inventory.
 pub(super) fn by_retention<'a>(
-    mut assignments: Vec<CurrentAssignment<'a>>,
+    assignments: Vec<CurrentAssignment<'a>>,
     node_set: Option<&NodeSet>,
     site: &Site,
 ) -> Vec<(Option<Violation>, CurrentAssignment<'a>)> {
     let hosts = &site.inventory.hosts;
-    let own_violation = |index: usize| own_violation(index, &hosts[index], node_set);
+    let needs = node_set.map(Needs::without_services);
     let worth = |violation: Option<Violation>, assignment: &CurrentAssignment<'_>| {
         let host = &hosts[assignment.host];
         let is_in_use = in_use_as(host, assignment.part).is_some();
@@ -137,21 +138,24 @@ pub(super) fn by_retention<'a>(
     };
     // The first order decides which of several hosts keeps a shared domain. The second one includes
     // the violations that follow from it.
-    assignments.sort_by_key(|assignment| worth(own_violation(assignment.host), assignment));
+    let with_violation = assignments.into_iter().map(|assignment| {
+        let host = assignment.host;
+        (
+            own_violation(host, &hosts[host], needs.as_ref()),
+            assignment,
+        )
+    });
+    let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
+    violating.sort_by_cached_key(|(violation, assignment)| worth(*violation, assignment));
     let mut domains = BTreeSet::new();
-    let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> =
-        Vec::with_capacity(assignments.len());
-    for assignment in assignments {
+    for (violation, assignment) in &mut violating {
         let host = &hosts[assignment.host];
         let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
         let own = keys.filter_map(|key| Some((key, topology::domain(host, key)?)));
         let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
-        violating.push((
-            own_violation(assignment.host).or(shares.then_some(Violation::SharesDomain)),
-            assignment,
-        ));
+        *violation = violation.or(shares.then_some(Violation::SharesDomain));
     }
-    violating.sort_by_key(|(violation, assignment)| worth(*violation, assignment));
+    violating.sort_by_cached_key(|(violation, assignment)| worth(*violation, assignment));
     violating
 }
 
