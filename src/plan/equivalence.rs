@@ -4,7 +4,7 @@
 //! and its owners do not belong to its kind.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kube::core::Expression;
@@ -33,11 +33,11 @@ pub(crate) struct HostKinds<'h> {
 }
 
 /// The properties that hosts of a kind share.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Alike<'a> {
-    /// Labels that selectors name, by the number of their key. A value that no selector names is
+    /// Labels that selectors name, as numbers of key and value. A value that no selector names is
     /// `None`.
-    labels: Vec<(usize, Option<&'a str>)>,
+    labels: Vec<(usize, Option<usize>)>,
     /// Namespace, if a node set requires it.
     namespace: Option<&'a Namespace>,
     reservations: &'a [Arc<Tenants>],
@@ -52,7 +52,7 @@ struct Alike<'a> {
 }
 
 /// The properties for which machines have requirements.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Capacity {
     cpu: Option<u64>,
     memory_mib: Option<u64>,
@@ -73,11 +73,13 @@ pub(crate) enum Counted<'c> {
     Usable(&'c [usize]),
 }
 
-/// The values that selectors name for one label key.
+/// A label key that matters to some node set.
 #[derive(Default)]
 struct Asked {
-    number: usize,
-    values: BTreeSet<String>,
+    /// The values that selectors name, in ascending order; `None` if no selector names the key.
+    values: Option<Vec<String>>,
+    /// Index among the topology keys.
+    topology: Option<usize>,
 }
 
 impl<'h> HostKinds<'h> {
@@ -91,7 +93,7 @@ impl<'h> HostKinds<'h> {
         topology: &[&str],
         counted: Counted<'_>,
     ) -> Self {
-        let asked = asked(needs);
+        let asked = asked(needs, topology);
         let interfaces: BTreeSet<&str> = needs
             .iter()
             .flat_map(|needs| &needs.interfaces)
@@ -127,6 +129,16 @@ impl<'h> HostKinds<'h> {
             Counted::Usable(candidates) => candidates.into(),
         };
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
+        // One value for all hosts saves the allocation of its lists for each of them.
+        let mut alike = Alike {
+            labels: Vec::new(),
+            namespace: None,
+            reservations: &[],
+            addressed: Vec::new(),
+            machine: None,
+            named: None,
+            installed: false,
+        };
         for index in candidates.iter().copied() {
             let host = &hosts[index];
             let named = all_named.contains(&index);
@@ -141,27 +153,23 @@ impl<'h> HostKinds<'h> {
             if !counts {
                 continue;
             }
-            let mut labels = Vec::new();
-            for (key, value) in &host.labels {
-                if let Some(asked) = asked.get(key) {
-                    labels.push((
-                        asked.number,
-                        asked.values.contains(value).then_some(value.as_str()),
-                    ));
+            alike.labels.clear();
+            for (number, asked, value) in asked_labels(&asked, &host.labels) {
+                if let Some(values) = &asked.values {
+                    alike
+                        .labels
+                        .push((number, values.binary_search(value).ok()));
                 }
                 // An empty value counts as missing, as in `topology::domain`.
-                if let Some(at) = topology
-                    .iter()
-                    .position(|other| other == key)
-                    .filter(|_| !value.is_empty())
-                {
+                if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
                     kinds.domains[index * topology.len() + at] = Some(value);
                 }
             }
-            let addressed = interfaces
-                .iter()
-                .map(|interface| host.address(interface).is_ok());
-            let machine = asks_for_machines.then(|| {
+            alike.addressed.clear();
+            let addressed = interfaces.iter();
+            let addressed = addressed.map(|interface| host.address(interface).is_ok());
+            alike.addressed.extend(addressed);
+            alike.machine = asks_for_machines.then(|| {
                 let Machine {
                     cpu,
                     memory_mib,
@@ -182,27 +190,22 @@ impl<'h> HostKinds<'h> {
                 }
             });
             let namespace = Some(&host.key.namespace).filter(|own| namespaces.contains(*own));
-            let alike = Alike {
-                labels,
-                namespace,
-                reservations: &host.reservations,
-                addressed: addressed.collect(),
-                machine,
-                named: named.then_some(index),
-                installed,
-            };
-            let next = kinds.samples.len();
-            let kind = *known.entry(alike).or_insert(next);
-            if kind == next {
+            alike.namespace = namespace;
+            alike.reservations = &host.reservations;
+            alike.named = named.then_some(index);
+            alike.installed = installed;
+            let kind = if let Some(kind) = known.get(&alike) {
+                *kind
+            } else {
+                let kind = kinds.samples.len();
+                known.insert(alike.clone(), kind);
                 kinds.samples.push(index);
                 if let Some(namespace) = namespace {
                     kinds.by_namespace.entry(namespace).or_default().push(kind);
                 }
                 for (key, value) in &host.labels {
-                    if asked
-                        .get(key)
-                        .is_some_and(|asked| asked.values.contains(value))
-                    {
+                    let values = asked.get(key.as_str()).and_then(|of| of.values.as_ref());
+                    if values.is_some_and(|values| values.binary_search(value).is_ok()) {
                         kinds
                             .by_label
                             .entry((key.clone(), value.clone()))
@@ -210,7 +213,8 @@ impl<'h> HostKinds<'h> {
                             .push(kind);
                     }
                 }
-            }
+                kind
+            };
             kinds.of_host[index] = Some(kind);
         }
         kinds
@@ -273,26 +277,45 @@ impl<'h> HostKinds<'h> {
     }
 }
 
-/// Returns the label keys and values that selectors name.
-fn asked(needs: &[&Needs<'_>]) -> HashMap<String, Asked> {
-    let mut asked: HashMap<String, Asked> = HashMap::new();
-    for expression in needs.iter().flat_map(|needs| needs.selector.clone()) {
-        let (key, values) = match expression {
-            Expression::In(key, values) | Expression::NotIn(key, values) => (key, values),
-            Expression::Equal(key, value) | Expression::NotEqual(key, value) => {
-                (key, BTreeSet::from([value]))
+/// Returns the label keys that selectors name, with their values, and the topology keys.
+fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str, Asked> {
+    let mut values: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+    for (expression, _) in needs.iter().flat_map(|needs| &needs.requirements) {
+        match expression {
+            Expression::In(key, of_key) | Expression::NotIn(key, of_key) => {
+                values.entry(key).or_default().extend(of_key);
             }
-            Expression::Exists(key) | Expression::DoesNotExist(key) => (key, BTreeSet::new()),
-        };
-        let number = asked.len();
-        asked
-            .entry(key)
-            .or_insert_with(|| Asked {
-                number,
-                values: BTreeSet::new(),
-            })
-            .values
-            .extend(values);
+            Expression::Equal(key, value) | Expression::NotEqual(key, value) => {
+                values.entry(key).or_default().insert(value);
+            }
+            Expression::Exists(key) | Expression::DoesNotExist(key) => {
+                values.entry(key).or_default();
+            }
+        }
+    }
+    let mut asked: BTreeMap<&str, Asked> = BTreeMap::new();
+    for (key, values) in values {
+        asked.entry(key).or_default().values = Some(values.into_iter().cloned().collect());
+    }
+    for (at, key) in topology.iter().enumerate() {
+        asked.entry(key).or_default().topology = Some(at);
     }
     asked
+}
+
+/// Returns the labels that are asked for, with the number of the key. Both maps are in the order of
+/// keys, so that one pass finds them without a lookup for each label.
+fn asked_labels<'q, 'h>(
+    asked: &'q BTreeMap<&str, Asked>,
+    labels: &'h BTreeMap<String, String>,
+) -> impl Iterator<Item = (usize, &'q Asked, &'h String)> {
+    let mut rest = asked.iter().enumerate().peekable();
+    labels.iter().filter_map(move |(key, value)| {
+        while rest
+            .next_if(|(_, (other, _))| **other < key.as_str())
+            .is_some()
+        {}
+        let (number, (_, asked)) = rest.next_if(|(_, (other, _))| **other == key.as_str())?;
+        Some((number, asked, value))
+    })
 }

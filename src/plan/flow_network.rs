@@ -46,10 +46,10 @@ type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
 /// The shared properties of the hosts of a class: kind, exclusive cluster, domains and quotas. With
 /// several topology keys, a host that lacks one is a class by itself, given by the last field.
-type Alike<'a> = (
+type Alike<'k, 'a> = (
     usize,
     Option<&'a ClusterKey>,
-    Vec<Option<&'a str>>,
+    &'k [Option<&'a str>],
     Vec<usize>,
     Option<usize>,
 );
@@ -114,7 +114,7 @@ impl<'a> Instance<'a> {
                     .copied()
                     .collect();
                 // The first host makes the order unique.
-                members.sort_unstable_by_key(|class| (size(*class), classes[*class].hosts.first()));
+                members.sort_by_cached_key(|class| (size(*class), classes[*class].hosts.first()));
                 members
             })
             .collect();
@@ -311,7 +311,7 @@ fn classify<'a>(
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
-    let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
+    let mut known: HashMap<Alike<'_, '_>, usize> = HashMap::new();
     for index in candidates.iter().copied() {
         let only = match &availability[index] {
             Availability::Free => None,
@@ -321,16 +321,16 @@ fn classify<'a>(
         let Some(kind) = kinds.kind_of(index) else {
             continue;
         };
-        let domains = kinds.domains(index).to_vec();
+        let domains = kinds.domains(index);
         let quotas = counts(index);
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
         let class = *known
-            .entry((kind, only, domains.clone(), quotas.clone(), by_itself))
+            .entry((kind, only, domains, quotas.clone(), by_itself))
             .or_insert_with(|| {
                 of_kind[kind].push(classes.len());
                 classes.push(Class {
                     only,
-                    domains,
+                    domains: domains.to_vec(),
                     quotas,
                     hosts: Vec::new(),
                 });
