@@ -7,16 +7,16 @@
 //! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
 //! each other, or if they could exceed a quota. All others are a flow.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::crossing;
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
-use super::matching::{Left, Matching};
+use super::matching::{Left, Matching, Problem};
 use super::quotas::QuotaUse;
 use super::search_result::{SearchResult, Unserved, Why, replace_each};
-use super::shortage::{Reason, Shortage};
+use super::shortage::{Explanation, Reason, Shortage};
 use super::supply::Supply;
 use crate::inventory::Host;
 use crate::request::Cluster;
@@ -66,11 +66,27 @@ pub(super) fn choose(
         );
         results[open[index]] = Ok(Chosen { added, replaced });
     }
+    let preferred = supply.preferred_clusters();
+    let mut shared: HashMap<(usize, bool), Explanation> = HashMap::new();
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
-        let refusals = (told < MAX_EXPLAINED).then(|| refusals(supply, demand, &takers));
-        let reason = reason(&instance, demands, &open, quotas, why);
-        let shortage = Shortage::new(site, demand, found, &refusals.unwrap_or_default(), reason);
+        let reason = reason(demands, &open, quotas, why);
+        let is_listed = told < MAX_EXPLAINED;
+        let explain = || {
+            let refusals = is_listed.then(|| refusals(supply, demand, &takers));
+            Explanation::new(site, demand, &refusals.unwrap_or_default())
+        };
+        // Demands of a pool have equal requirements.
+        let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
+        let own;
+        let explanation = if is_alike || !is_listed {
+            let pool = instance.problem.demands[index].pool;
+            shared.entry((pool, is_listed)).or_insert_with(explain)
+        } else {
+            own = explain();
+            &own
+        };
+        let shortage = Shortage::new(site, demand, found, explanation, reason);
         results[open[index]] = Err(Box::new(shortage));
     }
     results
@@ -111,31 +127,18 @@ pub(super) fn reasons(
     let served = search(&instance, supply.hosts, demands, &open);
     let unserved = served.unserved.into_iter();
     let reasons = unserved.map(|Unserved { index, found, why }| {
-        let reason = reason(&instance, demands, &open, quotas, why);
+        let reason = reason(demands, &open, quotas, why);
         (open[index], found, reason)
     });
     reasons.collect()
 }
 
 /// Returns the reason why a demand is not served.
-fn reason(
-    instance: &Instance<'_>,
-    demands: &[Demand<'_>],
-    open: &[usize],
-    quotas: &[QuotaUse],
-    why: Why,
-) -> Reason {
+fn reason(demands: &[Demand<'_>], open: &[usize], quotas: &[QuotaUse], why: Why) -> Reason {
     match why {
-        Why::Cut(cut) => {
-            let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
-            let classes = cut.classes.iter();
-            let capacities = classes.map(|class| instance.problem.capacities[*class]);
-            let capacity: usize = capacities.sum();
-            Reason::counted(
-                rivals,
-                capacity + cut.domains.len(),
-                !cut.domains.is_empty(),
-            )
+        Why::Counted(count) => {
+            let rivals = count.demands.iter().map(|rival| &demands[open[*rival]]);
+            Reason::counted(rivals, count.can_be_had, count.is_limited)
         }
         Why::Crossing(conflict) => {
             let node_sets = conflict.demands.iter();
@@ -256,16 +259,41 @@ fn serve<'i>(
     clusters: impl Iterator<Item = &'i [usize]>,
     replaceable: impl Fn(usize) -> Vec<(usize, Left)>,
 ) -> SearchResult {
-    let mut matching = Matching::new(&instance.problem);
+    let problem = &instance.problem;
+    let mut matching = Matching::new(problem);
     let mut unserved = Vec::new();
     let mut accepted: Vec<usize> = Vec::new();
+    let reserved: HashSet<usize> = problem.reserved.iter().copied().flatten().collect();
+    // Clusters refused by the current flow. A cluster with equal demands is refused for the same
+    // reason, so it needs no search.
+    let mut refused: HashMap<Vec<Wants<'_>>, (&[usize], Vec<Unserved>)> = HashMap::new();
     for cluster in clusters {
-        match matching.accept(cluster) {
+        let wants = wants(problem, cluster, &reserved);
+        if let Some((other, reasons)) = wants.as_ref().and_then(|wants| refused.get(wants)) {
+            let reasons = reasons.iter();
+            unserved.extend(reasons.map(|reason| reason.translated(other, cluster)));
+            continue;
+        }
+        let reroutes = matching.reroutes();
+        let result = matching.accept(cluster);
+        let is_changed = result.is_ok() || matching.reroutes() > reroutes;
+        if is_changed {
+            refused.clear();
+        }
+        match result {
             Ok(()) => accepted.extend(cluster),
-            Err(cuts) => unserved.extend(cuts.into_iter().map(Unserved::by_cut)),
+            Err(cuts) => {
+                let cuts = cuts.into_iter();
+                let reasons: Vec<Unserved> =
+                    cuts.map(|cut| Unserved::by_cut(problem, cut)).collect();
+                unserved.extend(reasons.iter().cloned());
+                if let Some(wants) = wants.filter(|_| !is_changed) {
+                    refused.insert(wants, (cluster, reasons));
+                }
+            }
         }
     }
-    let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
+    let mut replaced = vec![Vec::new(); problem.demands.len()];
     for index in accepted {
         replaced[index] = replace_each(replaceable(index), |left| {
             matching.accept_one_more(index, left)
@@ -277,6 +305,30 @@ fn serve<'i>(
         replaced,
         unserved,
     }
+}
+
+/// The part of a demand that decides whether a flow can serve it: its pool, missing hosts, and the
+/// domains and values of its retained hosts.
+type Wants<'p> = (
+    usize,
+    usize,
+    &'p BTreeMap<usize, usize>,
+    &'p BTreeMap<usize, usize>,
+);
+
+/// Returns what a cluster wants; `None` if hosts are reserved for it, because they distinguish it from
+/// clusters with otherwise equal demands.
+fn wants<'p>(
+    problem: &'p Problem,
+    cluster: &[usize],
+    reserved: &HashSet<usize>,
+) -> Option<Vec<Wants<'p>>> {
+    let demands = cluster.iter().map(|demand| &problem.demands[*demand]);
+    let wants = demands.map(|demand| {
+        let is_reserved = reserved.contains(&demand.group);
+        (!is_reserved).then_some((demand.pool, demand.missing, &demand.load, &demand.taken))
+    });
+    wants.collect()
 }
 
 /// Returns the refusal of each host; `None` for an acceptable host.

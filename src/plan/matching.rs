@@ -8,6 +8,7 @@
 //! necessary. Accepted units are never lost. If a unit finds no path, the nodes that the search
 //! reached prove why: see [`Cut`].
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// A matching problem. Classes, domains and demands are indices.
@@ -116,6 +117,13 @@ pub(super) struct Matching<'a> {
     taken: Vec<BTreeMap<usize, usize>>,
     /// Choices that may have a free host, by pool and tier.
     live: Vec<Vec<Vec<usize>>>,
+    /// Number of picks that made way for a pick of another demand.
+    reroutes: usize,
+    /// How often a host became free.
+    freed: usize,
+    /// For each domain of each pool: the number of its first classes without a free host, and the
+    /// value of `freed` at that time.
+    exhausted: Vec<Vec<Cell<(usize, usize)>>>,
 }
 
 /// Number of exhausted choices at the start of a tier that are tolerated.
@@ -164,7 +172,21 @@ impl<'a> Matching<'a> {
                 .map(|demand| demand.taken.clone())
                 .collect(),
             live: all_choices(problem),
+            reroutes: 0,
+            freed: 0,
+            exhausted: problem
+                .pools
+                .iter()
+                .map(|pool| vec![Cell::default(); pool.domains.len()])
+                .collect(),
         }
+    }
+
+    /// Returns how often a pick made way for a pick of another demand.
+    ///
+    /// If that number did not change while demands were refused, neither did any other pick.
+    pub(super) fn reroutes(&self) -> usize {
+        self.reroutes
     }
 
     /// Satisfies all of these demands or none. Accepted demands stay satisfied.
@@ -260,6 +282,7 @@ impl<'a> Matching<'a> {
                 if choice.domain == pick.domain || self.is_open(demand, choice.domain) {
                     self.lift(demand, pick);
                     self.free[pick.class] += 1;
+                    self.freed += 1;
                     self.free[class] -= 1;
                     self.put(
                         demand,
@@ -315,6 +338,7 @@ impl<'a> Matching<'a> {
     pub(super) fn unpick(&mut self, demand: usize, pick: Pick) {
         self.lift(demand, pick);
         self.free[pick.class] += 1;
+        self.freed += 1;
     }
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
@@ -323,6 +347,21 @@ impl<'a> Matching<'a> {
             && !self.problem.values[class]
                 .iter()
                 .any(|value| taken.contains_key(value))
+    }
+
+    /// Returns the first class of a domain with a free host that a demand may use.
+    fn first_free(&self, demand: usize, pool: usize, domain: usize) -> Option<usize> {
+        let classes = &self.problem.pools[pool].domains[domain].classes;
+        let exhausted = &self.exhausted[pool][domain];
+        let (mut first, freed) = exhausted.get();
+        if freed != self.freed {
+            first = 0;
+        }
+        let is_exhausted = |class: &&usize| self.free[**class] == 0;
+        first += classes[first..].iter().take_while(is_exhausted).count();
+        exhausted.set((first, self.freed));
+        let free = |class: &usize| self.free[*class] > 0 && self.may_use(demand, *class);
+        classes[first..].iter().copied().find(free)
     }
 
     /// Returns whether a class is not reserved for another group.
@@ -425,10 +464,17 @@ impl<'a> Matching<'a> {
 
     /// Undoes all picks of a demand.
     pub(super) fn release(&mut self, demand: usize) {
-        for pick in std::mem::take(&mut self.picks[demand]) {
+        let mut picks = std::mem::take(&mut self.picks[demand]);
+        self.freed += picks.len();
+        for pick in &picks {
             self.free[pick.class] += 1;
-            self.users[pick.class].retain(|user| *user != demand);
             take_one(&mut self.load[demand], pick.domain);
+        }
+        // A class may have thousands of users, so they are filtered once.
+        picks.sort_unstable_by_key(|pick| pick.class);
+        picks.dedup_by_key(|pick| pick.class);
+        for pick in picks {
+            self.users[pick.class].retain(|user| *user != demand);
         }
         // Freed hosts may be in choices that were dropped as exhausted.
         self.live = all_choices(self.problem);
@@ -444,6 +490,7 @@ impl<'a> Matching<'a> {
         for step in &steps {
             if let Some(pick) = step.instead_of {
                 self.lift(step.demand, pick);
+                self.reroutes += 1;
             }
         }
         for step in &steps {
@@ -536,8 +583,13 @@ impl<'a, 'm> Search<'a, 'm> {
         if !self.slots.insert((user, pick.domain)) {
             return None;
         }
-        let domain = &problem.pools[problem.demands[user].pool].domains[pick.domain];
+        let pool = problem.demands[user].pool;
+        let domain = &problem.pools[pool].domains[pick.domain];
         let instead_of = Some((from, pick));
+        // A free class ends the search, so the others do not matter.
+        if let Some(class) = self.matching.first_free(user, pool, pick.domain) {
+            return self.reach(user, pick.domain, class, instead_of);
+        }
         domain
             .classes
             .iter()
@@ -559,15 +611,18 @@ impl<'a, 'm> Search<'a, 'm> {
         let mut kept = Vec::new();
         let mut found = None;
         for domain in untried {
-            if found.is_some() || !self.matching.is_open(demand, domain) {
+            if !self.matching.is_open(demand, domain) {
                 kept.push(domain);
                 continue;
             }
+            // A free class ends the search, so the others do not matter.
+            if let Some(class) = self.matching.first_free(demand, pool, domain) {
+                found = self.reach(demand, domain, class, left);
+                break;
+            }
             let mut complete = true;
             for class in &domains[domain].classes {
-                if found.is_none() {
-                    found = self.reach(demand, domain, *class, left);
-                }
+                self.reach(demand, domain, *class, left);
                 complete &= self.reached.contains_key(class);
             }
             // A class that is reserved for another group may still be reached by that group.

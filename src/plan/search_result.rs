@@ -2,7 +2,7 @@
 //!
 //! Demands, classes and domains are indices of the [`Problem`](super::matching::Problem).
 
-use super::matching::{Cut, Pick};
+use super::matching::{Cut, Pick, Problem};
 
 /// Hosts found for each demand of a problem.
 pub(super) struct SearchResult {
@@ -25,10 +25,20 @@ pub(super) struct Unserved {
 /// The proof that a demand cannot be served.
 #[derive(Clone)]
 pub(super) enum Why {
-    Cut(Cut),
+    Counted(Count),
     Crossing(Conflict),
     /// The search ended at its limit of steps.
     Undecided,
+}
+
+/// The result of counting a [`Cut`]. Clusters with equal demands share it, so it does not list classes.
+#[derive(Debug, Clone)]
+pub(super) struct Count {
+    pub(super) demands: Vec<usize>,
+    /// The largest number of hosts that the demands can have together.
+    pub(super) can_be_had: usize,
+    /// True if there were more without limited domains.
+    pub(super) is_limited: bool,
 }
 
 /// Demands that cannot be served together, even if only these domains kept hosts apart and only these
@@ -63,11 +73,17 @@ impl SearchResult {
 }
 
 impl Unserved {
-    pub(super) fn by_cut((index, found, cut): (usize, usize, Cut)) -> Self {
+    pub(super) fn by_cut(problem: &Problem, (index, found, cut): (usize, usize, Cut)) -> Self {
+        let classes = cut.classes.iter();
+        let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
         Self {
             index,
             found,
-            why: Why::Cut(cut),
+            why: Why::Counted(Count {
+                demands: cut.demands.into_iter().collect(),
+                can_be_had: capacity + cut.domains.len(),
+                is_limited: !cut.domains.is_empty(),
+            }),
         }
     }
 
@@ -84,17 +100,13 @@ impl Unserved {
                 .demands
                 .iter_mut()
                 .for_each(|demand| *demand = translated(*demand)),
-            Why::Cut(cut) => {
-                cut.demands = cut
+            Why::Counted(count) => {
+                count
                     .demands
-                    .iter()
-                    .map(|demand| translated(*demand))
-                    .collect();
-                cut.domains = cut
-                    .domains
-                    .iter()
-                    .map(|(demand, domain)| (translated(*demand), *domain))
-                    .collect();
+                    .iter_mut()
+                    .for_each(|demand| *demand = translated(*demand));
+                // Demands are listed in the order in which they choose.
+                count.demands.sort_unstable();
             }
             Why::Undecided => {}
         }

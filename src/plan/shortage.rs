@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use kube::core::Expression;
 use serde::Serialize;
@@ -167,7 +168,7 @@ pub struct Topology {
     /// True if sharing a domain would allow more hosts.
     pub limits: bool,
     /// Domains of matching hosts.
-    pub domains: BTreeSet<String>,
+    pub domains: Arc<BTreeSet<String>>,
     /// Domains in which the node set has a host.
     pub used: BTreeSet<String>,
 }
@@ -206,25 +207,33 @@ pub struct Refused {
     /// The rule, as in "5 in use".
     pub rule: String,
     /// The refused hosts.
-    pub hosts: Vec<HostKey>,
+    pub hosts: Arc<[HostKey]>,
 }
 
-impl Shortage {
-    /// Returns the number of hosts that cannot be found.
-    pub fn short_of(&self) -> usize {
-        self.wanted.saturating_sub(self.kept + self.found)
-    }
+/// The part of a shortage's proof that follows from the refusals of other hosts. Demands with equal
+/// requirements share it, because it requires a pass over all hosts.
+pub(super) struct Explanation {
+    matching: usize,
+    /// For each topology key, the domains of matching hosts. The flag is set if some host is refused
+    /// because its domain is taken.
+    topology: Vec<(Arc<BTreeSet<String>>, bool)>,
+    refused: Vec<Refused>,
+    has_refused: bool,
+    unknown_label: Option<(String, Option<String>)>,
+    mismatch: Option<Mismatch>,
+    remedy: Option<String>,
+    /// The refusal of the host that a machine names.
+    named: Option<Refusal>,
+}
 
-    /// Collects the proof. `refusals` has every host that the node set does not have, with its
-    /// refusal.
+impl Explanation {
+    /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
+    /// empty if refused hosts are not listed.
     pub(super) fn new(
         site: &Site,
         demand: &Demand<'_>,
-        found: usize,
         refusals: &[(usize, Option<Refusal>)],
-        reason: Reason,
     ) -> Self {
-        let limited_by_topology = reason.is_limited_by_topology();
         let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
@@ -241,23 +250,13 @@ impl Shortage {
             .map(|(host, _)| &hosts[*host])
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
-            let domains = |hosts: &mut dyn Iterator<Item = &Host>| -> BTreeSet<String> {
-                hosts
-                    .filter_map(|host| topology::domain(host, key))
-                    .map(str::to_owned)
-                    .collect()
-            };
-            let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
             let domain_taken = |(_, refusal): &(usize, Option<Refusal>)| {
                 refusal.as_ref().map(Refusal::obstacle) == Some(Obstacle::Domain(key))
             };
-            let limits = limited_by_topology || refusals.iter().any(domain_taken);
-            Topology {
-                key: (*key).to_owned(),
-                limits,
-                domains: domains(&mut matching.iter().copied()),
-                used,
-            }
+            (
+                Arc::new(domains_of(matching.iter().copied(), key)),
+                refusals.iter().any(domain_taken),
+            )
         });
         let topology = topology.collect();
         let may_mismatch =
@@ -270,23 +269,15 @@ impl Shortage {
         // A machine may lack a host because of its other requirements.
         let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
-            wanted: demand.wanted,
-            kept: demand.kept.len(),
-            found,
             matching: matching.len(),
             topology,
-            reason,
-            is_machine,
             remedy: refusals.iter().find_map(|(host, refusal)| {
                 let is_of_network = refusal.as_ref()?.obstacle() == Obstacle::NetworkData;
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
-            named: demand.needs.named().map(|named| {
-                let of_named = refusals.iter().find(|(host, _)| *host == named);
-                (
-                    hosts[named].key.clone(),
-                    of_named.and_then(|(_, refusal)| refusal.clone()),
-                )
+            named: demand.needs.named().and_then(|named| {
+                let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;
+                refusal.clone()
             }),
             mismatch,
             unknown_label: if by_labels {
@@ -296,6 +287,49 @@ impl Shortage {
             },
             has_refused: refusals.iter().any(|(_, refusal)| refusal.is_some()),
             refused: by_rule(site, refusals),
+        }
+    }
+}
+
+impl Shortage {
+    /// Returns the number of hosts that cannot be found.
+    pub fn short_of(&self) -> usize {
+        self.wanted.saturating_sub(self.kept + self.found)
+    }
+
+    /// Collects the proof. `explanation` is about the hosts that the node set does not have.
+    pub(super) fn new(
+        site: &Site,
+        demand: &Demand<'_>,
+        found: usize,
+        explanation: &Explanation,
+        reason: Reason,
+    ) -> Self {
+        let limited_by_topology = reason.is_limited_by_topology();
+        let hosts = &site.inventory.hosts;
+        let keys = demand.needs.topology_keys.iter();
+        let topology = keys.zip(&explanation.topology);
+        let topology = topology.map(|(key, (domains, is_taken))| Topology {
+            key: (*key).to_owned(),
+            limits: limited_by_topology || *is_taken,
+            domains: domains.clone(),
+            used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
+        });
+        let named = demand.needs.named();
+        Self {
+            wanted: demand.wanted,
+            kept: demand.kept.len(),
+            found,
+            matching: explanation.matching,
+            topology: topology.collect(),
+            reason,
+            is_machine: demand.needs.machine.is_some(),
+            remedy: explanation.remedy.clone(),
+            named: named.map(|named| (hosts[named].key.clone(), explanation.named.clone())),
+            mismatch: explanation.mismatch.clone(),
+            unknown_label: explanation.unknown_label.clone(),
+            has_refused: explanation.has_refused,
+            refused: explanation.refused.clone(),
         }
     }
 
@@ -313,7 +347,7 @@ impl Shortage {
         let topology = demand.needs.topology_keys.iter().map(|key| Topology {
             key: (*key).to_owned(),
             limits: limited_by_topology || limits(key),
-            domains: BTreeSet::new(),
+            domains: Arc::default(),
             used: BTreeSet::new(),
         });
         Self {
@@ -529,10 +563,9 @@ impl Shortage {
         } in self.topology.iter().filter(|_| self.matching > 0)
         {
             let used = domains.intersection(used).count();
-            let mut sorted: Vec<&String> = domains.iter().collect();
-            sorted.sort_by(|a, b| natural(a, b));
+            let first = first_by_natural_order(domains, DOMAINS_SHOWN + 1);
             let (named, of_key) = (
-                some_of(sorted.iter(), DOMAINS_SHOWN),
+                some_of(first.iter(), DOMAINS_SHOWN),
                 counted(domains.len(), "domain"),
             );
             let used = if used == 0 {
@@ -759,6 +792,26 @@ fn some_of<T: ToString>(things: impl ExactSizeIterator<Item = T>, shown: usize) 
     format!("{}{more}", first.join(", "))
 }
 
+/// Returns the first values in natural order, without sorting the others: there may be thousands.
+fn first_by_natural_order(values: &BTreeSet<String>, count: usize) -> Vec<&String> {
+    let order = |a: &&String, b: &&String| natural(a, b).then_with(|| a.cmp(b));
+    let mut first: Vec<&String> = values.iter().collect();
+    if first.len() > count {
+        first.select_nth_unstable_by(count, order);
+        first.truncate(count);
+    }
+    first.sort_unstable_by(order);
+    first
+}
+
+/// Returns the known domains of hosts for a topology key.
+fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<String> {
+    let domains: BTreeSet<&str> = hosts
+        .filter_map(|host| topology::domain(host, key))
+        .collect();
+    domains.into_iter().map(str::to_owned).collect()
+}
+
 fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
     let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
     let mut rule = String::new();
@@ -775,7 +828,10 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
     }
     let mut rules: Vec<Refused> = by_rule
         .into_iter()
-        .map(|(rule, hosts)| Refused { rule, hosts })
+        .map(|(rule, hosts)| Refused {
+            rule,
+            hosts: hosts.into(),
+        })
         .collect();
     rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
     rules

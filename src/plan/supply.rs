@@ -1,8 +1,9 @@
 //! The hosts that demands compete for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::eligibility::Availability;
+use crate::api::names::ClusterKey;
 use crate::inventory::Host;
 
 /// Hosts of a site with their availability.
@@ -20,6 +21,15 @@ impl<'a> Supply<'a> {
     pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'a Host)> {
         let hosts = self.hosts.iter().enumerate();
         hosts.filter(move |(index, _)| !self.gone.contains(index))
+    }
+
+    /// Returns the clusters for which some host is reserved, because they had it or claim it.
+    pub(super) fn preferred_clusters(self) -> HashSet<&'a ClusterKey> {
+        let only = self.availability.iter().filter_map(|of| match of {
+            Availability::Only(cluster, _) => Some(cluster),
+            Availability::Free | Availability::Refused(_) => None,
+        });
+        only.collect()
     }
 
     /// Returns the hosts that some cluster may take, in inventory order.

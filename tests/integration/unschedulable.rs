@@ -183,6 +183,45 @@ fn too_few_hosts() {
     );
 }
 
+/// A cluster like another one is refused without a search. It must not take over the other's names, nor
+/// the numbers from before a cluster between them was served.
+#[test]
+fn equal_clusters_are_refused_each_in_its_own_name_and_by_what_is_left_then() {
+    let repo = Repo::empty();
+    let host = |at: usize| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{at}, namespace: metal, \
+             labels: {{flavor: a}}}}\nspec: {{}}\n"
+        )
+    };
+    let cluster = |(name, wanted): (&str, usize)| {
+        format!(
+            "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: t}}\n\
+             spec:\n  nodes:\n    Worker: {{labelSelector: {{matchLabels: {{flavor: a}}}}, count: {{active: {wanted}, \
+             standby: 0}}}}\n"
+        )
+    };
+    let clusters = [("c1", 9), ("c2", 9), ("c3", 4), ("c4", 9)];
+    repo.write("hosts.yaml", &(0..6).map(host).collect::<String>());
+    repo.write(
+        "clusters.yaml",
+        &clusters.into_iter().map(cluster).collect::<String>(),
+    );
+
+    let message = repo.refused();
+
+    assert_says(
+        &message,
+        &[
+            "3 of the 9 Worker hosts of t/c1 cannot be found",
+            "3 of the 9 Worker hosts of t/c2 cannot be found",
+            "7 of the 9 Worker hosts of t/c4 cannot be found: 2 node sets compete for the same hosts: together they \
+             miss 13, and 6 are available",
+            "competing node sets, with the hosts that they miss: t/c3 Worker (4), t/c4 Worker (9)",
+        ],
+    );
+}
+
 #[test]
 fn a_repo_without_hosts() {
     let repo = Repo::generated("quickstart");

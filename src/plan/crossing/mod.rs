@@ -322,9 +322,11 @@ impl Search<'_, '_> {
         let bounds = self
             .bounds
             .get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
+        let problem = &self.instance.problem;
+        let unserved = |cut| Unserved::by_cut(problem, cut);
         bounds
             .accept(cluster)
-            .map_err(|cuts| cuts.into_iter().map(Unserved::by_cut).collect())
+            .map_err(|cuts| cuts.into_iter().map(unserved).collect())
     }
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
