@@ -45,76 +45,123 @@ fn main() -> ExitCode {
     }
 }
 
+/// A site to plan.
+struct Case {
+    name: String,
+    hosts: String,
+    clusters: String,
+    /// How many errors the plan has.
+    errors: usize,
+    /// Number of hosts whose parsing is the row's measure; the rows that have one are compared with each other.
+    parsed: Option<usize>,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, hosts: String, clusters: String) -> Self {
+        let name = name.into();
+        Self {
+            name,
+            hosts,
+            clusters,
+            errors: 0,
+            parsed: None,
+        }
+    }
+}
+
 fn measure() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let large = arguments.iter().any(|argument| argument == "--large");
+    let only = arguments
+        .iter()
+        .find(|argument| !argument.starts_with("--"));
     println!(
         "{:<34} {:>10} {:>18} {:>10}",
         "site", "parsing", "planning", "10 x size"
     );
-    let mut smaller: Option<Duration> = None;
-    for (hosts, clusters) in [(10_000, 200), (100_000, 2_000)] {
-        let parsing = parsing(hosts)?;
-        let planning = planning(
-            &competing_hosts(hosts),
-            &competing_clusters(clusters, hosts),
-            0,
-        )?;
-        let ratio = planning.as_secs_f64() / parsing.as_secs_f64();
-        let growth = smaller.map_or("-".to_owned(), |smaller| {
-            format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
-        });
-        let name = format!("{hosts} hosts, {clusters} clusters");
-        println!(
-            "{name:<34} {:>8.2} s {:>8.3} s ({ratio:.2}x) {growth:>9}",
-            parsing.as_secs_f64(),
-            planning.as_secs_f64()
-        );
-        smaller = Some(planning);
+    let scales = [1_000, 10_000, 100_000, 1_000_000];
+    let scales = &scales[..if large { 4 } else { 3 }];
+    // A case is made when its turn comes, because the text of the largest site takes a gigabyte.
+    let mut cases: Vec<(bool, Box<dyn Fn() -> Case>)> = Vec::new();
+    for &hosts in scales {
+        let clusters = hosts / 50;
+        let case = move || Case {
+            parsed: Some(hosts),
+            ..Case::new(
+                format!("{hosts} hosts, {clusters} clusters"),
+                competing_hosts(hosts),
+                competing_clusters(clusters, hosts),
+            )
+        };
+        cases.push((hosts > 1_000, Box::new(case)));
     }
-    println!(
-        "{:<34} {:>10} {:>18} {:>10}",
-        "target", "", "<= 0.25x", "<= 15x"
-    );
-    let mut smaller: Option<Duration> = None;
-    for hosts in [10_000, 100_000] {
-        let planning = planning(&machines(hosts), &provisionings(hosts / 50), 0)?;
-        let growth = smaller.map_or("-".to_owned(), |smaller| {
-            format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
-        });
-        let name = format!("{hosts} hosts, {} machines", hosts / 50 * MACHINES);
-        println!(
-            "{name:<34} {:>10} {:>8.3} s {growth:>17}",
-            "",
-            planning.as_secs_f64()
-        );
-        smaller = Some(planning);
+    for &hosts in scales {
+        let count = hosts / 50;
+        let case = move || {
+            let name = format!("{hosts} hosts, {} machines", count * MACHINES);
+            Case::new(name, machines(hosts), provisionings(count))
+        };
+        cases.push((hosts > 1_000, Box::new(case)));
+    }
+    for &hosts in scales {
+        let clusters = hosts / 20;
+        let case = move || Case {
+            errors: 2 * clusters,
+            ..Case::new(
+                format!("{hosts} hosts, {clusters} starved"),
+                competing_hosts(hosts),
+                starved_clusters(clusters, hosts),
+            )
+        };
+        cases.push((hosts > 1_000, Box::new(case)));
     }
     let length = 2_000;
-    let planning_of_chain = planning(&chain_hosts(length), &chain_clusters(length), 0)?;
-    println!(
-        "{:<34} {:>10} {:>8.3} s",
-        format!("a chain of {length} clusters"),
-        "",
-        planning_of_chain.as_secs_f64()
-    );
-    let starved = planning(&competing_hosts(10_000), &starved_clusters(500), 1_000)?;
-    println!(
-        "{:<34} {:>10} {:>8.3} s",
-        "10000 hosts, 500 starved clusters",
-        "",
-        starved.as_secs_f64()
-    );
+    cases.push((
+        false,
+        Box::new(move || {
+            let name = format!("a chain of {length} clusters");
+            Case::new(name, chain_hosts(length), chain_clusters(length))
+        }),
+    ));
     for (hosts, clusters, wanted, keys) in [
         (5_000, 200, 24, "rack, feed"),
         (30_000, 10_000, 3, "rack, feed"),
         (500, 20, 20, "rack, feed, switch"),
     ] {
-        let crossing = planning(
-            &crossing_hosts(hosts),
-            &crossing_clusters(clusters, wanted, keys),
-            0,
-        )?;
-        let name = format!("{hosts} hosts, {clusters} by {keys}");
-        println!("{name:<34} {:>10} {:>8.3} s", "", crossing.as_secs_f64());
+        let case = move || {
+            Case::new(
+                format!("{hosts} hosts, {clusters} by {keys}"),
+                crossing_hosts(hosts),
+                crossing_clusters(clusters, wanted, keys),
+            )
+        };
+        cases.push((false, Box::new(case)));
+    }
+    let mut smaller: Option<Duration> = None;
+    for (has_smaller, case) in cases {
+        let case = case();
+        if only.is_some_and(|only| !case.name.contains(only.as_str())) {
+            continue;
+        }
+        let planning = planning(&case.hosts, &case.clusters, case.errors)?;
+        let parsing = match case.parsed.filter(|_| only.is_none()) {
+            Some(hosts) => {
+                let parsing = parsing(hosts)?.as_secs_f64();
+                format!(
+                    "{parsing:>8.2} s {:>8.4} s ({:.2}x)",
+                    planning.as_secs_f64(),
+                    planning.as_secs_f64() / parsing
+                )
+            }
+            None => format!("{:>10} {:>8.4} s        ", "", planning.as_secs_f64()),
+        };
+        let growth = smaller
+            .filter(|_| has_smaller)
+            .map_or("-".to_owned(), |smaller| {
+                format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
+            });
+        println!("{:<34} {parsing} {growth:>9}", case.name);
+        smaller = Some(planning);
     }
     Ok(())
 }
@@ -192,7 +239,7 @@ fn machines(hosts: usize) -> String {
         );
         let _ = write!(
             text,
-            "status:\n  provisioning: {{state: available}}\n  hardware:\n    cpu: {{count: {cpu}}}\n    ramMebibytes: \
+            "status:\n  provisioning: {{state: provisioned}}\n  hardware:\n    cpu: {{count: {cpu}}}\n    ramMebibytes: \
              {memory}\n    nics: [{{mac: \"{}\", ip: \"{}\"}}]\n",
             mac(host),
             std::net::Ipv4Addr::from_bits(0x0a00_0001 + u32::try_from(host).unwrap_or_default())
@@ -303,15 +350,15 @@ fn competing_clusters(clusters: usize, hosts: usize) -> String {
 }
 
 /// Clusters that ask for more than there is, every one of them.
-fn starved_clusters(clusters: usize) -> String {
+fn starved_clusters(clusters: usize, hosts: usize) -> String {
     let mut text = String::new();
     for cluster in 0..clusters {
         let nodes = node_set(
             "ControlPlane",
             "{matchLabels: {flavor: control-plane}}",
             ", topologyKey: rack",
-            5_000,
-        ) + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", 20_000);
+            hosts / 2,
+        ) + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", hosts * 2);
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text
