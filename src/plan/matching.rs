@@ -116,7 +116,7 @@ pub(super) struct Matching<'a> {
     /// Number of retained hosts of each demand with each topology value.
     taken: Vec<BTreeMap<usize, usize>>,
     /// Choices that may have a free host, by pool and tier.
-    live: Vec<Vec<Vec<usize>>>,
+    live: Vec<Vec<VecDeque<usize>>>,
     /// Number of picks that made way for a pick of another demand.
     reroutes: usize,
     /// How often a host became free.
@@ -126,10 +126,7 @@ pub(super) struct Matching<'a> {
     exhausted: Vec<Vec<Cell<(usize, usize)>>>,
 }
 
-/// Number of exhausted choices at the start of a tier that are tolerated.
-const EXHAUSTED_AT_FIRST: usize = 8;
-
-fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
+fn all_choices(problem: &Problem) -> Vec<Vec<VecDeque<usize>>> {
     let of_pool = |pool: &Pool| {
         pool.tiers
             .iter()
@@ -426,21 +423,15 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Drops exhausted choices once there are many, so that each is passed over a few times only.
+    /// Drops the exhausted choices at the start of a tier. The best choices are exhausted first, and
+    /// there may be tens of thousands, so the others are not visited.
     fn forget_exhausted(&mut self, pool: usize, tier: usize) {
-        let Self {
-            problem,
-            free,
-            live,
-            ..
-        } = self;
-        let choices = &problem.pools[pool].tiers[tier];
+        let choices = &self.problem.pools[pool].tiers[tier];
+        let free = &self.free;
         let is_exhausted = |at: &usize| choices[*at].classes.iter().all(|class| free[*class] == 0);
-        let live = &mut live[pool][tier];
-        // The best choices are exhausted first. Then many of those behind them are exhausted as
-        // well.
-        if live.iter().take(EXHAUSTED_AT_FIRST).all(is_exhausted) {
-            live.retain(|at| !is_exhausted(at));
+        let live = &mut self.live[pool][tier];
+        while live.front().is_some_and(is_exhausted) {
+            live.pop_front();
         }
     }
 
