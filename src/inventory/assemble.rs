@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
+use rayon::prelude::*;
 
 use super::addresses::AddressSource;
 use super::hardware::{HardwareByHost, HostHardware};
@@ -100,10 +101,16 @@ pub(crate) fn assemble(
     }
     let mut inventory = Inventory::default();
     let nothing = HostHardware::default();
-    for (key, descriptions) in by_key {
+    let join = |(key, descriptions): (HostKey, Descriptions)| {
         let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
-        let joined = descriptions.join(key, settings, networks, hardware, &mut findings);
-        let Some(host) = joined else {
+        let mut findings = Vec::new();
+        let host = descriptions.join(key, settings, networks, hardware, &mut findings);
+        (host, findings)
+    };
+    let joined: Vec<_> = by_key.into_par_iter().map(join).collect();
+    for (host, found) in joined {
+        findings.extend(found);
+        let Some(host) = host else {
             continue;
         };
         if let Standing::Declared { root } = host.standing {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::Utf8Path;
 use serde::Deserialize;
-use yaml_serde::Value;
+use serde::de::IgnoredAny;
 
 use super::inputs::{Inputs, Rendered};
 use super::objects::Objects;
@@ -131,13 +131,17 @@ struct Rest {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
-    spec: RestOfSpec,
+    spec: Option<RestOfSpec>,
 }
 
-#[derive(Deserialize, Default)]
-struct RestOfSpec {
-    #[serde(rename = "bootMACAddress", default)]
-    boot_mac_address: Option<Value>,
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RestOfSpec {
+    Mapping {
+        #[serde(rename = "bootMACAddress", default)]
+        boot_mac_address: Option<String>,
+    },
+    Other(IgnoredAny),
 }
 
 #[derive(Deserialize)]
@@ -237,9 +241,10 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
             let rest = document.parse::<Rest>().ok()?;
-            let boot_mac_address = rest.spec.boot_mac_address;
-            let boot_mac_address = boot_mac_address.as_ref().and_then(Value::as_str);
-            let boot_mac_address = boot_mac_address.map(str::to_owned);
+            let boot_mac_address = match rest.spec {
+                Some(RestOfSpec::Mapping { boot_mac_address }) => boot_mac_address,
+                None | Some(RestOfSpec::Other(_)) => None,
+            };
             let finding = unreadable(kind, &error, &origin, origin.at([field]));
             return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
                 origin,
