@@ -83,27 +83,21 @@ pub(super) fn changes<'a>(
         // The cluster's kustomization lists exactly the existing services, so each has a
         // kustomization of its own.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
-        let stays = state == State::Changed;
-        let files = ServiceFiles::new(&directory.join(service), files, shared, later);
-        let (before, after) = (Built::of(&files.before), Built::of(&files.after));
-        let aspects = if stays {
-            aspects(&files.changed, &before, &after)
-        } else {
-            BTreeSet::new()
-        };
-        let restarts = stays && before.pods() != after.pods();
-        let immutable = if stays {
-            immutable::changes(&before, &after)
-        } else {
-            Vec::new()
-        };
-        ServiceChange {
+        let mut change = ServiceChange {
             service: service.to_owned(),
             state,
-            aspects,
-            restarts,
-            immutable,
+            aspects: BTreeSet::new(),
+            restarts: false,
+            immutable: Vec::new(),
+        };
+        if state == State::Changed {
+            let files = ServiceFiles::new(&directory.join(service), files, shared, later);
+            let (before, after) = (Built::of(&files.before), Built::of(&files.after));
+            change.aspects = aspects(&files.changed, &before, &after);
+            change.restarts = before.pods() != after.pods();
+            change.immutable = immutable::changes(&before, &after);
         }
+        change
     };
     by_service.into_iter().map(change).collect()
 }
