@@ -1,5 +1,6 @@
 //! `sipgen generate`: writes the overlays of a repo.
 
+use std::borrow::Cow;
 use std::num::NonZeroU16;
 
 use camino::Utf8Path;
@@ -278,13 +279,18 @@ fn next_moves(
 }
 
 /// Merges the changes of all sites.
-fn all_changes(runs: &Runs<'_>) -> Changes {
+fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, Changes> {
+    let of_sites = runs.iter().filter_map(|(_, run)| run.changes.as_ref());
+    let of_sites: Vec<&Changes> = of_sites.collect();
+    if let [only] = of_sites[..] {
+        return Cow::Borrowed(only);
+    }
     let mut all = Changes::default();
-    for changes in runs.iter().filter_map(|(_, run)| run.changes.as_ref()) {
+    for changes in of_sites {
         all.files.extend(changes.files.clone());
         all.leftovers.extend(changes.leftovers.clone());
     }
-    all
+    Cow::Owned(all)
 }
 
 impl Arguments {
@@ -370,7 +376,7 @@ impl Arguments {
 /// If a site's files were edited or belong to the user, adds findings, writes nothing and returns
 /// `false`. Every site is checked before the first one is written.
 fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
-    let mut prepared = Vec::new();
+    let mut mapped = Vec::new();
     let mut is_free = true;
     for (site, generated) in runs.iter_mut() {
         let Some(changes) = &generated.changes else {
@@ -389,22 +395,25 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
         {
             return Err(WriteError::Changed(changed).into());
         }
-        if !from_index {
-            prepared.push((root, output.clone(), changes.clone()));
-            continue;
+        if from_index {
+            let (changes, found) = in_worktree(&Files::on_disk(root), output, changes)?;
+            is_free &= found.is_empty();
+            generated.findings.extend(found);
+            mapped.push(changes);
         }
-        let (changes, found): (Changes, _) = in_worktree(&Files::on_disk(root), output, changes)?;
-        is_free &= found.is_empty();
-        generated.findings.extend(found);
-        prepared.push((root, output.clone(), changes));
     }
     if !is_free {
         runs.iter_mut()
             .for_each(|(_, generated)| generated.changes = None);
         return Ok(false);
     }
-    for (root, output, changes) in &prepared {
-        sipgen::write_output(root, output, changes)?;
+    let mut mapped = mapped.iter();
+    for (site, generated) in runs.iter() {
+        if let Some(changes) = &generated.changes {
+            let changes = mapped.next().unwrap_or(changes);
+            let output = &generated.site.settings.output;
+            sipgen::write_output(site.files.root(), output, changes)?;
+        }
     }
     Ok(true)
 }

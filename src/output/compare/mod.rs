@@ -229,15 +229,15 @@ pub fn compare(
     let created = tree
         .iter()
         .filter(|(path, _)| !there.contains(path.as_str()));
-    let mut changes = Changes::default();
-    changes.files.extend(created.map(|(path, after)| {
-        (
-            output.join(path),
-            Change::Create {
-                after: after.clone(),
-            },
-        )
-    }));
+    let created = created.map(|(path, after)| {
+        let after = after.clone();
+        (output.join(path), Change::Create { after })
+    });
+    let mut changes = Changes {
+        // Collecting compares paths far less often than insertion one by one.
+        files: created.collect(),
+        leftovers: Vec::new(),
+    };
     let (mut findings, mut foreign) = (Vec::new(), Vec::new());
     for found in found {
         match found {

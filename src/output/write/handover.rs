@@ -45,18 +45,30 @@ pub(super) fn steps<'a>(
     };
     let (of_hosts, others): (Vec<_>, Vec<_>) =
         changes.iter().partition(|(path, _)| has_hosts(path));
-    let mut steps = in_order(
-        &of_hosts
+    let mut steps: Vec<Step<'_>> = if of_hosts.iter().all(|(_, change)| is_new(change)) {
+        // A file that did not exist has no hosts to lose, so the order does not matter.
+        of_hosts
             .into_iter()
-            .map(|(path, change)| host_file(path, change))
-            .collect::<Vec<_>>(),
-    );
+            .map(|(path, _)| Step::Put(path))
+            .collect()
+    } else {
+        let files = of_hosts.into_iter();
+        in_order(
+            &files
+                .map(|(path, change)| host_file(path, change))
+                .collect::<Vec<_>>(),
+        )
+    };
     let (written, removed): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|(_, change)| change.texts().1.is_some());
     steps.extend(written.into_iter().map(|(path, _)| Step::Put(path)));
     steps.extend(removed.into_iter().map(|(path, _)| Step::Remove(path)));
     steps
+}
+
+fn is_new(change: &Change) -> bool {
+    matches!(change, Change::Create { .. })
 }
 
 fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
