@@ -13,7 +13,7 @@ use crate::inventory::maintenance::expired_marks;
 use crate::lint::{self, Except, lint};
 use crate::load::{Files, ReadError};
 use crate::output::Tree;
-use crate::output::compare::{Change, Changes, compare, is_leftover};
+use crate::output::compare::{Change, Changes, compare};
 use crate::plan::{self, Move, Plan, plan};
 use crate::render::{Templates, render};
 use crate::settings::Settings;
@@ -160,7 +160,7 @@ impl Generated {
         {
             if let Ok(file) = path.strip_prefix(output)
                 && !tree.contains_key(file.as_str())
-                && !is_leftover(file)
+                && !layout::is_leftover(file)
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {

@@ -147,6 +147,16 @@ pub fn assignment_of_comment(line: &str) -> Option<(ClusterKey, Part)> {
     Some((cluster.parse().ok()?, part))
 }
 
+/// Prefix and suffix of temporary files and directories. Only a killed run leaves one behind.
+pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
+
+/// Returns whether a file was left behind by a killed run.
+pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
+    let is_staged = |name: &str| name.starts_with(STAGED.0) && name.ends_with(STAGED.1);
+    // Most paths have no such name, and finding that takes no components.
+    file.as_str().contains(STAGED.0) && file.iter().any(is_staged)
+}
+
 /// Returns whether a file has the ownership mark, in its first line or below a script's `#!`.
 pub fn is_ours(content: &[u8]) -> bool {
     content

@@ -19,6 +19,7 @@ use super::merge::{self, Merged};
 use super::part::Part;
 use super::worktree::Worktree;
 use crate::git::GitError;
+use crate::layout;
 
 /// The files of a repo, or of a directory in it, at one point in time.
 #[derive(Debug, Clone)]
@@ -703,7 +704,8 @@ pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
             .iter()
             .any(|known| extension.eq_ignore_ascii_case(known))
     };
-    path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")
+    (path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization"))
+        && !layout::is_leftover(path)
 }
 
 /// Returns the reason why a file with a name that is not UTF-8 is not read, if it may hold

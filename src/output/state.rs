@@ -90,7 +90,8 @@ impl State {
     /// Fails if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: &Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let output = settings.output.as_path();
-        let files = repo.files_below(output)?;
+        let mut files = repo.files_below(output)?;
+        files.retain(|file| !layout::is_leftover(file));
         // Only files of hosts are parsed. Services are most of the output, and are scanned as
         // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {

@@ -18,7 +18,6 @@ use crate::api::gitops::Agent;
 use crate::finding::{Code, Finding, Step};
 use crate::layout;
 use crate::load::{Files, Kind, Part, ReadError};
-use crate::output::compare::is_leftover;
 use crate::settings::gitops::Destination;
 use crate::settings::{self, Settings, inside};
 use reach::Repo;
@@ -326,7 +325,7 @@ fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, Read
     for file in repo
         .files_below(&output)?
         .iter()
-        .filter(|file| !is_leftover(file))
+        .filter(|file| !layout::is_leftover(file))
     {
         if layout::is_ours(&repo.read(file)?) {
             return Ok(BTreeSet::new());

@@ -16,7 +16,7 @@ use crate::api::names::{HostKey, SecretKey};
 use crate::layout;
 use crate::load::{Files, ReadError, objects};
 use crate::output::Tree;
-use crate::output::compare::{Change, Changes, is_leftover};
+use crate::output::compare::{Change, Changes};
 use crate::render::document_of;
 
 /// Name of the file for hosts without the label that splits files.
@@ -59,7 +59,7 @@ pub fn changes(
             }
             continue;
         }
-        if is_leftover(&relative) {
+        if layout::is_leftover(&relative) {
             changes.leftovers.push(path);
             continue;
         }
@@ -109,7 +109,7 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
     let mut snapshot = None;
     for file in repo.files_below(directory)? {
         let content = repo.read(&file)?;
-        if is_leftover(&file) || !layout::is_snapshot(&content) {
+        if layout::is_leftover(&file) || !layout::is_snapshot(&content) {
             continue;
         }
         let snapshot = snapshot.get_or_insert_with(Snapshot::default);

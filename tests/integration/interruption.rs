@@ -151,7 +151,7 @@ fn a_killed_run_leaves_whole_files_and_the_next_one_makes_the_rest() {
 
         let left = repo.files("overlays");
         caught += usize::from(left != whole);
-        let temporary = |path: &str| path.rsplit('/').next().unwrap().starts_with(".sipgen-");
+        let temporary = |path: &str| path.split('/').any(|name| name.starts_with(".sipgen-"));
         for (path, text) in left.iter().filter(|(path, _)| !temporary(path)) {
             assert_eq!(Some(text), whole.get(path), "{path}");
         }
@@ -160,6 +160,30 @@ fn a_killed_run_leaves_whole_files_and_the_next_one_makes_the_rest() {
     }
 
     assert!(caught > 0, "no run was killed in time");
+}
+
+#[test]
+fn unfinished_directories_of_a_killed_run_are_no_output_and_are_removed() {
+    let repo = Repo::generated("multi-cluster");
+    let whole = repo.files("overlays");
+    let left = |of: &BTreeMap<String, String>| {
+        put(&repo, of);
+        for (path, text) in &whole {
+            repo.write(&format!("overlays/.sipgen-new.tmp/0/{path}"), text);
+        }
+        fs::create_dir_all(repo.path().join("overlays/.sipgen-new.tmp/1")).unwrap();
+    };
+
+    left(&whole);
+    repo.generate(&["--check"]).expect(0);
+    repo.generate(&[]).expect(0);
+    assert!(!repo.exists("overlays/.sipgen-new.tmp"));
+    assert_eq!(repo.files("overlays"), whole);
+
+    left(&BTreeMap::new());
+    repo.generate(&[]).expect(0);
+    assert!(!repo.exists("overlays/.sipgen-new.tmp"));
+    assert_eq!(repo.files("overlays"), whole);
 }
 
 #[test]

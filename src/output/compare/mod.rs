@@ -18,15 +18,6 @@ use crate::output::state::State;
 
 pub use worktree::in_worktree;
 
-/// Prefix and suffix of temporary files. Only a killed run leaves one behind.
-pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
-
-/// Returns whether a file is a temporary file of a killed run.
-pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
-    file.file_name()
-        .is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
-}
-
 /// Description of a file without the ownership marker.
 const UNMARKED: &str = "a file without sipgen's first line";
 
@@ -187,7 +178,7 @@ pub fn compare(
                 "a file where a directory is required",
             ));
         }
-        if is_leftover(path) {
+        if layout::is_leftover(path) {
             return Ok(Found::Leftover(full));
         }
         let rendered = tree.get(path.as_str());

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Change, Changes, UNMARKED, in_the_way, is_leftover, obstacle_above};
+use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
@@ -68,7 +68,7 @@ pub fn in_worktree(
     changes.leftovers = disk
         .files_below(output)?
         .into_iter()
-        .filter(|file| is_leftover(file))
+        .filter(|file| layout::is_leftover(file))
         .collect();
     Ok((changes, findings))
 }

@@ -131,7 +131,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     // Undone in the order of a handover as well, so that no host is ever in two files.
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
-    Prepared::new(root, &changes, &[])?.carry_out(&steps)?;
+    Prepared::new(root, None, &changes, &[])?.carry_out(&steps)?;
     remove_empty(
         &journal
             .directories
@@ -176,7 +176,7 @@ impl Journal {
         Self {
             head,
             hosts,
-            directories: above(below).map(Utf8Path::to_owned).collect(),
+            directories: above(below).into_iter().map(Utf8Path::to_owned).collect(),
         }
     }
 

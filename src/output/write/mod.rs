@@ -3,6 +3,7 @@
 //!
 //! - `handover`: an order of changes in which no host is ever in two files
 //! - `journal`: a record of an interrupted run's changes, for the next run to undo
+//! - `new_directories`: directories that are built aside and renamed as a whole
 //!
 //! A failure during staging leaves every file unchanged. A run that is killed later leaves whole
 //! files and a journal. The next run restores the files of hosts, so it reads what the killed run
@@ -10,8 +11,9 @@
 
 mod handover;
 mod journal;
+mod new_directories;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -20,10 +22,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
-use super::compare::{Change, Changes, STAGED};
+use super::compare::{Change, Changes};
 use crate::layout;
 use handover::Step;
 use journal::{Journal, JournalScope};
+use new_directories::NewDirectories;
 
 pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
@@ -80,7 +83,7 @@ pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
     let steps: Vec<Step<'_>> = written
         .chain(removed.into_iter().map(|(path, _)| Step::Remove(path)))
         .collect();
-    Prepared::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
+    Prepared::new(root, None, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
 /// Applies changes of the output directory.
@@ -120,11 +123,19 @@ fn write_with_journal(
     changes: &Changes,
     scope: JournalScope,
 ) -> Result<(), WriteError> {
-    if changes.files.is_empty() {
-        return write(root, changes);
+    // Files of a snapshot are few, and whoever reads them need not know unfinished directories.
+    let built_in = (scope == JournalScope::Hosts).then_some(output);
+    if let Some(output) = built_in {
+        new_directories::remove_leftovers(root, output)?;
     }
+    let leftovers = changes.leftovers.iter();
+    let leftovers = leftovers.filter(|path| !new_directories::contains(output, path));
+    let leftovers: Vec<Utf8PathBuf> = leftovers.cloned().collect();
     let steps = handover::steps(&changes.files, output);
-    let prepared = Prepared::new(root, &changes.files, &changes.leftovers)?;
+    let prepared = Prepared::new(root, built_in, &changes.files, &leftovers)?;
+    if changes.files.is_empty() {
+        return prepared.carry_out(&steps);
+    }
     // Checked as late as possible. A change by another program after this point is lost.
     let before = expect_unchanged(root, &changes.files);
     let journal = before.and_then(|before| {
@@ -170,48 +181,77 @@ fn expect_unchanged<'a>(
 /// Staged changes that are known to be permitted.
 struct Prepared<'a> {
     root: &'a Utf8Path,
-    staged: BTreeMap<&'a Utf8Path, Staged>,
+    new: Option<NewDirectories<'a>>,
+    /// Files in other directories.
+    staged: HashMap<&'a str, Staged>,
     leftovers: &'a [Utf8PathBuf],
     /// Directories that were created for them.
     created: BTreeSet<Utf8PathBuf>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Stages the changes. Only directories and temporary files are created.
+    /// Stages the changes. Only directories and temporary files are created. New directories are
+    /// built in the directory `built_in`, if there is one.
     fn new(
         root: &'a Utf8Path,
+        built_in: Option<&'a Utf8Path>,
         changes: &'a BTreeMap<Utf8PathBuf, Change>,
         leftovers: &'a [Utf8PathBuf],
     ) -> Result<Self, WriteError> {
-        let written: Vec<(&Utf8Path, &str)> = changes
+        let mut prepared = Self {
+            root,
+            new: None,
+            staged: HashMap::new(),
+            leftovers,
+            created: BTreeSet::new(),
+        };
+        match prepared.stage(built_in, changes) {
+            Ok(()) => Ok(prepared),
+            Err(error) => {
+                prepared.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    fn stage(
+        &mut self,
+        built_in: Option<&'a Utf8Path>,
+        changes: &'a BTreeMap<Utf8PathBuf, Change>,
+    ) -> Result<(), WriteError> {
+        let root = self.root;
+        let mut written: Vec<(&Utf8Path, &str)> = changes
             .iter()
             .filter_map(|(path, change)| Some((path.as_path(), change.texts().1?)))
             .collect();
+        if let Some(output) = built_in.filter(|_| !written.is_empty()) {
+            self.created = create_directories(root, [output].into_iter())?;
+            let (new, others) = NewDirectories::build(root, output, written)?;
+            self.new = Some(new);
+            written = others;
+        }
+        let directories = written.iter().filter_map(|(path, _)| path.parent());
+        self.created.extend(create_directories(root, directories)?);
+        self.staged = written
+            .par_iter()
+            .map(|(path, text)| Ok((path.as_str(), Staged::new(root.join(path), text)?)))
+            .collect::<Result<_, WriteError>>()?;
         let stale = changes
             .iter()
             .filter(|(_, change)| matches!(change, Change::Delete { .. }));
-        let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(leftovers).collect();
-        let created =
-            create_directories(root, written.iter().filter_map(|(path, _)| path.parent()))?;
-        let staged: Result<Vec<_>, WriteError> = written
-            .par_iter()
-            .map(|(path, text)| Ok((*path, Staged::new(root.join(path), text)?)))
-            .collect();
-        let staged = staged.and_then(|staged| may_delete(root, &stale).map(|()| staged));
-        let staged = staged.inspect_err(|_| remove_empty(&created))?;
-        Ok(Self {
-            root,
-            staged: staged.into_iter().collect(),
-            leftovers,
-            created,
-        })
+        let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(self.leftovers).collect();
+        may_delete(root, &stale)
     }
 
     /// Removes the temporary files and directories.
     fn abandon(self) {
         let Self {
-            staged, created, ..
+            new,
+            staged,
+            created,
+            ..
         } = self;
+        drop(new);
         drop(staged);
         remove_empty(&created);
     }
@@ -221,8 +261,10 @@ impl<'a> Prepared<'a> {
         for step in steps {
             match *step {
                 Step::Put(path) => {
-                    if let Some(staged) = self.staged.remove(path) {
+                    if let Some(staged) = self.staged.remove(path.as_str()) {
                         staged.rename()?;
+                    } else if let Some(new) = &mut self.new {
+                        new.put(path)?;
                     }
                 }
                 Step::Remove(path) => {
@@ -236,7 +278,8 @@ impl<'a> Prepared<'a> {
             removed.push(path);
         }
         // Git has no empty directories, so none is left behind.
-        remove_empty(&above(removed).map(|path| self.root.join(path)).collect());
+        let above = above(removed).into_iter();
+        remove_empty(&above.map(|path| self.root.join(path)).collect());
         Ok(())
     }
 }
@@ -295,8 +338,8 @@ impl Staged {
 
 fn new_file_beside(path: &Utf8Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
-        .prefix(STAGED.0)
-        .suffix(STAGED.1)
+        .prefix(layout::STAGED.0)
+        .suffix(layout::STAGED.1)
         // As for any new file, restricted by the umask.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(path.parent().unwrap_or(Utf8Path::new(".")))
@@ -324,9 +367,15 @@ fn remove(path: &Utf8Path) -> Result<(), WriteError> {
 }
 
 /// Returns the directories above some paths, without the root.
-fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> impl Iterator<Item = &'a Utf8Path> {
-    let above = paths.into_iter().flat_map(|path| path.ancestors().skip(1));
-    above.filter(|path| !path.as_str().is_empty())
+fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> Vec<&'a Utf8Path> {
+    let mut known = HashSet::from([""]);
+    let mut above = Vec::new();
+    for path in paths {
+        let directories = path.ancestors().skip(1);
+        // Directories above a known one are known, too.
+        above.extend(directories.take_while(|directory| known.insert(directory.as_str())));
+    }
+    above
 }
 
 /// Removes the empty directories among the given ones, innermost first.

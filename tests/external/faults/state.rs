@@ -97,10 +97,8 @@ impl State {
     /// The generated files that are in place.
     fn generated(&self) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
         let is_staged = |path: &Path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with(".sipgen-")
+            path.iter()
+                .any(|name| name.to_string_lossy().starts_with(".sipgen-"))
         };
         self.files
             .iter()
