@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rayon::prelude::*;
 
 use super::addresses::AddressSource;
 use super::hardware::{HardwareByHost, HostHardware};
@@ -83,7 +82,7 @@ impl Inventory {
 /// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
     documents: Vec<HostDocument>,
-    networks: &Networks,
+    networks: Networks,
     builds: &Builds,
     settings: &Settings,
     hardware: Option<&HardwareByHost>,
@@ -93,24 +92,19 @@ pub(crate) fn assemble(
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
     for document in documents {
         by_key.entry(document.key.clone()).or_default().add(
-            document,
+            Box::new(document),
             builds,
             settings,
             &mut findings,
         );
     }
     let mut inventory = Inventory::default();
+    inventory.hosts.reserve_exact(by_key.len());
     let nothing = HostHardware::default();
-    let join = |(key, descriptions): (HostKey, Descriptions)| {
+    for (key, descriptions) in by_key {
         let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
-        let mut findings = Vec::new();
-        let host = descriptions.join(key, settings, networks, hardware, &mut findings);
-        (host, findings)
-    };
-    let joined: Vec<_> = by_key.into_par_iter().map(join).collect();
-    for (host, found) in joined {
-        findings.extend(found);
-        let Some(host) = host else {
+        let joined = descriptions.join(key, settings, &networks, hardware, &mut findings);
+        let Some(host) = joined else {
             continue;
         };
         if let Standing::Declared { root } = host.standing {
@@ -123,6 +117,7 @@ pub(crate) fn assemble(
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     inventory.pools = networks.claimed().pools();
+    drop(networks);
     for root in inventory.roots.values() {
         // A component only has patches. Without a base there can be no cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
@@ -135,7 +130,8 @@ pub(crate) fn assemble(
         }
     }
     findings.extend(large_builds(&inventory, builds));
-    inventory.hosts.sort_by(|a, b| {
+    // In place: hosts are large, and no two are equal.
+    inventory.hosts.sort_unstable_by(|a, b| {
         natural(a.key.name.as_str(), b.key.name.as_str())
             .then_with(|| a.key.namespace.cmp(&b.key.namespace))
     });

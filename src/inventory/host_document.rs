@@ -14,7 +14,8 @@ use crate::finding::Origin;
 pub(crate) struct HostDocument {
     pub(crate) key: HostKey,
     pub(crate) origin: Origin,
-    pub(crate) host: BareMetalHost,
+    /// Boxed, because documents move several times until they are joined.
+    pub(crate) host: Box<BareMetalHost>,
     /// Outermost kustomizations whose builds contain it.
     pub(crate) roots: Vec<usize>,
     /// File of the repo that a build reaches.

@@ -30,15 +30,15 @@ use crate::text::credentials::masked_value;
 /// The documents of one host.
 #[derive(Default)]
 pub(crate) struct Descriptions {
-    manifest: Option<(HostDocument, usize)>,
-    snapshot: Option<HostDocument>,
+    manifest: Option<(Box<HostDocument>, usize)>,
+    snapshot: Option<Box<HostDocument>>,
 }
 
 impl Descriptions {
     /// Adds a document, as manifest or as snapshot.
     pub(crate) fn add(
         &mut self,
-        document: HostDocument,
+        document: Box<HostDocument>,
         builds: &Builds,
         settings: &Settings,
         findings: &mut Vec<Finding>,
@@ -147,8 +147,8 @@ impl Descriptions {
             findings.extend(self.all().next().map(shell));
             return None;
         }
-        let manifest = self.manifest.as_ref().map(|(document, _)| document);
-        let live = self.snapshot.as_ref();
+        let manifest = self.manifest.as_ref().map(|(document, _)| &**document);
+        let live = self.snapshot.as_deref();
         // The manifest outranks the snapshot, because an agent applies it.
         let primary = manifest.or(live)?;
         let spec = primary.host.spec.as_ref();
@@ -303,7 +303,7 @@ impl Descriptions {
     }
 
     fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
-        let snapshot = self.snapshot.as_ref();
+        let snapshot = self.snapshot.as_deref();
         let mut claims = Vec::new();
         let mut read = |document: Option<&HostDocument>| {
             let Some((document, labels)) = document
@@ -320,7 +320,7 @@ impl Descriptions {
             );
             found.keys
         };
-        let in_manifest = read(self.manifest.as_ref().map(|(document, _)| document));
+        let in_manifest = read(self.manifest.as_ref().map(|(document, _)| &**document));
         let in_snapshot = read(snapshot);
         let owners = snapshot.map(|live| appliers::label_owners(&live.host.metadata, &in_snapshot));
         AssignmentLabels {
@@ -337,8 +337,8 @@ impl Descriptions {
 
     /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
-        let manifest = self.manifest.iter().map(|(document, _)| document);
-        manifest.chain(&self.snapshot)
+        let manifest = self.manifest.iter().map(|(document, _)| &**document);
+        manifest.chain(self.snapshot.as_deref())
     }
 
     /// Returns the status of the live object, or else the status in the manifest.
@@ -361,7 +361,7 @@ impl Descriptions {
         let manifest = self.manifest.iter().map(|(document, _)| document);
         let documents = self.snapshot.iter().chain(manifest);
         // The snapshot first: among equal usages, that of the live object is reported.
-        let usages = documents.flat_map(Usage::all_of);
+        let usages = documents.flat_map(|document| Usage::all_of(document));
         usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
     }
 }

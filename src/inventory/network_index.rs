@@ -1,5 +1,6 @@
 //! Network data of a repo, indexed by the Secrets that hosts name.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use camino::Utf8PathBuf;
@@ -61,7 +62,14 @@ impl Networks {
             let Some(key) = one.holder.key() else {
                 continue;
             };
-            let alike = held.entry(key.clone()).or_default();
+            let alike = match held.entry(key.clone()) {
+                // Nearly all have one holder.
+                Entry::Vacant(entry) => {
+                    entry.insert(vec![one]);
+                    continue;
+                }
+                Entry::Occupied(entry) => entry.into_mut(),
+            };
             match alike
                 .iter_mut()
                 .find(|other| other.holder.is_like(&one.holder))

@@ -13,9 +13,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::keyless::Keyless;
 use crate::api::host::{self, live_field};
-use crate::api::names::{HostKey, SecretKey};
+use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
-use crate::finding::{Origin, Place, Step};
+use crate::finding::{Origin, Place};
 use crate::kustomize::Builds;
 use crate::load::sops;
 
@@ -179,7 +179,10 @@ impl Kind {
 
 /// Returns the value with network data, its route, and whether it is base64. As in the API server,
 /// a plain value wins over an encoded one.
-pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
+pub(crate) fn value(
+    kind: Kind,
+    object: &NetworkDataSecret,
+) -> Option<([&'static str; 2], &str, bool)> {
     let fields = match kind {
         Kind::Secret => [
             ("stringData", &object.string_data, false),
@@ -197,23 +200,26 @@ pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2]
         let mut named = SECRET_KEYS
             .into_iter()
             .zip([&values.network_data, &values.value]);
-        named.find_map(|(name, value)| {
-            Some(([field.into(), name.into()], value.as_deref()?, encoded))
-        })
+        named.find_map(|(name, value)| Some(([field, name], value.as_deref()?, encoded)))
     })
 }
 
-impl Held {
-    /// Extracts the network data of a Secret or ConfigMap; `None` if it has none. Everything else
-    /// is dropped.
-    pub(crate) fn of_object(
-        kind: Kind,
-        key: SecretKey,
-        origin: &Origin,
-        object: &NetworkDataSecret,
-        builds: &Builds,
-    ) -> Option<Self> {
-        let (route, value, encoded) = value(kind, object)?;
+/// A Secret or ConfigMap that may hold network data, before builds name it. Its texts are dropped,
+/// because they are long and a site has thousands.
+pub(crate) struct NetworkDataObject {
+    kind: Kind,
+    /// Name in its file; `None` if it is invalid.
+    pub(crate) name: Option<ObjectName>,
+    /// Namespace in its file.
+    pub(crate) namespace: Option<String>,
+    is_live: bool,
+    /// Network data with its route.
+    data: Option<([&'static str; 2], Result<Arc<NetworkData>, Unreadable>)>,
+}
+
+impl NetworkDataObject {
+    /// Extracts the network data of an object.
+    pub(crate) fn new(kind: Kind, origin: &Origin, object: NetworkDataSecret) -> Self {
         let sealed = || match (
             origin.is_rendered(),
             origin.made_for(),
@@ -227,17 +233,42 @@ impl Held {
                 Sealed::Object(origin.file.clone(), name.clone(), Some(namespace))
             }
         };
+        let data = value(kind, &object).map(|(route, value, encoded)| {
+            let data = read_value(value, encoded, sealed);
+            (route, data.map(Arc::new))
+        });
+        let name = object.metadata.name.as_deref();
+        Self {
+            kind,
+            name: name.and_then(|name| name.parse().ok()),
+            is_live: live_field(&object.metadata).is_some(),
+            data,
+            namespace: object.metadata.namespace,
+        }
+    }
+}
+
+impl Held {
+    /// Returns the network data of an object under the key that builds give it; `None` if it has
+    /// none.
+    pub(crate) fn of_object(
+        key: SecretKey,
+        origin: &Origin,
+        object: &NetworkDataObject,
+        builds: &Builds,
+    ) -> Option<Self> {
+        let (route, data) = object.data.as_ref()?;
         Some(Self {
-            holder: match kind {
+            holder: match object.kind {
                 Kind::Secret => Holder::Secret(key),
                 Kind::ConfigMap => Holder::ConfigMap(key),
             },
-            place: origin.at(route),
+            place: origin.at(*route),
             start: origin.start(),
             is_declared: !builds.reach_of(origin).is_empty(),
-            is_live: live_field(&object.metadata).is_some(),
+            is_live: object.is_live,
             overrides: false,
-            data: read_value(value, encoded, sealed).map(Arc::new),
+            data: data.clone(),
         })
     }
 

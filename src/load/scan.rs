@@ -57,7 +57,10 @@ impl Files {
             .par_iter()
             .map(read)
             .collect::<Result<Vec<Vec<T>>, _>>()?;
-        Ok(found.into_iter().flatten().collect())
+        // Files are dropped as their results move, so these are never in memory twice.
+        let mut all = Vec::with_capacity(found.iter().map(Vec::len).sum());
+        found.into_iter().for_each(|of_file| all.extend(of_file));
+        Ok(all)
     }
 }
 

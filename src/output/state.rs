@@ -176,7 +176,12 @@ impl State {
                     );
                     state.fingerprints.insert(path.into_string(), fingerprint);
                 }
-                Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
+                Entry::Held(host, held) => {
+                    // Nearly all hosts have one assignment, and `push` would make room for four.
+                    let all = state.held.entry(host).or_default();
+                    all.reserve_exact(1);
+                    all.push(held);
+                }
                 Entry::Released(host, release) => {
                     state.released.insert(host, release);
                 }

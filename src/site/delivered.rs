@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use super::inputs::Inputs;
 use super::interpret::{Object, interpret_resource};
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
-use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
@@ -258,8 +257,9 @@ impl Object {
     /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
     fn without_plain_text(self) -> Option<Self> {
         match self {
-            Object::PlainSecret(_, network_data) => network_data
-                .map(|(origin, secret)| Object::Secret(origin, networks::Kind::Secret, secret)),
+            Object::PlainSecret(_, network_data) => {
+                network_data.map(|(origin, object)| Object::Secret(origin, object))
+            }
             Object::Agent(_) | Object::ClusterSecret(..) => None,
             other => Some(other),
         }

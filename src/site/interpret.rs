@@ -26,7 +26,7 @@ use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::decode::{unreadable, unreadable_annotation};
 use crate::delivery::AgentObject;
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::networks;
+use crate::inventory::networks::{Kind, NetworkDataObject};
 use crate::kustomize::{self, Refusal};
 use crate::load::{Document, ParseError};
 use crate::request::cluster_parts::{self, PartDocument};
@@ -46,9 +46,9 @@ pub(super) enum Object {
     /// A pool with addresses for hosts.
     Address(Origin, Box<Metadata>, AddressObject),
     /// A Secret or ConfigMap that may hold network data.
-    Secret(Origin, networks::Kind, NetworkDataSecret),
+    Secret(Origin, Box<NetworkDataObject>),
     /// A Secret with values in plain text, and its network data.
-    PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
+    PlainSecret(PlainSecret, Option<(Origin, Box<NetworkDataObject>)>),
     /// A kustomization, with the reason if kustomize refuses to read it.
     Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
     Template(Template),
@@ -196,20 +196,20 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
         }
         "Secret" => {
-            let network_data = network_data(document);
+            let network_data = network_data(document, Kind::Secret);
             match plaintext_secrets::of_document(document) {
                 Some(plain) => Some(Object::PlainSecret(
                     plain,
                     network_data.map(|object| (origin, object)),
                 )),
-                None => network_data
-                    .map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
+                None => network_data.map(|object| Object::Secret(origin, object)),
             }
         }
         "ConfigMap" => match operators_templates::of_config_map(document) {
             templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
-            _ => network_data(document)
-                .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
+            _ => {
+                network_data(document, Kind::ConfigMap).map(|object| Object::Secret(origin, object))
+            }
         },
         _ => of_cluster_api(document, kind).or_else(|| misspelled_object(document, None)),
     }
@@ -217,13 +217,15 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
 
 /// Reads a Secret or ConfigMap that may hold network data. An unreadable one is skipped: a host
 /// that needs it reports that it is missing.
-fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
+fn network_data(document: &Document<'_>, kind: Kind) -> Option<Box<NetworkDataObject>> {
     // Most Secrets are credentials, which this skips unparsed.
     let object = document
         .mentions(&SECRET_KEYS)
         .then(|| document.parse::<NetworkDataSecret>().ok())
         .flatten();
-    object.filter(|object| object.api_version == "v1")
+    let object = object.filter(|object| object.api_version == "v1")?;
+    let read = NetworkDataObject::new(kind, &document.origin, object);
+    Some(Box::new(read))
 }
 
 /// Reports an object whose kind is probably misspelled.

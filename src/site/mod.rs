@@ -124,7 +124,7 @@ impl Site {
         let (hosts, builds) = (objects.hosts, objects.builds);
         let (inventory, findings) = inventory::assemble(
             hosts,
-            &objects.networks,
+            objects.networks,
             &builds,
             &settings,
             hardware.as_ref(),

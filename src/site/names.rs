@@ -8,12 +8,11 @@ use camino::Utf8Path;
 use super::inputs::Inputs;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
-use crate::api::network_data::NetworkDataSecret;
 use crate::api::object_kind::ObjectKind;
 use crate::api::service::Service;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::host_document::HostDocument;
-use crate::inventory::networks::{self, Held};
+use crate::inventory::networks::{Held, NetworkDataObject};
 use crate::kustomize::Builds;
 use crate::request::provisioning::cluster_of;
 
@@ -190,7 +189,11 @@ impl<'a> Names<'a> {
     }
 
     /// Returns a host with its key and its builds.
-    pub(super) fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
+    pub(super) fn host(
+        &mut self,
+        origin: Origin,
+        host: Box<BareMetalHost>,
+    ) -> Option<HostDocument> {
         let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
         let own_namespace = host
             .metadata
@@ -302,22 +305,12 @@ impl<'a> Names<'a> {
 
     /// Returns the network data of a Secret or ConfigMap under each namespace that a build gives
     /// it. Mistakes in its name are not reported.
-    pub(super) fn network_data(
-        &self,
-        origin: &Origin,
-        kind: networks::Kind,
-        object: &NetworkDataSecret,
-    ) -> Vec<Held> {
-        let Some(Ok(name)) = object
-            .metadata
-            .name
-            .as_deref()
-            .map(str::parse::<ObjectName>)
-        else {
+    pub(super) fn network_data(&self, origin: &Origin, object: &NetworkDataObject) -> Vec<Held> {
+        let Some(name) = &object.name else {
             return Vec::new();
         };
-        let keys = self
-            .namespaces(origin, &object.metadata)
+        let own = object.namespace.as_deref();
+        let keys = namespaces(self.builds, self.inputs, origin, own)
             .into_iter()
             .filter_map(|(namespace, _)| {
                 Some(SecretKey {
@@ -325,7 +318,7 @@ impl<'a> Names<'a> {
                     name: name.clone(),
                 })
             });
-        keys.filter_map(|key| Held::of_object(kind, key, origin, object, self.builds))
+        keys.filter_map(|key| Held::of_object(key, origin, object, self.builds))
             .collect()
     }
 }

@@ -21,7 +21,6 @@ use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::ipam::{self, AddressObject};
 use crate::api::kustomization::Kustomization;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::api::network_data::NetworkDataSecret;
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::decode::misspelled_kinds;
@@ -33,7 +32,7 @@ use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::Networks;
-use crate::inventory::networks::{self, Held, Referring};
+use crate::inventory::networks::{Held, NetworkDataObject, Referring};
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
@@ -185,9 +184,13 @@ pub(super) fn read(
     let (cluster_api_clusters, clusters): (Vec<_>, Vec<_>) = clusters
         .into_iter()
         .partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
-    let hosts = name_hosts(all.hosts, &mut names, &concern);
+    let HostDocuments {
+        inputs: hosts,
+        others,
+        documents,
+    } = name_hosts(all.hosts, &mut names, &concern);
     let renamed = || {
-        let files = hosts.documents.iter().map(|(_, origin)| &*origin.file);
+        let files = documents.iter().map(|(_, origin)| &*origin.file);
         let sources = settings.sources.iter();
         let built = sources.filter_map(|source| source.kustomization.as_deref());
         let (file, place, field) = builds.that_may_rename(repo, &files.collect(), built)?;
@@ -197,14 +200,12 @@ pub(super) fn read(
             place,
         })
     };
-    let documents = hosts.documents.clone();
-    let (hosts, left_out, found) =
-        host_origin::complete(hosts.inputs, hosts.others, &inputs, settings, renamed);
+    let (hosts, left_out, found) = host_origin::complete(hosts, others, &inputs, settings, renamed);
     names.findings.extend(found);
-    all.secrets.retain(|(origin, ..)| inputs.takes(origin));
-    let held = all.secrets.iter();
-    let mut held: Vec<Held> = held
-        .flat_map(|(origin, kind, secret)| names.network_data(origin, *kind, secret))
+    let secrets = all.secrets.into_iter();
+    let mut held: Vec<Held> = secrets
+        .filter(|(origin, _)| inputs.takes(origin))
+        .flat_map(|(origin, object)| names.network_data(&origin, &object))
         .collect();
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter();
@@ -362,17 +363,15 @@ fn take_kustomizations(
     objects: &mut Vec<Object>,
 ) -> (Kustomizations, BTreeMap<Utf8PathBuf, Refusal>) {
     let (mut kustomizations, mut refused) = (Vec::new(), BTreeMap::new());
-    let mut others = Vec::with_capacity(objects.len());
-    for object in objects.drain(..) {
+    let is_kustomization = |object: &mut Object| matches!(object, Object::Kustomization(..));
+    for object in objects.extract_if(.., is_kustomization) {
         let Object::Kustomization(origin, kustomization, refusal) = object else {
-            others.push(object);
             continue;
         };
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
         refused.extend(refusal.map(|refusal| (directory.to_owned(), refusal)));
         kustomizations.push((origin, *kustomization));
     }
-    *objects = others;
     (kustomizations, refused)
 }
 
@@ -384,7 +383,7 @@ struct ByKind {
     cluster_parts: Vec<PartDocument>,
     broken_cluster_parts: Vec<(Origin, Finding)>,
     hosts: Vec<ReadHost>,
-    secrets: Vec<(Origin, networks::Kind, NetworkDataSecret)>,
+    secrets: Vec<(Origin, Box<NetworkDataObject>)>,
     plain_secrets: Vec<PlainSecret>,
     templates: Vec<Template>,
     agent_objects: Vec<AgentObject>,
@@ -423,12 +422,10 @@ impl ByKind {
             Object::Host(origin, host, doubts, found) => {
                 self.hosts.push((origin, host, doubts, found));
             }
-            Object::Secret(origin, kind, secret) => self.secrets.push((origin, kind, secret)),
+            Object::Secret(origin, object) => self.secrets.push((origin, object)),
             Object::PlainSecret(plain, network_data) => {
                 self.plain_secrets.push(plain);
-                let network_data = network_data.into_iter();
-                let secret = |(origin, secret)| (origin, networks::Kind::Secret, secret);
-                self.secrets.extend(network_data.map(secret));
+                self.secrets.extend(network_data);
             }
             // Rendered kustomizations build nothing. Those of the repo were removed earlier.
             Object::Kustomization(..) => {}
@@ -622,7 +619,7 @@ fn name_hosts(hosts: Vec<ReadHost>, names: &mut Names<'_>, concern: &Concern<'_>
         let names = if is_input { &mut *names } else { &mut quiet };
         let is_meant = concern.has_host(&origin, Some(&host));
         let known = names.findings.len();
-        let document = names.host(origin.clone(), *host);
+        let document = names.host(origin.clone(), host);
         if !is_meant {
             let found: Vec<Finding> = names.findings.drain(known..).collect();
             let found = found.into_iter();
