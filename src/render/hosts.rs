@@ -180,8 +180,9 @@ fn render_declared(
             );
         }
     }
-    for (root, text) in by_root {
+    for (root, mut text) in by_root {
         let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
+        text.shrink_to_fit();
         tree.insert(
             directory.join(layout::patch_file(&cluster.key)).into(),
             text,
@@ -421,7 +422,8 @@ pub(super) const KUSTOMIZATION_HEAD: &str =
     "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
 const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
-fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree: &mut Tree) {
+fn insert_observed(directory: Utf8PathBuf, made_from: &str, mut hosts: String, tree: &mut Tree) {
+    hosts.shrink_to_fit();
     let mut kustomization = made_from.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
     write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
     tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);

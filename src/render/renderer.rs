@@ -314,6 +314,8 @@ fn text_of(
     let mut text = with_header(&text, made_from);
     // HAProxy rejects a file without a final line break.
     if !text.ends_with('\n') {
+        // `push` alone doubles the capacity, and all files stay in memory.
+        text.reserve_exact(1);
         text.push('\n');
     }
     Ok(Some(text))
