@@ -242,7 +242,8 @@ impl State {
         repo: &Files,
         output: &Utf8Path,
     ) -> Result<Option<Utf8PathBuf>, ReadError> {
-        let files = repo.files_below(&output.join(layout::HOSTS))?;
+        let mut files = repo.files_below(&output.join(layout::HOSTS))?;
+        files.retain(|file| !layout::is_leftover(file));
         let look = |file: &Utf8Path, content: &[u8]| FirstLook {
             says: Some((
                 file.to_owned(),

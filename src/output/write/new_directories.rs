@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use super::WriteError;
+use super::{WriteError, remove};
 
 /// Name of the directory in the output directory where they are built. It matches the pattern of
 /// temporary files, so no other code treats its files as generated.
@@ -76,9 +76,7 @@ impl<'a> NewDirectories<'a> {
                     a.parent().map(Utf8Path::as_str) == b.parent().map(Utf8Path::as_str)
                 })
                 .collect();
-            by_directory
-                .into_par_iter()
-                .try_for_each(|files| fill(files))?;
+            by_directory.into_par_iter().try_for_each(fill)?;
         }
         Ok((new, others))
     }
@@ -126,6 +124,8 @@ pub(super) fn contains(output: &Utf8Path, file: &Utf8Path) -> bool {
 pub(super) fn remove_leftovers(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
     let path = place(root, output);
     match fs::remove_dir_all(&path) {
+        // Only a commit can have a file of this name.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => remove(&path),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(WriteError::refused("delete", path)(error))
         }
