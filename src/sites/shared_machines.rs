@@ -22,23 +22,21 @@ enum Identity {
 }
 
 impl Identity {
-    /// Returns the identities of a host's machine with their places.
-    fn of(host: &Host) -> impl Iterator<Item = (Self, Place)> {
+    /// Returns the identities of a host's machine.
+    fn of(host: &Host) -> impl Iterator<Item = Self> {
         let address = host.bmc.as_ref().map(|bmc| api::without_user(&bmc.address));
         let address = address.filter(|address| !address.is_empty() && !address.contains(VARIABLE));
-        let bmc = address.map(|address| {
-            (
-                Self::Bmc(address),
-                host.origin.at(["spec", "bmc", "address"]),
-            )
-        });
-        let mac = host.network.boot_mac.map(|mac| {
-            (
-                Self::BootMac(mac.to_string()),
-                host.origin.at(["spec", "bootMACAddress"]),
-            )
-        });
-        bmc.into_iter().chain(mac)
+        let mac = host.network.boot_mac.map(|mac| mac.to_string());
+        let bmc = address.map(Self::Bmc).into_iter();
+        bmc.chain(mac.map(Self::BootMac))
+    }
+
+    /// Returns the place of the identity in a host.
+    fn place(&self, host: &Host) -> Place {
+        match self {
+            Self::Bmc(_) => host.origin.at(["spec", "bmc", "address"]),
+            Self::BootMac(_) => host.origin.at(["spec", "bootMACAddress"]),
+        }
     }
 
     fn words(&self) -> String {
@@ -51,15 +49,19 @@ impl Identity {
 
 /// Returns one warning per pair of sites that share machines, with the indices of both sites.
 pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)> {
-    let mut known: BTreeMap<Identity, BTreeMap<usize, (&Host, Place)>> = BTreeMap::new();
+    // Most repos have one site, and the map below is large.
+    if sites.len() < 2 {
+        return Vec::new();
+    }
+    // The first host of each site, in the order of sites.
+    let mut known: BTreeMap<Identity, Vec<(usize, &Host)>> = BTreeMap::new();
     for (index, (_, site)) in sites.iter().enumerate() {
         for host in &site.inventory.hosts {
-            for (identity, place) in Identity::of(host) {
-                known
-                    .entry(identity)
-                    .or_default()
-                    .entry(index)
-                    .or_insert((host, place));
+            for identity in Identity::of(host) {
+                let hosts = known.entry(identity).or_default();
+                if hosts.last().is_none_or(|(site, _)| *site != index) {
+                    hosts.push((index, host));
+                }
             }
         }
     }
@@ -67,16 +69,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
     for (identity, of_sites) in &known {
         let of_sites: Vec<(usize, Shared<'_>)> = of_sites
             .iter()
-            .map(|(site, (host, place))| {
-                (
-                    *site,
-                    Shared {
-                        host,
-                        place,
-                        identity,
-                    },
-                )
-            })
+            .map(|(site, host)| (*site, Shared { host, identity }))
             .collect();
         for (at, (one, first)) in of_sites.iter().enumerate() {
             for (other, second) in &of_sites[at + 1..] {
@@ -102,7 +95,6 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     host: &'a Host,
-    place: &'a Place,
     identity: &'a Identity,
 }
 
@@ -126,11 +118,12 @@ fn finding([one, other]: [&str; 2], machines: &[[Shared<'_>; 2]]) -> Finding {
     ));
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let places = machines.iter().take(SHOWN).flatten();
+    let places = places.map(|shared| (shared, shared.identity.place(shared.host)));
     // A base that both sites build has a single place.
-    let places = places.filter(|shared| seen.insert(format!("{:?}", shared.place)));
-    places.fold(finding, |finding, shared| {
+    let places = places.filter(|(_, place)| seen.insert(format!("{place:?}")));
+    places.fold(finding, |finding, (shared, place)| {
         finding.see(
-            shared.place.clone(),
+            place,
             format!("{}, by {}", shared.host.key, shared.identity.words()),
         )
     })
