@@ -300,7 +300,7 @@ impl NetworkData {
             return Ok(Self::default());
         }
         let Raw { networks, links } = Raw::parse(text).ok_or(Malformed::Shape)?;
-        let networks = networks
+        let mut networks: Vec<Network> = networks
             .into_iter()
             .filter_map(|mut network| Some((network.id.take()?, network)))
             .map(
@@ -328,6 +328,8 @@ impl NetworkData {
                 },
             )
             .collect::<Result<_, _>>()?;
+        // They are collected in the memory of the raw ones, which are larger.
+        networks.shrink_to_fit();
         Ok(Self {
             networks,
             is_secret: false,
