@@ -258,7 +258,7 @@ pub(crate) fn available_host<'a>(
             data: Network::Absent,
             addresses: interfaces.map(|name| (name.to_owned(), known)).collect(),
             field: &[],
-            secrets: BTreeSet::new(),
+            secrets: Box::default(),
             boot_mac: None,
         },
         machine: Machine::default(),

@@ -1,6 +1,6 @@
 //! A host: the joined content of its manifest and its snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub struct Host {
     /// Its reservations, each for some tenants.
     pub reservations: Vec<Arc<Tenants>>,
     /// Its maintenance mark: it gets no new assignment.
-    pub maintenance: Option<Mark>,
+    pub maintenance: Option<Box<Mark>>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
     /// Its object in the base cluster.
@@ -113,7 +113,7 @@ pub struct HostNetwork {
     /// Field that names the Secret with them, or would.
     pub field: &'static [&'static str],
     /// Secrets of its namespace that it names: BMC credentials and network data.
-    pub secrets: BTreeSet<ObjectName>,
+    pub secrets: Box<[ObjectName]>,
     /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
 }

@@ -1,6 +1,5 @@
 //! Documents that describe hosts, before they are joined.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -41,7 +40,7 @@ impl HostDocument {
 
 /// Returns the names of the Secrets that a host refers to. Metal3 reads them in the host's
 /// namespace.
-pub(crate) fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
+pub(crate) fn named_secrets(spec: &Spec) -> Box<[ObjectName]> {
     spec.references()
         .into_iter()
         .filter_map(|(_, name)| name.parse().ok())

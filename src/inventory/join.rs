@@ -212,7 +212,9 @@ impl Descriptions {
                         .any(|document| annotation(document, name).is_some())
                 }),
             reservations: self.reservations(&labels, settings, findings),
-            maintenance: self.maintenance(&key, &labels, settings, findings),
+            maintenance: self
+                .maintenance(&key, &labels, settings, findings)
+                .map(Box::new),
             disable_power_off: self
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())

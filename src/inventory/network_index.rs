@@ -268,7 +268,7 @@ impl Networks {
         let network = match &first.data {
             Ok(data) => Network::Known(data.clone()),
             Err(Unreadable::Encrypted(_)) => {
-                Network::Encrypted(first.holder.clone(), first.place.clone())
+                Network::Encrypted(first.holder.clone(), Box::new(first.place.clone()))
             }
             Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
             Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),

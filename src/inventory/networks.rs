@@ -35,7 +35,7 @@ pub enum Network {
     /// sops cannot decrypt its holder. A finding reports that.
     Refused(Holder),
     /// It is encrypted: its holder and the place of the value.
-    Encrypted(Holder, Place),
+    Encrypted(Holder, Box<Place>),
 }
 
 /// Reasons why a host has no address on an interface. The display completes "host …".

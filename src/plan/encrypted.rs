@@ -19,7 +19,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         .hosts
         .iter()
         .filter_map(|host| match &host.network.data {
-            Network::Encrypted(holder, place) => Some((host, holder, place)),
+            Network::Encrypted(holder, place) => Some((host, holder, &**place)),
             _ => None,
         });
     let mut needed: BTreeMap<&HostKey, (&Holder, &Place)> = BTreeMap::new();

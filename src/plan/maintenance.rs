@@ -25,7 +25,7 @@ pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Findin
             .retained
             .get(index)
             .and_then(|owners| owners.first());
-        if let (Some((cluster, ..)), Some(mark)) = (owner, &host.maintenance) {
+        if let (Some((cluster, ..)), Some(mark)) = (owner, host.maintenance.as_deref()) {
             let entry = by_mark.entry((cluster, mark.to_string()));
             entry.or_insert_with(|| (mark, Vec::new())).1.push(host);
         }

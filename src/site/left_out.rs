@@ -24,7 +24,7 @@ pub struct HostLeftOut {
     /// Directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
     /// Secrets that it names.
-    pub secrets: BTreeSet<ObjectName>,
+    pub secrets: Box<[ObjectName]>,
     pub(super) root_index: usize,
 }
 
