@@ -127,7 +127,7 @@ pub(crate) struct Held {
     pub(crate) is_live: bool,
     /// Set if a generator makes it to replace or merge into another.
     pub(crate) overrides: bool,
-    pub(crate) data: Result<Arc<NetworkData>, Unreadable>,
+    pub(crate) data: Data,
 }
 
 /// Reasons why network data cannot be read. The display is a clause about its holder.
@@ -204,6 +204,9 @@ pub(crate) fn value(
     })
 }
 
+/// Network data, or the reason why it is unknown.
+type Data = Result<Arc<NetworkData>, Unreadable>;
+
 /// A Secret or ConfigMap that may hold network data, before builds name it. Its texts are dropped,
 /// because they are long and a site has thousands.
 pub(crate) struct NetworkDataObject {
@@ -214,7 +217,7 @@ pub(crate) struct NetworkDataObject {
     pub(crate) namespace: Option<String>,
     is_live: bool,
     /// Network data with its route.
-    data: Option<([&'static str; 2], Result<Arc<NetworkData>, Unreadable>)>,
+    data: Option<([&'static str; 2], Data)>,
 }
 
 impl NetworkDataObject {

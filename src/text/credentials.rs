@@ -379,13 +379,9 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let bytes = text.as_bytes();
     let mut from = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        // The first letters of the prefixes in [`TOKENS`] and of `eyJ`, at the start of a word.
-        let begins = matches!(
-            byte,
-            b'g' | b'x' | b'n' | b'p' | b'd' | b'h' | b'A' | b'y' | b's' | b'r' | b'e'
-        );
-        if !begins || at < from || at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
+    for (at, pair) in bytes.array_windows().enumerate() {
+        let is_within_word = || at > 0 && bytes[at - 1].is_ascii_alphanumeric();
+        if !may_begin_token(*pair) || at < from || is_within_word() {
             continue;
         }
         let Some(start) = at
@@ -401,6 +397,31 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
                 .count();
         spans.push((start..from, Credential::Token));
     }
+}
+
+/// Returns whether one of the prefixes in [`TOKENS`], or `eyJ`, begins with two bytes.
+fn may_begin_token(pair: [u8; 2]) -> bool {
+    matches!(
+        &pair,
+        b"gh"
+            | b"gi"
+            | b"gl"
+            | b"xo"
+            | b"xa"
+            | b"np"
+            | b"py"
+            | b"dc"
+            | b"do"
+            | b"hv"
+            | b"AI"
+            | b"ya"
+            | b"sk"
+            | b"rk"
+            | b"AG"
+            | b"AK"
+            | b"AS"
+            | b"ey"
+    )
 }
 
 /// Returns the length of the prefix if a text starts with an access token, otherwise 0.
@@ -556,6 +577,16 @@ fn is_end(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_are_looked_for_where_they_may_begin() {
+        for (prefix, _) in TOKENS.iter().chain(&[("eyJ", 0)]) {
+            assert!(
+                may_begin_token([prefix.as_bytes()[0], prefix.as_bytes()[1]]),
+                "{prefix}"
+            );
+        }
+    }
 
     #[test]
     fn users_and_queries_of_urls_are_masked() {
