@@ -69,6 +69,9 @@ impl<'a> NewDirectories<'a> {
             new.of_files.insert(path.as_str(), index);
             contents.push((new.aside_of(index, path), text));
         }
+        for directory in &new.directories {
+            may_create(&root.join(directory.path))?;
+        }
         if !contents.is_empty() {
             // One thread fills a directory, because the kernel locks it for each new entry.
             let by_directory: Vec<_> = contents
@@ -161,6 +164,16 @@ fn outermost_missing<'a>(
         missing = Some(directory);
     }
     missing
+}
+
+/// Checks that a directory can be created, before anything is changed.
+fn may_create(directory: &Utf8Path) -> Result<(), WriteError> {
+    fs::create_dir(directory)
+        .and_then(|()| fs::remove_dir(directory))
+        .map_err(WriteError::refused(
+            "create the directory",
+            directory.to_owned(),
+        ))
 }
 
 /// Creates the directory of some files, and writes them.
