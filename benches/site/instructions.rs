@@ -35,7 +35,7 @@ pub(crate) fn of_sipgen(program: &Path, repo: &Path, arguments: &[&str]) -> io::
 pub(crate) fn of_baseline(format: &str, repo: &Path) -> io::Result<(u64, u64)> {
     let program = std::env::current_exe()?;
     let arguments = [BASELINE_FLAG.as_ref(), format.as_ref(), repo.as_os_str()];
-    let (count, printed) = count(&program, Some("*measure::deserialise_*"), arguments)?;
+    let (count, printed) = count(&program, Some("*measure::read_*"), arguments)?;
     let bytes = printed
         .split_whitespace()
         .nth(1)

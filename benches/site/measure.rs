@@ -85,19 +85,17 @@ pub(crate) fn deserialise_inventory(format: &str, repo: &Path) -> io::Result<(Du
         };
         let mut text = fs::read_to_string(&file)?;
         if format == "json" {
-            let value: serde_json::Value =
-                yaml_serde::from_str(&text).map_err(|error| failed(&error))?;
-            text = value.to_string();
+            text = as_json(&text).map_err(|error| failed(&error))?;
         }
         bytes += text.len();
         let start = Instant::now();
         let list = if format == "json" {
-            deserialise_json(&text).map_err(|error| failed(&error))?
+            read_json(&text).map_err(|error| failed(&error))?
         } else {
-            deserialise_yaml(&text).map_err(|error| failed(&error))?
+            read_yaml(&text).map_err(|error| failed(&error))?
         };
         total += start.elapsed();
-        black_box(list);
+        black_box(list.items);
     }
     Ok((total, bytes))
 }
@@ -108,15 +106,25 @@ struct List {
     items: Vec<BareMetalHost>,
 }
 
-/// The work that everything is measured against. Its instructions are counted by the name.
+/// The work that everything is measured against. Its instructions are counted by its name.
 #[inline(never)]
-fn deserialise_yaml(text: &str) -> Result<Vec<BareMetalHost>, yaml_serde::Error> {
-    yaml_serde::from_str::<List>(text).map(|list| list.items)
+fn read_yaml(text: &str) -> Result<List, yaml_serde::Error> {
+    yaml_serde::from_str(text)
 }
 
 #[inline(never)]
-fn deserialise_json(text: &str) -> Result<Vec<BareMetalHost>, serde_json::Error> {
-    serde_json::from_str::<List>(text).map(|list| list.items)
+fn read_json(text: &str) -> Result<List, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+/// Converts YAML to JSON. Hexadecimal numbers of any length become texts, as in kubectl's JSON.
+fn as_json(yaml: &str) -> Result<String, yaml_serde::Error> {
+    let quoted = |line: &str| match line.split_once(": 0x") {
+        Some((key, digits)) => format!("{key}: \"0x{digits}\"\n"),
+        None => format!("{line}\n"),
+    };
+    let yaml: String = yaml.lines().map(quoted).collect();
+    yaml_serde::from_str(&yaml).map(|value: serde_json::Value| value.to_string())
 }
 
 /// All files below a directory, in order of their paths.
