@@ -234,6 +234,7 @@ fn count_all(
         };
         report::print_counts(*scale, size.inventory_bytes, &counted);
     }
+    report::print_targets_of_counts();
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 //! block scalars (`|`), empty flow collections, and comments. At anything else it gives up, and
 //! `yaml_serde` reads the document: at anchors, aliases, tags, flow style, tabs, CRLF, directives,
 //! scalars on several lines, unusual escapes, and at all that is invalid or does not fit the type.
-//! So it reports no errors, and its values are those of `yaml_serde`. The fuzz target `documents`
-//! and `properties/block_style.rs` compare the two.
+//! So it reports no errors, and its values are those of `yaml_serde`. The tests below and the fuzz
+//! target `documents` compare the two.
 
 use std::borrow::Cow;
 use std::fmt;
