@@ -1,7 +1,7 @@
 //! Generated files in memory.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::{Bound, Deref};
 
@@ -52,6 +52,18 @@ impl fmt::Display for TreePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Returns the directories above some paths, without the root, each once.
+pub(super) fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> Vec<&'a Utf8Path> {
+    let mut known = HashSet::from([""]);
+    let mut above = Vec::new();
+    for path in paths {
+        let directories = path.ancestors().skip(1);
+        // Directories above a known one are known, too.
+        above.extend(directories.take_while(|directory| known.insert(directory.as_str())));
+    }
+    above
 }
 
 /// Returns the files in a directory and in those below it, in order.

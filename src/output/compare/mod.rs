@@ -15,6 +15,7 @@ use crate::layout;
 use crate::load::{Files, Kind, ReadError};
 use crate::output::Tree;
 use crate::output::state::State;
+use crate::output::tree::above;
 
 pub use worktree::in_worktree;
 
@@ -139,7 +140,8 @@ pub fn compare(
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
-    let directories = directories(tree);
+    let directories = above(tree.keys().map(|path| &**path));
+    let directories: HashSet<&str> = directories.into_iter().map(Utf8Path::as_str).collect();
     let clashes: Vec<Finding> = tree
         .keys()
         .filter(|path| directories.contains(path.as_str()))
@@ -243,19 +245,6 @@ pub fn compare(
     }
     findings.extend(left_alone(output, &foreign));
     Ok((changes, findings))
-}
-
-/// Returns the directories that contain files of a tree, and those above.
-fn directories(tree: &Tree) -> HashSet<&str> {
-    let mut directories = HashSet::new();
-    for path in tree.keys() {
-        let above = path.ancestors().skip(1).map(Utf8Path::as_str);
-        // Directories above a known one are known, too.
-        above
-            .take_while(|directory| directories.insert(*directory))
-            .for_each(drop);
-    }
-    directories
 }
 
 /// Returns the first existing part of the path to the output directory that is not a directory.

@@ -13,7 +13,7 @@ mod handover;
 mod journal;
 mod new_directories;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::compare::{Change, Changes};
+use super::tree::above;
 use crate::layout;
 use handover::Step;
 use journal::{Journal, JournalScope};
@@ -364,18 +365,6 @@ fn remove(path: &Utf8Path) -> Result<(), WriteError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Returns the directories above some paths, without the root.
-fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> Vec<&'a Utf8Path> {
-    let mut known = HashSet::from([""]);
-    let mut above = Vec::new();
-    for path in paths {
-        let directories = path.ancestors().skip(1);
-        // Directories above a known one are known, too.
-        above.extend(directories.take_while(|directory| known.insert(directory.as_str())));
-    }
-    above
 }
 
 /// Removes the empty directories among the given ones, innermost first.
