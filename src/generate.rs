@@ -491,8 +491,9 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
         "what renders it"
     };
     if site.state.clusters().is_empty() {
-        return Finding::new(Code::NoCluster, message)
-            .help(format!("check {check} if you expect a cluster"));
+        return Finding::new(Code::NoCluster, message).help(format!(
+            "check {check} if you expect a cluster; `sipgen example sipcluster` prints a first one"
+        ));
     }
     Finding::new(Code::NoClusterLeft, message).help(format!(
         "check {check}; to remove all clusters and release their hosts, pass --allow-empty"

@@ -42,6 +42,8 @@ pub mod difference;
 #[doc(hidden)]
 pub mod drain;
 #[doc(hidden)]
+pub mod example;
+#[doc(hidden)]
 pub mod finding;
 #[doc(hidden)]
 pub mod git;

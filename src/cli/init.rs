@@ -3,8 +3,10 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::init::{self, Action, Forge};
-use sipgen::report;
+use sipgen::load::Files;
+use sipgen::report::{self, Inputs};
 use sipgen::settings::Settings;
+use sipgen::sites::Sites;
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -75,7 +77,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         sipgen::write(files.root(), &changes)?;
     }
-    say(report::proposals(&proposals, !arguments.dry_run));
+    let inputs = match arguments.dry_run {
+        true => None,
+        false => Some(inputs(files)?),
+    };
+    say(report::proposals(&proposals, inputs));
     if forges.is_empty() && arguments.ci.is_none() {
         say(
             "\nno CI job created: neither GitHub nor GitLab was detected; choose one with `sipgen init --ci`\n",
@@ -89,4 +95,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         Outcome::Yes
     })
+}
+
+/// Counts what the repo asks for, and has for it.
+fn inputs(files: Files) -> Result<Inputs, Failure> {
+    let sites = Sites::find(files)?;
+    let options = repo::options()?.keep_going(true).allow_empty(true);
+    let runs = sipgen::generate_sites(&sites, &options, &|_| {})?;
+    Ok(Inputs::of(runs.iter().map(|(_, run)| run)))
 }

@@ -5,6 +5,7 @@ mod commit;
 mod completions;
 mod diff;
 mod drain;
+mod example;
 mod explain;
 mod generate;
 mod init;
@@ -32,6 +33,7 @@ use sipgen::report::{Document, Text};
 const EXAMPLES: &str = "\
 Examples:
   sipgen init                        set up a repo once: settings, a hook and a CI job
+  sipgen example sipcluster          print a first request that fits the repo's hosts
   sipgen snapshot                    write the hosts of a cluster into the repo
   sipgen generate                    update the overlays after a change of requests or hosts
   sipgen validate                    report errors and warnings with file and line
@@ -57,6 +59,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Init(init::Arguments),
+    Example(example::Arguments),
     Snapshot(snapshot::Arguments),
     Generate(generate::Arguments),
     Validate(validate::Arguments),
@@ -99,6 +102,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Init(arguments) => init::run(&arguments),
+        Command::Example(arguments) => example::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),

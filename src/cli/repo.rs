@@ -61,6 +61,12 @@ pub(super) struct Chosen {
 }
 
 impl From {
+    /// Returns whether the arguments or the working directory name a repo.
+    pub(super) fn is_anywhere(&self) -> Result<bool, Failure> {
+        let is_named = self.repo.is_some() || self.rev.is_some() || !self.input.is_empty();
+        Ok(is_named || git::around(Utf8Path::new("."))?.is_some())
+    }
+
     /// Opens the selected files.
     pub(super) fn chosen(&self) -> Result<Chosen, Failure> {
         let directory = self.repo.as_deref();

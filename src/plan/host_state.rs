@@ -120,6 +120,12 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
         .collect()
 }
 
+/// Returns whether a Provisioning could take an unassigned host: it has an operating system.
+pub(crate) fn is_free_machine(site: &Site, host: &Host) -> bool {
+    Availability::of(site, host, None, None) == Availability::Free
+        && eligibility::unusable(host, RequiredSystem::Installed).is_none()
+}
+
 /// Returns the owner of every assigned host by index, including hosts of frozen clusters.
 pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
@@ -158,14 +164,11 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Availability::Free => None,
         Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
     };
-    let unusable = |system| eligibility::unusable(host, system);
-    let is_for_machines = || {
-        claimed.is_none() && site.has_machines() && unusable(RequiredSystem::Installed).is_none()
-    };
-    if is_for_machines() {
+    if site.has_machines() && is_free_machine(site, host) {
         return (HostState::Installed, None);
     }
-    let Some(refusal) = claimed.or_else(|| unusable(RequiredSystem::NoSystem)) else {
+    let unusable = || eligibility::unusable(host, RequiredSystem::NoSystem);
+    let Some(refusal) = claimed.or_else(unusable) else {
         return (HostState::Free, None);
     };
     let state = match refusal {

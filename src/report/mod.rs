@@ -75,7 +75,7 @@ pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{is_page, page};
 pub use plan::{notes, plan};
 pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
-pub use proposals::proposals;
+pub use proposals::{Inputs, proposals};
 pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{renamed_inputs, stale, stale_files, stale_help};

@@ -5,22 +5,55 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use super::{FAINT, STRONG, Text, WARNING, one_line, styled};
+use crate::generate::Generated;
 use crate::init::{Action, Proposal};
+use crate::plan::host_state::{self, HostStanding, HostState};
+use crate::text::counted;
 
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_SOURCE";
 const DONE: Style = AnsiColor::Green.on_default();
 
-/// Formats the proposed files, followed by the lines that people have to add. `written` tells
-/// whether the files are on disk.
-pub fn proposals(proposals: &[Proposal], written: bool) -> Text {
+/// Inputs that a repo already has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Inputs {
+    /// Requested clusters.
+    pub requests: usize,
+    /// Hosts.
+    pub hosts: usize,
+    /// Hosts that a further cluster could get.
+    pub free: usize,
+    /// Errors in them.
+    pub errors: usize,
+}
+
+impl Inputs {
+    /// Counts the inputs of some sites.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Generated>) -> Self {
+        let mut all = Self::default();
+        for run in runs {
+            let standings = host_state::of_all(&run.site, &run.plan);
+            let free = |standing: &&HostStanding| standing.state == HostState::Free;
+            all.requests += run.site.clusters.len();
+            all.hosts += run.site.inventory.hosts.len();
+            all.free += standings.iter().filter(free).count();
+            all.errors += run.findings.iter().filter(|f| f.is_error()).count();
+        }
+        all
+    }
+}
+
+/// Formats the proposed files, followed by the lines that people have to add, and by the next steps
+/// if the files are on disk: then `inputs` are those of the repo.
+pub fn proposals(proposals: &[Proposal], inputs: Option<Inputs>) -> Text {
     let mut out = Text::default();
     // Writing to a `Text` cannot fail.
-    let _ = write_proposals(&mut out, proposals, written);
+    let _ = write_proposals(&mut out, proposals, inputs);
     out
 }
 
-fn write_proposals(out: &mut Text, proposals: &[Proposal], written: bool) -> fmt::Result {
+fn write_proposals(out: &mut Text, proposals: &[Proposal], inputs: Option<Inputs>) -> fmt::Result {
+    let written = inputs.is_some();
     let width = proposals
         .iter()
         .map(|proposal| proposal.path.as_str().len())
@@ -65,18 +98,32 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], written: bool) -> fmt
                 .try_for_each(|line| writeln!(out, "{line}"))?;
         }
     }
-    let is_complete = proposals
-        .iter()
-        .all(|proposal| proposal.action == Action::Keep);
-    if written && !is_complete {
-        write_next_steps(out, proposals)
-    } else {
-        Ok(())
+    match inputs {
+        Some(inputs) => write_next_steps(out, proposals, inputs),
+        None => Ok(()),
     }
 }
 
-/// Lists the manual steps.
-fn write_next_steps(out: &mut Text, proposals: &[Proposal]) -> fmt::Result {
+/// Returns whether the file does not exist yet.
+fn is_new(proposal: &Proposal) -> bool {
+    matches!(proposal.action, Action::Create(_))
+}
+
+/// Lists the inputs, and the manual steps.
+fn write_next_steps(out: &mut Text, proposals: &[Proposal], inputs: Inputs) -> fmt::Result {
+    let Inputs {
+        requests,
+        hosts,
+        free,
+        errors,
+    } = inputs;
+    writeln!(out)?;
+    writeln!(
+        out,
+        "Found {} ({free} free) and {}.",
+        counted(hosts, "host"),
+        counted(requests, "cluster request")
+    )?;
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
         Action::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,
@@ -94,7 +141,29 @@ fn write_next_steps(out: &mut Text, proposals: &[Proposal]) -> fmt::Result {
             jobs.path
         )
     }));
-    steps.push("Run `pre-commit install` to enable the hook.".to_owned());
+    if proposals.iter().any(is_new) {
+        steps.push("Run `pre-commit install` to enable the hook.".to_owned());
+    }
+    if hosts == 0 {
+        steps.push(
+            "Add hosts: `sipgen snapshot` writes those of a cluster into the repo. Manifests of BareMetalHosts are \
+             found anywhere in it."
+                .to_owned(),
+        );
+    }
+    if requests == 0 {
+        steps.push(
+            "Write a request: `sipgen example sipcluster > edge.yaml` fits the repo's hosts; `cluster-api` and \
+             `provisioning` are the other kinds."
+                .to_owned(),
+        );
+    }
+    if errors > 0 {
+        steps.push(format!(
+            "Run `sipgen validate`, and fix {}.",
+            counted(errors, "error")
+        ));
+    }
     steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
     steps.push(
         "Run `git add`, and commit everything. SIPGEN.md lists the directories for an agent to apply.".to_owned(),

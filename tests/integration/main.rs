@@ -22,6 +22,7 @@ mod duplicate_keys;
 mod examples_in_repos;
 mod explaining;
 mod findings;
+mod first_requests;
 mod git;
 mod gitops_objects;
 mod gitops_wiring;

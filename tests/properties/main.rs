@@ -7,6 +7,7 @@
 
 mod crossing;
 mod evaluating;
+mod first_requests;
 mod fuzzing;
 mod go_templates;
 mod histories;

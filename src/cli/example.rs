@@ -1,0 +1,66 @@
+//! `sipgen example`: a commented request that fits the repo's hosts.
+
+use clap::ValueEnum;
+use sipgen::example::{Example, Fit};
+use sipgen::report::{self, Document};
+
+use super::{Failure, Outcome, print_document, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen example sipcluster > clusters/edge.yaml
+  sipgen example cluster-api > clusters/edge.yaml
+  sipgen example provisioning > clusters/edge.yaml";
+
+/// Print a commented request for a first cluster
+///
+/// Namespace, selectors, topology key and numbers fit the free hosts of the repo, so that `sipgen
+/// generate` finds a placement. Without a repo or free hosts, they are placeholders. Nothing is
+/// written.
+///
+/// Exits with 1 if errors of the input hide which hosts are free.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The kind of request
+    #[arg(value_enum)]
+    kind: Kind,
+
+    #[command(flatten)]
+    from: repo::From,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// SIPCluster of Airship's Support Infrastructure Provider
+    Sipcluster,
+    /// Cluster of Cluster API with Metal3's provider
+    ClusterApi,
+    /// Provisioning of Akraino's Binary Provisioning Agent
+    Provisioning,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let example = match arguments.kind {
+        Kind::Sipcluster => Example::Sipcluster,
+        Kind::ClusterApi => Example::ClusterApi,
+        Kind::Provisioning => Example::Provisioning,
+    };
+    let fit = if arguments.from.is_anywhere()? {
+        let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+        let options = repo::options()?.allow_empty(true).keep_going(true);
+        let files = &repo::only(&sites)?.files;
+        let generated = sipgen::generate(files, &options, &|_| {})?;
+        drop(lock);
+        // Where no plan can be made, no host is known to be free.
+        if generated.changes.is_none() {
+            say(report::findings(&generated.findings, files));
+            return Ok(Outcome::No);
+        }
+        Fit::of(&generated)
+    } else {
+        Fit::default()
+    };
+    print_document(&Document::of_sipgen(example.manifest(&fit)?));
+    Ok(Outcome::Yes)
+}

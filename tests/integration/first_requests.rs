@@ -1,0 +1,100 @@
+//! `sipgen example`: the first request of a repo.
+
+use std::process::Command;
+
+use crate::support::scenes::sites::monorepo;
+use crate::support::{Repo, assert_says, run};
+
+const KINDS: [&str; 3] = ["sipcluster", "cluster-api", "provisioning"];
+
+#[track_caller]
+fn example(repo: &Repo, arguments: &[&str]) -> String {
+    let all = [&["example"], arguments].concat();
+    run(&mut repo.sipgen(&all)).expect(0).stdout
+}
+
+#[test]
+fn a_repo_without_requests_is_told_the_command_that_prints_one() {
+    let repo = Repo::of_hosts(4);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &["SIP0004", "`sipgen example sipcluster`"]);
+
+    // The shell makes the file before sipgen reads the repo.
+    let command = format!(
+        "{} example sipcluster > edge.yaml",
+        env!("CARGO_BIN_EXE_sipgen")
+    );
+    let mut shell = Command::new("sh");
+    run(shell.args(["-c", &command]).current_dir(repo.path())).expect(0);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "edge").len(), 4);
+}
+
+#[test]
+fn examples_use_the_labels_of_free_hosts() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.remove("sites/lab/clusters/edge.yaml");
+
+    let manifest = example(&repo, &["sipcluster"]);
+
+    let label = |value: &str| format!("hardware.example.com/flavor: {value}\n");
+    assert_says(
+        &manifest,
+        &[
+            "free in `tenant-a`",
+            "namespace: tenant-a\n",
+            "topologyKey: topology.example.com/rack ",
+            &label("control-plane"),
+            &label("worker"),
+            "nodeInterfaceId: oam-ipv4",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_a_cluster_has_is_not_used_again() {
+    let repo = Repo::of_hosts(3);
+    repo.want("metal/edge", 1);
+    repo.want("metal/edge-2", 1);
+    assert_says(&example(&repo, &["cluster-api"]), &["  name: edge-3\n"]);
+}
+
+#[test]
+fn an_example_of_a_provisioning_names_installed_machines() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.remove_all("clusters");
+
+    repo.write("edge.yaml", &example(&repo, &["provisioning"]));
+
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("lab", "edge").len(), 3);
+}
+
+#[test]
+fn without_a_repo_examples_have_placeholders() {
+    let outside = tempfile::tempdir().unwrap();
+    for kind in KINDS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+        let printed = run(command.args(["example", kind]).current_dir(outside.path()));
+        assert_says(
+            &printed.expect(0).stdout,
+            &["This repo has n", "replace", "tenant-a"],
+        );
+    }
+}
+
+#[test]
+fn invalid_settings_fail_instead_of_an_example_that_fits_nothing() {
+    let repo = Repo::of_hosts(3);
+    repo.write("sipgen.yaml", "outputs: here\n");
+    let run = run(&mut repo.sipgen(&["example", "sipcluster"])).expect(1);
+    assert_says(&run.stderr, &["SIP0002", "outputs"]);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn one_of_several_sites_must_be_chosen() {
+    let repo = monorepo("sites: [clusters/*]\n");
+    let refused = run(&mut repo.sipgen(&["example", "sipcluster"])).expect(2);
+    assert_says(&refused.stderr, &["choose a site with --site"]);
+}
