@@ -103,6 +103,8 @@ codes! {
     "0014" HostLeftOut Error Cluster Shown "an assigned host is missing from the inputs, but the repo declares it"
     "0015" PathTwice Error Run Shown "two generated files have the same path"
     "0017" LossUnproven Error Either Shown "a cluster or host is missing, and a file that may hold it was not read"
+    "0018" TooOld Error Run Shown "this sipgen is older than the settings require"
+    "0019" NewerOutput Error Run Shown "a generated file was written by a newer sipgen"
 
     "0101" Unreadable Error Either Shown "a document cannot be read"
     "0102" UnknownVersion Error Run Shown "a request has an unknown apiVersion"

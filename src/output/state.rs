@@ -15,7 +15,7 @@ use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, objects};
 use crate::settings::Settings;
 use crate::settings::assignment::Assignment;
-use crate::text::in_shell;
+use crate::text::{counted, in_shell};
 
 /// The previous run's assignments and files.
 #[derive(Debug, Default)]
@@ -64,6 +64,8 @@ struct File {
     fingerprint: u64,
     /// Set if it should have hosts but is empty.
     emptied: bool,
+    /// Set if it has a form that only a newer sipgen knows.
+    is_newer: bool,
     node_ports: Vec<NodePort>,
     /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
@@ -103,6 +105,7 @@ impl State {
                 path: below.to_owned(),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
+                is_newer: layout::is_newer(content),
                 node_ports: if below.file_name() == Some(layout::SERVICE) {
                     node_ports(content)
                 } else {
@@ -130,12 +133,14 @@ impl State {
         })?;
         let mut state = State::default();
         let mut findings = Vec::new();
+        let mut newer = Vec::new();
         for entry in entries {
             match entry {
                 Entry::File(File {
                     path,
                     fingerprint,
                     emptied,
+                    is_newer,
                     node_ports,
                     made_from,
                     installed,
@@ -150,6 +155,9 @@ impl State {
                             &file,
                             Place::File(Arc::from(file.as_path())),
                         ));
+                    }
+                    if is_newer {
+                        newer.push(output.join(&path));
                     }
                     if let Some(cluster) = layout::cluster_of(&path) {
                         let inputs = state.made_from.entry(cluster.clone()).or_default();
@@ -191,6 +199,7 @@ impl State {
                 Entry::Unreadable(finding) => findings.push(finding),
             }
         }
+        findings.extend(written_by_newer(&newer));
         Ok((state, findings))
     }
 
@@ -340,6 +349,24 @@ fn read_entry(document: &Document<'_>, assignment: &Assignment) -> Entry {
             Entry::Unreadable(unreadable(&reason, &origin.file, place))
         }
     }
+}
+
+/// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.
+fn written_by_newer(files: &[Utf8PathBuf]) -> Option<Finding> {
+    let first = files.first()?;
+    let others = match files.len() - 1 {
+        0 => String::new(),
+        count => format!(" and {}", counted(count, "other file")),
+    };
+    let message = format!("a newer sipgen has written `{first}`{others}");
+    let release = env!("CARGO_PKG_VERSION");
+    Some(
+        Finding::new(Code::NewerOutput, message)
+            .at(Place::File(Arc::from(first.as_path())))
+            .help(format!(
+                "update sipgen {release} to the version that wrote the output"
+            )),
+    )
 }
 
 fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
+use super::release::Release;
 use super::{FILE, Settings, with_key, without_types};
 use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::load::{Files, in_plain_words};
@@ -16,6 +17,8 @@ const HELP: &str =
     "fix the file, or remove it; without settings sipgen would write to other directories";
 /// The setting that only the root's file may have.
 const SITES: &str = "sites";
+/// The setting that is read before all others.
+const MINIMUM_VERSION: &str = "minimumVersion";
 
 /// The settings files with their top-level keys, the site's own file first.
 #[derive(Debug, Clone, Default)]
@@ -149,6 +152,19 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
     .help(HELP)
 }
 
+/// Reports settings for a newer sipgen, whose other settings may be unknown to this one.
+fn newer_settings(file: &Arc<Utf8Path>, text: &str) -> Option<Finding> {
+    let keys: Mapping = yaml_serde::from_str(text).ok()?;
+    let minimum: Release = keys.get(MINIMUM_VERSION)?.as_str()?.parse().ok()?;
+    let own = Release::own().filter(|own| *own < minimum)?;
+    let message = format!("sipgen {own} is older than `{MINIMUM_VERSION}: {minimum}`");
+    Some(
+        Finding::new(Code::TooOld, message)
+            .at(Origin::of_file(file.clone(), text).at([MINIMUM_VERSION]))
+            .help(format!("install sipgen {minimum} or later")),
+    )
+}
+
 /// Reads one file. Returns `None` if it is missing or has only comments.
 fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mapping)>, Finding> {
     let file: Arc<Utf8Path> = Arc::from(path);
@@ -164,6 +180,9 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         return Ok(None);
     }
     bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
+    if let Some(finding) = newer_settings(&file, &text) {
+        return Err(finding);
+    }
     let parser = yaml_serde::Deserializer::from_str(&text);
     let settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
         let (key, error) = (error.path().to_string(), error.into_inner());

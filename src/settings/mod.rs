@@ -2,6 +2,7 @@
 //!
 //! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
+//! - `release`: the versions of sipgen that may read them
 //! - `gitops`: the agent that applies the output
 //! - `assignment`, `maintenance`, `provisioning`, `quotas`, `requests`, `reservations`, `services`, `snapshot`:
 //!   further groups of settings
@@ -12,6 +13,7 @@ pub mod gitops;
 pub mod maintenance;
 pub mod provisioning;
 pub mod quotas;
+pub mod release;
 pub mod requests;
 pub mod reservations;
 pub mod services;
@@ -36,6 +38,7 @@ use gitops::{Argocd, Flux, Hosts};
 use maintenance::Maintenance;
 use provisioning::{Provisioning, is_image};
 use quotas::Quota;
+use release::Release;
 use requests::Requests;
 use reservations::Reservation;
 use services::Services;
@@ -56,6 +59,9 @@ pub const FILE: &str = "sipgen.yaml";
     }
 }))]
 pub struct Settings {
+    /// The oldest version of sipgen that may generate, so that nobody replaces the output of a newer one.
+    #[serde(default)]
+    pub minimum_version: Option<Release>,
     /// The directories of the repo's sites, one per base cluster, or globs of them. Each may have
     /// its own `sipgen.yaml` with paths relative to it, whose settings replace those here one by
     /// one. With `sites`, `output` and `snapshot.directory` have a subdirectory per site, for
@@ -256,6 +262,7 @@ fn default_output() -> Utf8PathBuf {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            minimum_version: None,
             sites: Vec::new(),
             directory: Utf8PathBuf::new(),
             file: FILE.into(),

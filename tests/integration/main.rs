@@ -64,6 +64,7 @@ mod templates;
 mod tolerating;
 mod traps;
 mod unschedulable;
+mod upgrades;
 mod validating;
 mod what_if;
 mod writing;

@@ -1,0 +1,87 @@
+//! Versions of sipgen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A released version of sipgen. Earlier ones are less than later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", extend("pattern" = "^[0-9]+\\.[0-9]+\\.[0-9]+$", "examples" = ["0.2.0"]))]
+pub struct Release([u32; 3]);
+
+/// The text is not a version.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not a version such as `0.2.0`")]
+pub struct NotARelease(String);
+
+impl Release {
+    /// Returns the version of this program. A pre-release counts as the release that it precedes.
+    pub(crate) fn own() -> Option<Self> {
+        let version = env!("CARGO_PKG_VERSION");
+        version.split(['-', '+']).next()?.parse().ok()
+    }
+}
+
+impl FromStr for Release {
+    type Err = NotARelease;
+
+    fn from_str(text: &str) -> Result<Self, NotARelease> {
+        let number = |part: &str| {
+            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse().ok().filter(|_| is_number)
+        };
+        let numbers: Option<Vec<u32>> = text.split('.').map(number).collect();
+        numbers
+            .and_then(|numbers| Some(Self(numbers.try_into().ok()?)))
+            .ok_or_else(|| NotARelease(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Release {
+    type Error = NotARelease;
+
+    fn try_from(text: String) -> Result<Self, NotARelease> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, patch] = self.0;
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_numbers() {
+        let release = |text: &str| text.parse::<Release>().unwrap();
+        assert!(release("0.9.12") < release("0.10.0"));
+        assert!(release("1.0.0") > release("0.99.99"));
+        assert_eq!(release("0.2.0").to_string(), "0.2.0");
+        assert!(Release::own().is_some());
+    }
+
+    #[test]
+    fn other_texts_are_no_versions() {
+        for text in [
+            "",
+            "1",
+            "1.2",
+            "1.2.3.4",
+            "v1.2.3",
+            "1.2.x",
+            "1.2.+3",
+            "1..3",
+            "99999999999.0.0",
+        ] {
+            assert!(text.parse::<Release>().is_err(), "{text}");
+        }
+    }
+}
