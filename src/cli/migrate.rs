@@ -24,7 +24,7 @@ Examples:
 ///
 /// Comments, order, quotes and indentation are kept where possible. Files without legacy
 /// SIPClusters are not changed, and neither is the output of `sipgen generate`. A SIPCluster that
-/// cannot be rewritten is reported, and its file is left alone. docs/migrating.md lists the mapping
+/// cannot be rewritten is reported, and its file is left alone. docs/operations/migrating.md lists the mapping
 /// of each field.
 ///
 /// If the repo has HAProxy templates of the SIP operator, an equivalent template for sipgen is

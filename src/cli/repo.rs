@@ -45,7 +45,7 @@ pub(crate) struct From {
     ///
     /// Example: `kustomize build sites/lab | sipgen generate --input -`. Settings, templates,
     /// kustomizations and the previous output come from the repo, and the repo decides which hosts
-    /// it declares. See docs/inputs.md.
+    /// it declares. See docs/reference/inputs.md.
     #[arg(long, value_name = "FILE", conflicts_with = "rev")]
     pub(super) input: Vec<Utf8PathBuf>,
 }

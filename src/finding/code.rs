@@ -1,8 +1,8 @@
 //! The catalogue of findings. Codes are permanent.
 //!
 //! A code identifies a kind of finding, not a message: messages may be reworded, but people search
-//! for codes, mute them and write about them. A retired code is never reused. `explained/` has the
-//! long text of each code.
+//! for codes, mute them and write about them. A retired code is never reused. The long text of each
+//! code is its page in `docs/reference/findings`.
 //!
 //! | codes | area |
 //! | --- | --- |
@@ -78,7 +78,11 @@ macro_rules! codes {
                         scope: Scope::$scope,
                         value: Value::$value,
                         title: $title,
-                        explanation: include_str!(concat!("explained/SIP", $number, ".md")),
+                        explanation: include_str!(concat!(
+                            "../../docs/reference/findings/SIP",
+                            $number,
+                            ".md"
+                        )),
                     },)*
                 }
             }
@@ -403,7 +407,9 @@ impl Code {
 
     /// Returns the problem, the reason why it matters and the fix, in Markdown.
     pub fn explanation(self) -> &'static str {
-        self.entry().explanation
+        let page = self.entry().explanation;
+        // The heading repeats code and title.
+        page.split_once("\n\n").map_or(page, |(_, text)| text)
     }
 }
 

@@ -23,7 +23,9 @@ pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
                     ),
                 )
                 .at(origin.at(service.route()))
-                .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/auth.md")
+                .help(
+                    "add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md",
+                )
                 .of(&key)
             })
             .collect();

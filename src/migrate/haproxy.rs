@@ -65,7 +65,7 @@ pub(super) fn translated(site: &Site) -> Result<Option<String>, Vec<Finding>> {
                         ),
                     )
                     .at(first.place.clone())
-                    .help("rewrite this action, or the whole template by hand: docs/from-sip-operator.md lists the counterparts"),
+                    .help("rewrite this action, or the whole template by hand: docs/operations/from-sip-operator.md lists the counterparts"),
                 );
                 None
             }

@@ -193,7 +193,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
                     format!("the SIPCluster cannot be rewritten: {why}"),
                 )
                 .at(place)
-                .help("rewrite it by hand: docs/migrating.md lists the mapping of each field"),
+                .help("rewrite it by hand: docs/operations/migrating.md lists the mapping of each field"),
             ),
         }
     }

@@ -238,7 +238,7 @@ impl Templates {
             (Some(file), None) => finding.at(Place::File(file.clone())),
             (None, _) => finding,
         };
-        finding.help("shorten it: docs/limits.md has the limits of templates")
+        finding.help("shorten it: docs/reference/limits.md has the limits of templates")
     }
 
     /// Returns the names of the templates below a directory, in order.

@@ -53,7 +53,7 @@ pub fn codes() -> Text {
     out
 }
 
-/// Formats all codes as the tables between the marks of `docs/findings.md`, one per area.
+/// Formats all codes as the tables between the marks of `docs/reference/findings.md`, one per area.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
@@ -66,7 +66,7 @@ pub fn codes_as_markdown() -> String {
         for code in of_area {
             let _ = writeln!(
                 out,
-                "| [`{code}`](../src/finding/explained/{code}.md) | {} | {} |",
+                "| [`{code}`](findings/{code}.md) | {} | {} |",
                 word(*code),
                 code.title()
             );

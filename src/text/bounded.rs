@@ -3,7 +3,7 @@
 //! The parser limits nesting and recursive aliases. It does not limit three other costs: the time
 //! for nested brackets, which is quadratic; 10,000 aliases of one list of 10,000 items, which
 //! expand 1 MiB to gigabytes; and many short lines, which use 100 times their size.
-//! `docs/limits.md` lists all limits.
+//! `docs/reference/limits.md` lists all limits.
 
 use std::cell::Cell;
 use std::fmt;

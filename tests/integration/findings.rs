@@ -185,12 +185,13 @@ fn every_code_has_one_case() {
     assert_eq!(cases, codes);
 }
 
+fn entries(directory: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
 #[test]
 fn every_fixture_and_base_is_used() {
-    let entries = |directory: &Path| -> BTreeSet<PathBuf> {
-        let entries = fs::read_dir(directory).unwrap();
-        entries.map(|entry| entry.unwrap().path()).collect()
-    };
     for path in entries(&catalogue()) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(
@@ -246,27 +247,62 @@ const CODES: &str = "<!-- codes -->\n";
 const END_OF_CODES: &str = "<!-- end of codes -->";
 
 fn documentation() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/findings.md")
 }
 
-/// With SIPGEN_UPDATE_DOCS in the environment, the codes are written and not compared.
-#[test]
-fn the_documentation_has_every_code_as_the_catalogue_has_it() {
-    let documented = fs::read_to_string(documentation()).unwrap();
-    let (before, rest) = documented.split_once(CODES).unwrap();
-    let (_, after) = rest.split_once(END_OF_CODES).unwrap();
-
-    let right = format!(
-        "{before}{CODES}{}\n{END_OF_CODES}{after}",
-        report::codes_as_markdown()
-    );
-
+/// Compares a file with its right content. With SIPGEN_UPDATE_DOCS in the environment, it is written and not compared.
+fn compare(file: &Path, right: &str) {
     if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
-        fs::write(documentation(), &right).unwrap();
+        fs::write(file, right).unwrap();
         return;
     }
     assert!(
-        documented == right,
-        "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration findings"
+        fs::read_to_string(file).unwrap_or_default() == right,
+        "{} is stale: run `just docs`",
+        file.display()
+    );
+}
+
+/// Replaces the text between two marks.
+fn with_part(text: &str, begin: &str, part: &str, end: &str) -> String {
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    format!("{before}{begin}{part}{end}{after}")
+}
+
+#[test]
+fn each_page_of_a_code_begins_with_its_title() {
+    let pages = documentation().with_extension("");
+    let page_of = |code: &Code| pages.join(format!("{code}.md"));
+    for code in Code::ALL {
+        compare(
+            &page_of(code),
+            &format!("# {code}: {}\n\n{}", code.title(), code.explanation()),
+        );
+    }
+    assert_eq!(entries(&pages), Code::ALL.iter().map(page_of).collect());
+}
+
+#[test]
+fn the_documentation_has_every_code_as_the_catalogue_has_it() {
+    let documented = fs::read_to_string(documentation()).unwrap();
+    let tables = format!("{}\n", report::codes_as_markdown());
+    compare(
+        &documentation(),
+        &with_part(&documented, CODES, &tables, END_OF_CODES),
+    );
+}
+
+#[test]
+fn the_table_of_contents_has_every_code() {
+    let file = documentation().with_file_name("../SUMMARY.md");
+    let lines: String = Code::ALL
+        .iter()
+        .map(|code| format!("  - [{code}](reference/findings/{code}.md)\n"))
+        .collect();
+    let contents = fs::read_to_string(&file).unwrap();
+    compare(
+        &file,
+        &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES),
     );
 }

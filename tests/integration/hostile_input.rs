@@ -12,7 +12,7 @@ fn quickstart() -> Repo {
     Repo::generated("quickstart")
 }
 
-/// Runs `sipgen generate`, which must end by itself after little work, with no more memory than docs/limits.md says. Work
+/// Runs `sipgen generate`, which must end by itself after little work, with no more memory than docs/reference/limits.md says. Work
 /// is the processor's time, as machines that test are busy; the clock only ends what waits for ever.
 #[track_caller]
 fn generate_in_time(repo: &Repo) -> Run {

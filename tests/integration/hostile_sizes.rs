@@ -1,5 +1,5 @@
 //! Input of which there is much: work that grows with its square would take minutes here, and memory beyond what
-//! docs/limits.md says is refused.
+//! docs/reference/limits.md says is refused.
 
 use std::fmt::Write as _;
 use std::process::Command;

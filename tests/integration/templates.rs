@@ -151,7 +151,7 @@ fn with_true_tables(documentation: &str) -> String {
 /// With SIPGEN_UPDATE_DOCS in the environment, the tables are written and not compared.
 #[test]
 fn the_documentation_has_every_value_of_every_directory() {
-    let file = root().join("docs/templates.md");
+    let file = root().join("docs/reference/templates.md");
     let documentation = text(&fs::read(&file).unwrap());
     if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
         fs::write(&file, with_true_tables(&documentation)).unwrap();

@@ -76,7 +76,7 @@ fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin)
         format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
     )
     .at(origin.at(["spec"]))
-    .help("`sipgen migrate` rewrites it in today's form; docs/migrating.md says what becomes of each field")
+    .help("`sipgen migrate` rewrites it in today's form; docs/operations/migrating.md says what becomes of each field")
 }
 
 /// Decodes the converted spec of an older SIPCluster.

@@ -9,7 +9,7 @@ const END: &str = "<!-- end of life cycle -->";
 /// Compares a table with the one in the documentation. With SIPGEN_UPDATE_DOCS in the environment, it is written and not
 /// compared.
 pub(crate) fn compare(table: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gitops.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/concepts/gitops.md");
     let documented = fs::read_to_string(&file).unwrap();
     let (before, rest) = documented.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();

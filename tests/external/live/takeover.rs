@@ -1,4 +1,4 @@
-//! A base cluster that the SIP operator ran, taken over as docs/from-sip-operator.md says.
+//! A base cluster that the SIP operator ran, taken over as docs/operations/from-sip-operator.md says.
 
 use std::collections::BTreeMap;
 use std::fs;
