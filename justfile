@@ -20,9 +20,13 @@ lint:
 bless:
     INSTA_UPDATE=always cargo nextest run --locked -E 'binary(integration)'
 
-# generates the tables and schemas in docs/
+# generates the reference in docs/
 docs:
-    SIPGEN_UPDATE_DOCS=1 cargo nextest run --locked -E 'test(/^(findings|schemas|templates)::/)'
+    SIPGEN_UPDATE_DOCS=1 cargo nextest run --locked -E 'test(/^(findings|reference|schemas|templates)::|command_reference/)'
+
+# builds the site of docs/ into target/book, and opens it
+book:
+    mdbook build --open
 
 # the example of README.md
 example:

@@ -1,7 +1,10 @@
 //! Arguments, exit codes and printing: results go to stdout, messages to stderr.
 
 mod capacity;
+#[cfg(test)]
+mod command_reference;
 mod commit;
+
 mod completions;
 mod diff;
 mod drain;

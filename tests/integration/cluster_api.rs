@@ -1,6 +1,6 @@
 //! Clusters of Cluster API as requests.
 
-use crate::support::{Repo, assert_says, documents};
+use crate::support::{Repo, assert_says, documents, repo_file};
 
 /// The fixture with its hosts in a snapshot, some of them used by Machines.
 fn observed(machines: &[(&str, &str)]) -> Repo {
@@ -636,10 +636,6 @@ fn a_class_without_a_patch_for_its_hosts_is_reported() {
     );
     let run = repo.generate(&["--check"]).expect(0);
     assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
-}
-
-fn repo_file(path: &str) -> String {
-    std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
 /// The order of a hand-over: Cluster API gives the host up, a snapshot shows it free, the other Cluster

@@ -13,7 +13,7 @@ use sipgen::report;
 
 use walkdir::WalkDir;
 
-use crate::support::{Repo, copy, fixtures};
+use crate::support::{Repo, compare_generated, copy, fixtures};
 
 /// Declares the cases: the codes per base.
 macro_rules! cases {
@@ -250,19 +250,6 @@ fn documentation() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/findings.md")
 }
 
-/// Compares a file with its right content. With SIPGEN_UPDATE_DOCS in the environment, it is written and not compared.
-fn compare(file: &Path, right: &str) {
-    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
-        fs::write(file, right).unwrap();
-        return;
-    }
-    assert!(
-        fs::read_to_string(file).unwrap_or_default() == right,
-        "{} is stale: run `just docs`",
-        file.display()
-    );
-}
-
 /// Replaces the text between two marks.
 fn with_part(text: &str, begin: &str, part: &str, end: &str) -> String {
     let (before, rest) = text.split_once(begin).unwrap();
@@ -275,7 +262,7 @@ fn each_page_of_a_code_begins_with_its_title() {
     let pages = documentation().with_extension("");
     let page_of = |code: &Code| pages.join(format!("{code}.md"));
     for code in Code::ALL {
-        compare(
+        compare_generated(
             &page_of(code),
             &format!("# {code}: {}\n\n{}", code.title(), code.explanation()),
         );
@@ -287,7 +274,7 @@ fn each_page_of_a_code_begins_with_its_title() {
 fn the_documentation_has_every_code_as_the_catalogue_has_it() {
     let documented = fs::read_to_string(documentation()).unwrap();
     let tables = format!("{}\n", report::codes_as_markdown());
-    compare(
+    compare_generated(
         &documentation(),
         &with_part(&documented, CODES, &tables, END_OF_CODES),
     );
@@ -301,7 +288,7 @@ fn the_table_of_contents_has_every_code() {
         .map(|code| format!("  - [{code}](reference/findings/{code}.md)\n"))
         .collect();
     let contents = fs::read_to_string(&file).unwrap();
-    compare(
+    compare_generated(
         &file,
         &with_part(&contents, "<!-- codes -->\n", &lines, END_OF_CODES),
     );

@@ -44,6 +44,7 @@ mod placement;
 mod preparing_repos;
 mod provisionings;
 mod quotas;
+mod reference;
 mod refusing_clusters;
 mod refusing_hosts;
 mod refusing_services;

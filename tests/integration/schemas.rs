@@ -1,10 +1,9 @@
 //! The schemas in `docs/schemas`, for those who use them by URL.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::run;
+use crate::support::{compare_generated, run};
 
 /// Each file, and what prints it.
 const FILES: [(&str, &[&str]); 7] = [
@@ -25,15 +24,6 @@ fn the_committed_schemas_are_those_that_the_program_prints() {
         let path = directory.join(file);
         let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
         let expected = run(command.arg("schema").args(arguments)).expect(0).stdout;
-        if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, expected).unwrap();
-            continue;
-        }
-        let committed = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            committed == expected,
-            "{file} is stale: run SIPGEN_UPDATE_DOCS=1 cargo test --test integration schemas"
-        );
+        compare_generated(&path, &expected);
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use sipgen::render::{templates, values};
 use walkdir::WalkDir;
 
-use crate::support::{Repo, Run, assert_says, run, text};
+use crate::support::{Repo, Run, assert_says, compare_generated, run, text};
 
 /// Runs `sipgen template`, outside any repo.
 fn template(arguments: &[&str]) -> Run {
@@ -153,15 +153,7 @@ fn with_true_tables(documentation: &str) -> String {
 fn the_documentation_has_every_value_of_every_directory() {
     let file = root().join("docs/reference/templates.md");
     let documentation = text(&fs::read(&file).unwrap());
-    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
-        fs::write(&file, with_true_tables(&documentation)).unwrap();
-        return;
-    }
-
-    assert!(
-        documentation == with_true_tables(&documentation),
-        "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration templates"
-    );
+    compare_generated(&file, &with_true_tables(&documentation));
     for name in templates::names().filter(|name| !values::given(name).unwrap().is_empty()) {
         let directory = name.split('/').next().unwrap();
         assert!(

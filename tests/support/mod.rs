@@ -411,6 +411,31 @@ pub fn edge_with_behind(behind: &str, from: &str, to: &str) -> Repo {
     repo
 }
 
+/// A path in sipgen's own repo.
+pub fn repo_path(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A file of sipgen's own repo.
+pub fn repo_file(path: &str) -> String {
+    fs::read_to_string(repo_path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Compares a generated file with its right content. With SIPGEN_UPDATE_DOCS in the environment, it is written instead.
+#[track_caller]
+pub fn compare_generated(file: &Path, right: &str) {
+    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, right).unwrap();
+        return;
+    }
+    assert!(
+        fs::read_to_string(file).unwrap_or_default() == right,
+        "{} is stale: run `just docs`",
+        file.display()
+    );
+}
+
 /// The directory of the fixtures.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")

@@ -1,0 +1,155 @@
+//! The page of all commands, `docs/reference/commands.md`, which is compared with the arguments' own help.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use clap::{Arg, Command, CommandFactory};
+
+const INTRODUCTION: &str = "\
+# Commands
+
+`sipgen COMMAND --help` prints the same. Every command works in any directory of a git repo.
+
+Exit codes: 0 success; 1 check failed: stale output, invalid input or no placement (for `diff`: differences); 2 sipgen \
+could not run.
+";
+
+#[test]
+fn the_page_of_commands_is_their_help() {
+    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    command.build();
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str("\n| command | purpose |\n| --- | --- |\n");
+    for below in command.get_subcommands() {
+        let name = display_name(below);
+        let purpose = text(&below.get_about().unwrap_or_default().to_string());
+        writeln!(page, "| [`{name}`](#{}) | {purpose} |", anchor(&name)).unwrap();
+    }
+    for below in command.get_subcommands() {
+        describe(below, 2, &mut page);
+    }
+
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/commands.md");
+    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
+        fs::write(file, page).unwrap();
+        return;
+    }
+    assert!(
+        fs::read_to_string(file).unwrap() == page,
+        "docs/reference/commands.md is stale: run `just docs`"
+    );
+}
+
+fn describe(command: &Command, level: usize, page: &mut String) {
+    let name = display_name(command);
+    write!(page, "\n{} {name}\n\n", "#".repeat(level)).unwrap();
+    let about = command.get_long_about().or(command.get_about()).unwrap();
+    writeln!(page, "{}", text(&about.to_string())).unwrap();
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    write!(page, "\n```text\n{usage}\n```\n").unwrap();
+    let listed = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
+    for arg in command.get_arguments().filter(listed) {
+        describe_argument(arg, page);
+    }
+    if let Some(examples) = command.get_after_long_help() {
+        let examples = examples.to_string();
+        let (heading, lines) = examples.split_once('\n').unwrap();
+        write!(page, "\n{heading}\n\n```text\n").unwrap();
+        for line in lines.lines() {
+            writeln!(page, "{}", line.strip_prefix("  ").unwrap_or(line)).unwrap();
+        }
+        page.push_str("```\n");
+    }
+    for below in command.get_subcommands() {
+        describe(below, level + 1, page);
+    }
+}
+
+fn describe_argument(arg: &Arg, page: &mut String) {
+    let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
+    let help = text(&help).replace('\n', "\n  ").replace("\n  \n", "\n\n");
+    let spelled = arg.to_string();
+    let short = match arg.get_short() {
+        Some(short) if !arg.is_positional() => format!("`-{short}`, "),
+        _ => String::new(),
+    };
+    write!(
+        page,
+        "\n- {short}`{spelled}`: {}",
+        help.trim_end_matches('.')
+    )
+    .unwrap();
+    page.push_str(".\n");
+    let takes_value = arg.get_action().takes_values();
+    let defaults = arg.get_default_values();
+    if takes_value && !defaults.is_empty() {
+        let defaults: Vec<_> = defaults.iter().map(|one| one.to_string_lossy()).collect();
+        write!(page, "\n  Default: `{}`.\n", defaults.join(" ")).unwrap();
+    }
+    let values = arg.get_possible_values();
+    if takes_value && !values.is_empty() && !arg.is_hide_possible_values_set() {
+        page.push('\n');
+        for value in values.iter().filter(|value| !value.is_hide_set()) {
+            let meaning = match value.get_help() {
+                Some(help) => format!(": {}", text(&help.to_string())),
+                None => String::new(),
+            };
+            writeln!(page, "  - `{}`{meaning}", value.get_name()).unwrap();
+        }
+    }
+}
+
+fn display_name(command: &Command) -> String {
+    let name = command.get_display_name().unwrap_or(command.get_name());
+    // Names of nested commands are joined by dashes, which names of commands have as well.
+    match name.strip_prefix("sipgen-") {
+        Some(name) if command.get_name() == name => format!("sipgen {name}"),
+        Some(name) => {
+            let parent = name.strip_suffix(command.get_name()).unwrap();
+            format!(
+                "sipgen {} {}",
+                parent.trim_end_matches('-'),
+                command.get_name()
+            )
+        }
+        None => name.to_owned(),
+    }
+}
+
+fn anchor(heading: &str) -> String {
+    heading.replace(' ', "-")
+}
+
+/// Escapes what Markdown would interpret outside of code, links the pages that a help text names, and ends paragraphs
+/// with a period.
+fn text(help: &str) -> String {
+    let paragraphs = help.trim_end().split("\n\n").map(|paragraph| {
+        let ends = paragraph.ends_with(['.', ':']);
+        format!("{}{}", escaped(paragraph), if ends { "" } else { "." })
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+fn escaped(help: &str) -> String {
+    let pages = regex::Regex::new(r"docs/([a-z/-]+)(\.schema\.json|\.md)").unwrap();
+    let parts = help.split('`').enumerate().map(|(index, part)| {
+        let is_code = index % 2 == 1;
+        if is_code {
+            return part.to_owned();
+        }
+        let escaped = part.replace('<', "\\<").replace('*', "\\*");
+        pages
+            .replace_all(&escaped, |page: &regex::Captures<'_>| {
+                let path = format!("{}{}", &page[1], &page[2]);
+                let target = match path.strip_prefix("reference/") {
+                    Some(beside) => beside.to_owned(),
+                    None => format!("../{path}"),
+                };
+                format!("[{}]({target})", &page[0])
+            })
+            .into_owned()
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
