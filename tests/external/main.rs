@@ -23,6 +23,7 @@ mod connectors;
 mod custom_resources;
 mod delivered;
 mod diffing;
+mod documentation;
 mod faults;
 mod git;
 mod gitops_layouts;

@@ -17,6 +17,7 @@ mod command_line;
 mod configured_agents;
 mod delivered;
 mod diffing;
+mod documentation;
 mod draining;
 mod duplicate_keys;
 mod examples_in_repos;

@@ -10,6 +10,7 @@ pub mod flux;
 pub mod in_memory;
 pub mod jump_host;
 pub mod network;
+pub mod pages;
 pub mod pod;
 pub mod programs;
 pub mod redfish;

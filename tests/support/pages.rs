@@ -1,0 +1,331 @@
+//! Pages of `docs/` that are executed: what a reader would type and write, in order, in a directory per page.
+//!
+//! | block or comment | effect |
+//! | --- | --- |
+//! | `sh` | run by bash, and must succeed |
+//! | `console` | each line `$ COMMAND` is run, and must print the lines below it |
+//! | `console,exit=1` | the same, and its last command must end with this code |
+//! | `LANGUAGE,file` | a file, whose path is the comment in its first line |
+//! | `sh,no_run`, `console,no_run` | for reading only: the block needs a cluster, a forge or the reader's decision |
+//! | `<!-- repo: NAME -->` | from here on in a new git repo with the files of `fixtures/NAME` |
+//! | `<!-- run: COMMAND -->` | run and not shown |
+//! | `<!-- needs: PROGRAM -->` | the page is run by the external tests |
+//!
+//! In expected output, `…` is any text, and on a line of its own any lines.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use regex::Regex;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use super::{copy, fixtures, repo_path};
+
+/// A page of `docs/`.
+pub struct Page {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// What a page has its readers do.
+#[derive(Debug)]
+enum Step {
+    Repo(String),
+    Run(String),
+    Write { path: String, text: String },
+    Console { commands: Vec<Expected>, code: i32 },
+}
+
+/// A command with the output that the page shows.
+#[derive(Debug)]
+struct Expected {
+    command: String,
+    output: String,
+    /// Index of the output's first line, and of the line behind its last one.
+    lines: (usize, usize),
+}
+
+/// The directory in which a page runs.
+struct Session {
+    directory: TempDir,
+    working_directory: PathBuf,
+}
+
+/// All pages, by path.
+pub fn pages() -> Vec<Page> {
+    let entries = WalkDir::new(repo_path("docs")).sort_by_file_name();
+    let paths = entries.into_iter().map(|entry| entry.unwrap().into_path());
+    let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let page = |path: PathBuf| Page {
+        text: fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    paths.map(page).collect()
+}
+
+impl Page {
+    /// Whether the page needs a program besides bash, git and sipgen.
+    pub fn needs_programs(&self) -> bool {
+        self.text.contains("<!-- needs: ")
+    }
+
+    /// Whether readers follow the page from its top. Explanations of findings show a repo's mistake and its fix.
+    pub fn is_followed(&self) -> bool {
+        !self.name().starts_with("docs/reference/findings/")
+    }
+
+    /// The path of the page in sipgen's repo.
+    pub fn name(&self) -> String {
+        let path = self.path.strip_prefix(repo_path(""));
+        path.unwrap().display().to_string()
+    }
+
+    /// Does what the page has its readers do. Returns the first failure, and the number of steps.
+    ///
+    /// With SIPGEN_UPDATE_DOCS in the environment, other output than the page shows is written into the page.
+    pub fn run(&self) -> Result<usize, String> {
+        let steps = steps(&self.text);
+        let mut session = Session::new();
+        let mut updates = Vec::new();
+        for (line, step) in &steps {
+            let failed = |why: String| format!("{}:{line}: {why}", self.name());
+            match step {
+                Step::Repo(fixture) => session = Session::of_fixture(fixture),
+                Step::Write { path, text } => session.write(path, text),
+                Step::Run(script) => {
+                    let (code, output) = session.run(script);
+                    if code != 0 {
+                        return Err(failed(format!("exit code {code}\n{script}\n{output}")));
+                    }
+                }
+                Step::Console { commands, code } => {
+                    for (index, expected) in commands.iter().enumerate() {
+                        let (actual_code, output) = session.run(&expected.command);
+                        let code = if index + 1 == commands.len() {
+                            *code
+                        } else {
+                            0
+                        };
+                        if actual_code != code {
+                            let command = &expected.command;
+                            return Err(failed(format!(
+                                "exit code {actual_code}\n$ {command}\n{output}"
+                            )));
+                        }
+                        if matches(&expected.output, &output) {
+                            continue;
+                        }
+                        if std::env::var_os("SIPGEN_UPDATE_DOCS").is_none() {
+                            return Err(failed(format!(
+                                "$ {} prints\n{output}\n-- and not\n{}",
+                                expected.command, expected.output
+                            )));
+                        }
+                        updates.push((expected.lines, output));
+                    }
+                }
+            }
+        }
+        if !updates.is_empty() {
+            fs::write(&self.path, updated(&self.text, &updates)).unwrap();
+        }
+        Ok(steps.len())
+    }
+}
+
+impl Session {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().join("home");
+        fs::create_dir(&home).unwrap();
+        let working_directory = directory.path().join("work");
+        fs::create_dir(&working_directory).unwrap();
+        Self {
+            directory,
+            working_directory,
+        }
+    }
+
+    fn of_fixture(name: &str) -> Self {
+        let mut session = Self::new();
+        copy(&fixtures().join(name), &session.working_directory);
+        let (code, output) =
+            session.run("git init --quiet && git add --all && git commit --quiet -m inputs");
+        assert_eq!(code, 0, "{output}");
+        session
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.working_directory.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Runs a script, and keeps the directory in which it ends. Returns its exit code, and what a terminal would show.
+    fn run(&mut self, script: &str) -> (i32, String) {
+        let ended_in = self.directory.path().join("working-directory");
+        let sipgen = Path::new(env!("CARGO_BIN_EXE_sipgen")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let result = Command::new("bash")
+            .args(["-euo", "pipefail", "-c"])
+            .arg(format!(
+                "exec 2>&1\ntrap 'pwd > \"$ENDED_IN\"' EXIT\n{script}"
+            ))
+            .current_dir(&self.working_directory)
+            // Nothing of the machine's own clusters and accounts is within reach.
+            .env_clear()
+            .env("ENDED_IN", &ended_in)
+            .env("PATH", format!("{}:{path}", sipgen.display()))
+            .env("HOME", self.directory.path().join("home"))
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "init.defaultBranch")
+            .env("GIT_CONFIG_VALUE_0", "main")
+            .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "Anna")))
+            .envs(
+                ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, "anna@example.com")),
+            )
+            .output()
+            .unwrap();
+        if let Ok(directory) = fs::read_to_string(&ended_in) {
+            self.working_directory = PathBuf::from(directory.trim_end());
+        }
+        let output = String::from_utf8(result.stdout).unwrap();
+        (result.status.code().unwrap_or(-1), output)
+    }
+}
+
+/// Reads the steps of a page, each with the number of its line.
+fn steps(text: &str) -> Vec<(usize, Step)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut steps = Vec::new();
+    let mut index = 0;
+    while let Some(line) = lines.get(index) {
+        index += 1;
+        let number = index;
+        let content = line.trim_start();
+        let comment = |name: &str| {
+            let text = content.strip_prefix("<!-- ")?.strip_prefix(name)?;
+            Some(
+                text.strip_suffix(" -->")
+                    .expect("a comment of one line")
+                    .to_owned(),
+            )
+        };
+        if let Some(fixture) = comment("repo: ") {
+            steps.push((number, Step::Repo(fixture)));
+        } else if let Some(command) = comment("run: ") {
+            steps.push((number, Step::Run(command)));
+        }
+        let Some(info) = content.strip_prefix("```") else {
+            continue;
+        };
+        let indentation = line.len() - content.len();
+        let first = index;
+        while !lines[index].trim_start().starts_with("```") {
+            index += 1;
+        }
+        let block: Vec<&str> = lines[first..index]
+            .iter()
+            .map(|line| line.get(indentation..).unwrap_or_default())
+            .collect();
+        index += 1;
+        steps.extend(step(info, &block, first).map(|step| (number, step)));
+    }
+    steps
+}
+
+/// Returns what a block has the reader do. `first` is the index of its first line.
+fn step(info: &str, block: &[&str], first: usize) -> Option<Step> {
+    let mut words = info.split(',');
+    let language = words.next().unwrap_or_default();
+    let attributes: Vec<&str> = words.collect();
+    if attributes.contains(&"file") {
+        let path = block.first().and_then(|line| line.strip_prefix("# "));
+        let path = path.unwrap_or_else(|| panic!("`{info}` needs a first line `# PATH`"));
+        return Some(Step::Write {
+            path: path.to_owned(),
+            text: block.join("\n") + "\n",
+        });
+    }
+    if attributes.contains(&"no_run") {
+        return None;
+    }
+    match language {
+        "sh" => Some(Step::Run(block.join("\n"))),
+        "console" => {
+            let code = attributes
+                .iter()
+                .find_map(|word| word.strip_prefix("exit="));
+            Some(Step::Console {
+                commands: commands(block, first),
+                code: code.map_or(0, |code| code.parse().unwrap()),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Reads the commands of a console, which may continue behind a backslash.
+fn commands(block: &[&str], first: usize) -> Vec<Expected> {
+    let mut commands: Vec<Expected> = Vec::new();
+    let mut continues = false;
+    for (index, line) in block.iter().enumerate() {
+        let behind = first + index + 1;
+        if let Some(command) = line.strip_prefix("$ ") {
+            commands.push(Expected {
+                command: command.to_owned(),
+                output: String::new(),
+                lines: (behind, behind),
+            });
+            continues = command.ends_with('\\');
+            continue;
+        }
+        let last = commands.last_mut().expect("a console begins with `$ `");
+        if continues {
+            write!(last.command, "\n{line}").unwrap();
+            last.lines = (behind, behind);
+            continues = line.ends_with('\\');
+        } else {
+            last.output.push_str(line);
+            last.output.push('\n');
+            last.lines.1 = behind;
+        }
+    }
+    commands
+}
+
+/// Whether output is as expected, with `…` for what may differ.
+fn matches(expected: &str, actual: &str) -> bool {
+    let mut pattern = r"\A".to_owned();
+    for line in expected.lines() {
+        if line.trim() == "…" {
+            pattern.push_str(r"(?:.*\n)*");
+        } else {
+            let line = regex::escape(line.trim_end()).replace('…', ".*");
+            write!(pattern, r"{line}[ \t]*\n").unwrap();
+        }
+    }
+    pattern.push_str(r"\z");
+    let actual = format!("{}\n", actual.trim_end());
+    Regex::new(&pattern).unwrap().is_match(&actual) || expected.trim_end() == actual.trim_end()
+}
+
+/// Replaces lines of a page by the output that commands printed.
+fn updated(text: &str, updates: &[((usize, usize), String)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for ((first, end), output) in updates.iter().rev() {
+        let indentation: String = lines[first - 1]
+            .chars()
+            .take_while(|char| *char == ' ')
+            .collect();
+        let output = output.trim_end().lines().map(|line| {
+            let line = format!("{indentation}{line}");
+            line.trim_end().to_owned()
+        });
+        lines.splice(first..end, output.collect::<Vec<_>>());
+    }
+    lines.join("\n") + "\n"
+}
