@@ -108,9 +108,9 @@ pub(super) fn applied_already(
         )
         .at(applied.place.clone())
         .help(if directory.has_observed_hosts() {
-            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/concepts/gitops.md"
+            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
         } else {
-            "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/concepts/gitops.md"
+            "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
         });
         match &directory.listed {
             Some(listed) => finding.see(listed.clone(), "where it is listed"),

@@ -159,7 +159,7 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
         .at(repo.settings.place(["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
         .help(format!(
-            "first detach the services from {name}, or it deletes them: see \"Change the agent\" in docs/concepts/gitops.md; \
+            "first detach the services from {name}, or it deletes them: see docs/operations/change-agent.md; \
                  then remove `gitops`, generate, and let {name} apply the hosts, which then have the guards of both \
                  agents; finally set `gitops` to the new agent"
         ))

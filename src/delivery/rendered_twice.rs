@@ -317,7 +317,7 @@ impl<'a> Reached<'a> {
         };
         Some(finding.at(place.clone()).help(match agents {
             Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
-            None => format!("let it apply directories beside {output}, and those in it that docs/concepts/gitops.md names"),
+            None => format!("let it apply directories beside {output}, and those in it that docs/reference/output.md lists"),
         }))
     }
 
@@ -439,7 +439,7 @@ impl<'a> Reached<'a> {
         )
         .at(place.clone())
         .see(other.place.clone(), "the other one")
-        .help("remove one of them, after you disabled its pruning as in docs/concepts/gitops.md")
+        .help("remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md")
     }
 
     /// In component form: reports a directory below the kustomization that includes the component.

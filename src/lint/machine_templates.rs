@@ -27,7 +27,7 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
 
 fn describe(site: &Site, cluster: &Cluster, template: &MachineTemplate) -> Finding {
     let help = if template.is_of_class {
-        "give the ClusterClass a patch that selects hosts by their labels: see docs/how-to/cluster-api.md"
+        "give the ClusterClass a patch that selects hosts by their labels: see docs/how-to/cluster-class.md"
             .to_owned()
     } else {
         format!(

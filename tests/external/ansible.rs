@@ -303,7 +303,7 @@ fn asked_of_apt(mounted: &Mounted) -> BTreeMap<String, Vec<String>> {
 
 /// The playbook that the documentation has for packages.
 fn playbook_of_the_docs() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/provisioning.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/packages.md");
     let text = fs::read_to_string(page).unwrap();
     let (_, behind) = text.split_once("```yaml\n# packages.yml\n").unwrap();
     behind.split_once("```").unwrap().0.to_owned()

@@ -625,7 +625,7 @@ fn a_class_without_a_patch_for_its_hosts_is_reported() {
     let run = repo.generate(&["--check"]).expect(0);
     assert_says(&run.stderr, &["SIP0905", "give the ClusterClass a patch"]);
 
-    let page = repo_file("docs/how-to/cluster-api.md");
+    let page = repo_file("docs/how-to/cluster-class.md");
     let (_, patches) = page.split_once("```yaml\n# clusterclass.yaml\n").unwrap();
     let (patches, _) = patches.split_once("```").unwrap();
     let text = repo.read("clusters/all.yaml");

@@ -41,7 +41,7 @@ fn services_fold_in_reviews_and_the_labels_of_hosts_never_do() {
 
 #[test]
 fn the_docs_have_the_same_lines() {
-    let docs = include_str!("../../../docs/how-to/commit.md");
+    let docs = include_str!("../../../docs/reference/git.md");
 
     let attributes = sipgen::output::git::attributes(Utf8Path::new("overlays"));
 
