@@ -95,7 +95,8 @@ fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
         )?;
     }
     if let Some(purchase) = &drain.purchase {
-        writeln!(out, "\n{}", styled(STRONG, TO_BUY))?;
+        writeln!(out)?;
+        writeln!(out, "{}", styled(STRONG, TO_BUY))?;
         write_purchase(out, purchase)?;
     }
     if !drain.waiting.is_empty() {
