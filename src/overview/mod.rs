@@ -5,7 +5,7 @@
 //! * `racks`: hosts grouped by the value of a label.
 //! * `spare`: spare hosts by selector.
 //!
-//! The overview is plain data, formatted as text, page or JSON; `docs/how-to/status.md`
+//! The overview is plain data, formatted as text, page or JSON; `docs/reference/status.md`
 //! describes it.
 
 mod clusters;
