@@ -439,7 +439,9 @@ impl<'a> Reached<'a> {
         )
         .at(place.clone())
         .see(other.place.clone(), "the other one")
-        .help("remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md")
+        .help(
+            "remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md",
+        )
     }
 
     /// In component form: reports a directory below the kustomization that includes the component.

@@ -38,7 +38,10 @@ fn the_site_is_built_without_a_warning_and_its_links_lead_somewhere() {
     let pages: BTreeMap<PathBuf, String> = WalkDir::new(&site)
         .into_iter()
         .map(|entry| entry.unwrap().into_path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "html"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "html")
+        })
         .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
         .collect();
     let identifiers: BTreeMap<&PathBuf, BTreeSet<&str>> = pages

@@ -157,7 +157,7 @@ fn the_documentation_has_every_value_of_every_directory() {
     for name in templates::names().filter(|name| !values::given(name).unwrap().is_empty()) {
         let directory = name.split('/').next().unwrap();
         assert!(
-            documentation.contains(&format!("### `{directory}/`\n\n{TABLE_START}{directory}/")),
+            documentation.contains(&format!("## `{directory}/`\n\n{TABLE_START}{directory}/")),
             "{name}"
         );
     }

@@ -210,7 +210,7 @@ fn steps(text: &str) -> Vec<(usize, Step)> {
             let text = content.strip_prefix("<!-- ")?.strip_prefix(name)?;
             Some(
                 text.strip_suffix(" -->")
-                    .expect("a comment of one line")
+                    .unwrap_or_else(|| panic!("`{content}` does not end on its line"))
                     .to_owned(),
             )
         };
@@ -283,7 +283,8 @@ fn commands(block: &[&str], first: usize) -> Vec<Expected> {
             continues = command.ends_with('\\');
             continue;
         }
-        let last = commands.last_mut().expect("a console begins with `$ `");
+        let last = commands.last_mut();
+        let last = last.unwrap_or_else(|| panic!("a console begins with `$ `, not `{line}`"));
         if continues {
             write!(last.command, "\n{line}").unwrap();
             last.lines = (behind, behind);
