@@ -129,6 +129,8 @@ pub struct Generated {
     pub findings: Vec<Finding>,
     /// Number of warnings that the settings suppress.
     pub muted: usize,
+    /// Codes of these warnings.
+    pub muted_codes: BTreeSet<Code>,
 }
 
 impl Generated {
@@ -256,7 +258,8 @@ pub fn generate_sites<'a>(
             .any(|index| generated[*index].1.site.settings.ignores(&finding));
         let (_, run) = &mut generated[one];
         if is_muted {
-            run.muted += 1
+            run.muted += 1;
+            run.muted_codes.insert(finding.code);
         } else {
             run.findings.push(finding)
         }
@@ -394,6 +397,7 @@ pub(crate) fn generate_by(
         changes,
         findings,
         muted: muted.len(),
+        muted_codes: muted.iter().map(|finding| finding.code).collect(),
     })
 }
 

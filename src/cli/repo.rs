@@ -14,6 +14,7 @@ use sipgen::load::{Files, Stream};
 use sipgen::output::lock::Lock;
 use sipgen::report::Document;
 use sipgen::settings::Settings;
+use sipgen::site::hardware;
 use sipgen::sites::{Location, Sites};
 use sipgen::{Date, Generated, Options};
 
@@ -277,6 +278,23 @@ pub(super) fn only(sites: &Sites) -> Result<&Location, Failure> {
 
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
     Ok(sipgen::generate_sites(sites, &options()?, &|_| {})?)
+}
+
+/// Adds the findings about inspected hardware. Hardware does not affect the assignment to
+/// SIPClusters, so `generate` skips it for them.
+pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), Failure> {
+    for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
+        let (_, found) = hardware::of_all(&site.files, &run.site)?;
+        let settings = &run.site.settings;
+        let (muted, shown): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|finding| settings.ignores(finding));
+        run.muted += muted.len();
+        run.muted_codes
+            .extend(muted.iter().map(|finding| finding.code));
+        run.findings.extend(shown);
+    }
+    Ok(())
 }
 
 /// Returns the default options with the current date in UTC, or that of `SOURCE_DATE_EPOCH`

@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use sipgen::finding::{Finding, Severity};
 use sipgen::report::{self, Document, Results, Validation};
-use sipgen::site::hardware;
 
 use super::{Failure, Outcome, print, print_document, repo, say};
 
@@ -63,21 +62,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         chosen
     };
     let (lock, sites) = repo::lock_to_read(&chosen)?;
-    let runs = repo::generate(&sites)?;
+    let mut runs = repo::generate(&sites)?;
     drop(lock);
-    let (mut findings, mut muted) = repo::findings(&sites, &runs);
-    // Hardware does not affect the assignment to SIPClusters, so `generate` skips it for them.
-    for (site, generated) in runs
-        .iter()
-        .filter(|(_, generated)| !generated.site.knows_hardware)
-    {
-        let (told, ignored): (Vec<_>, Vec<_>) = hardware::of_all(&site.files, &generated.site)?
-            .1
-            .into_iter()
-            .partition(|finding| !generated.site.settings.ignores(finding));
-        findings.extend(told);
-        muted += ignored.len();
-    }
+    repo::add_hardware_findings(&mut runs)?;
+    let (mut findings, muted) = repo::findings(&sites, &runs);
     let files = &sites.repo;
     if arguments.strict {
         findings
