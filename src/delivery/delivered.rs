@@ -57,13 +57,30 @@ impl Directory {
     }
 }
 
-/// Returns the directories of the output that an object applies. `builds` tells which directories'
-/// kustomizations it builds.
-pub(super) fn of<'a>(
+/// Returns the directories of the output that an object applies, except those of declared hosts and
+/// of agents' objects. `builds` tells which directories' kustomizations it builds.
+pub(super) fn of(
     repo: &Repo<'_>,
     applied: &Applied,
-    builds: impl Fn(&Utf8Path) -> bool + 'a,
+    builds: impl Fn(&Utf8Path) -> bool,
 ) -> Vec<Directory> {
+    let mut directories = all(repo, applied, builds);
+    directories.retain(Directory::applies_more_than_declared_hosts);
+    directories
+}
+
+/// Returns whether an object applies the objects that sipgen writes for its agent.
+pub(super) fn applies_agent_objects(
+    repo: &Repo<'_>,
+    applied: &Applied,
+    builds: impl Fn(&Utf8Path) -> bool,
+) -> bool {
+    let own = layout::agent_directory(applied.agent);
+    let directories = all(repo, applied, builds);
+    directories.iter().any(|directory| directory.takes(&own))
+}
+
+fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -> Vec<Directory> {
     let output = &repo.settings.output;
     let itself = applied
         .directory
@@ -87,11 +104,7 @@ pub(super) fn of<'a>(
                 listed: Some(listing.place),
             })
         });
-    itself
-        .into_iter()
-        .chain(listed)
-        .filter(Directory::applies_more_than_declared_hosts)
-        .collect()
+    itself.into_iter().chain(listed).collect()
 }
 
 /// Warns about directories that an object applies already, for which sipgen writes no object.

@@ -65,6 +65,8 @@ pub struct Wiring {
     pub applied: BTreeSet<usize>,
     /// Other directories of the output that these objects apply.
     pub delivered: Delivered,
+    /// Object of the repo that makes the chosen agent apply the objects that sipgen writes for it.
+    pub agent_objects_by: Option<String>,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
     /// Projects of Argo CD that restrict sipgen's Applications.

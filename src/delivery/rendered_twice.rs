@@ -44,9 +44,8 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
     for applied in applied {
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
-        let delivered = delivered::of(repo, applied, |directory| {
-            reached.kustomizations.contains(directory)
-        });
+        let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
+        let delivered = delivered::of(repo, applied, builds);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
         if applied
@@ -83,6 +82,11 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
                     .extend(of_root.keys().chain(&reached.overlays));
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
+                if delivered::applies_agent_objects(repo, applied, builds) {
+                    wiring
+                        .agent_objects_by
+                        .get_or_insert_with(|| applied.by.clone());
+                }
             }
         }
         for (root, hosts) in &of_root {
