@@ -165,14 +165,17 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     })
 }
 
+/// The first argument of kubectl for a build.
+pub(super) const OF_KUBECTL: [&str; 1] = ["kustomize"];
+
 /// Returns the program and its first argument.
-fn program() -> Option<(PathBuf, [&'static str; 1])> {
+pub(super) fn program() -> Option<(PathBuf, [&'static str; 1])> {
     if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         let of_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
-        return Some((named, [if of_kubectl { "kustomize" } else { "build" }]));
+        return Some((named, if of_kubectl { OF_KUBECTL } else { ["build"] }));
     }
-    let kubectl = || program::find("kubectl").map(|found| (found, ["kustomize"]));
+    let kubectl = || program::find("kubectl").map(|found| (found, OF_KUBECTL));
     program::find("kustomize")
         .map(|found| (found, ["build"]))
         .or_else(kubectl)

@@ -10,7 +10,8 @@
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `copy`: a copy of a repo's files with changes.
 //! * `document`: a document and its parsing.
-//! * `kustomize` and `sops`: output of these programs; `program` runs them.
+//! * `kustomize` and `sops`: output of these programs; `program` runs them, and `versions` finds
+//!   the installed versions.
 //! * `plain`: unquoted scalars that other programs read differently.
 //! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
 //!   `nodes`, and `quoting` decides which text may be shown.
@@ -39,6 +40,7 @@ pub(crate) mod sops;
 mod split;
 mod submodules;
 pub mod texts;
+pub mod versions;
 mod worktree;
 
 pub use copy::Copied;

@@ -92,13 +92,7 @@ pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
         Form::Dotenv => "dotenv",
         Form::Binary => "binary",
     };
-    let named = env::var_os(PROGRAM)
-        .filter(|named| !named.is_empty())
-        .map(PathBuf::from);
-    let program = named
-        .or_else(|| program::find("sops"))
-        .ok_or(Refusal::NoProgram)?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(program().ok_or(Refusal::NoProgram)?);
     command.args([
         "--decrypt",
         "--input-type",
@@ -121,6 +115,12 @@ pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
     }
     String::from_utf8(ended.stdout)
         .map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
+}
+
+/// Returns the sops program.
+pub(super) fn program() -> Option<PathBuf> {
+    let named = env::var_os(PROGRAM).filter(|named| !named.is_empty());
+    named.map(PathBuf::from).or_else(|| program::find("sops"))
 }
 
 /// Removes encrypted values from a message of sops, because their length may reveal the value.
