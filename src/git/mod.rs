@@ -4,12 +4,15 @@
 //! * `program`: runs the git program, which hooks, signing and identity require.
 //! * `index`: updates git's index, safely if the run is killed.
 //! * `version`: the commit that files have.
+//! * `checkout`: directories of a worktree as git sees them.
 
+mod checkout;
 pub(crate) mod index;
 pub(crate) mod open;
 pub(crate) mod program;
 mod version;
 
+pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
 pub use open::{Around, Branches, around};
 pub use version::{Version, version};
 

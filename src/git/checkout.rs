@@ -1,0 +1,183 @@
+//! Directories of a worktree as git sees them: tracked, ignored, changed, and last committed.
+
+use std::path::PathBuf;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{ErrorCode, Oid, Repository, Sort, StatusOptions, Tree};
+
+use super::GitError;
+use super::open::{Opened, open};
+
+/// The worktree around a directory. Paths are relative to that directory.
+pub struct Checkout(Opened);
+
+/// The state of a directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DirectoryState {
+    /// Set if the index has a file of it.
+    pub is_tracked: bool,
+    /// The number of files that differ from the checked-out commit, including new ones.
+    pub changes: usize,
+}
+
+/// The last change of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastChange {
+    /// The checked-out commit has none of the paths.
+    Uncommitted,
+    /// The time at which a commit was made, in seconds since 1970.
+    At(i64),
+    /// It is beyond the end of a shallow clone, or before the newest commits.
+    Unknown,
+}
+
+/// A git hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// The file that git runs.
+    pub file: PathBuf,
+    /// The content of that file.
+    pub text: String,
+}
+
+impl Checkout {
+    /// Opens the worktree around a directory. Returns `None` outside git.
+    ///
+    /// # Errors
+    ///
+    /// If the repo cannot be opened.
+    pub fn around(directory: &Utf8Path) -> Result<Option<Self>, GitError> {
+        Ok(open(directory)?.map(Self))
+    }
+
+    fn path(&self, path: &Utf8Path) -> Utf8PathBuf {
+        self.0.prefix.join(path)
+    }
+
+    /// Returns the state of a directory.
+    ///
+    /// # Errors
+    ///
+    /// If the index or the worktree cannot be read.
+    pub fn state(&self, directory: &Utf8Path) -> Result<DirectoryState, GitError> {
+        let directory = self.path(directory);
+        let index = self.0.index()?;
+        let mut options = StatusOptions::new();
+        options
+            .pathspec(directory.as_str())
+            .disable_pathspec_match(true)
+            .include_untracked(true)
+            .recurse_untracked_dirs(true);
+        Ok(DirectoryState {
+            is_tracked: index.find_prefix(format!("{directory}/")).is_ok(),
+            changes: self.0.repo.statuses(Some(&mut options))?.len(),
+        })
+    }
+
+    /// Returns the first of some files that git ignores. Tracked files are never ignored.
+    ///
+    /// # Errors
+    ///
+    /// If the index cannot be read.
+    pub fn ignored<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a Utf8Path>,
+    ) -> Result<Option<&'a Utf8Path>, GitError> {
+        let index = self.0.index()?;
+        for file in files {
+            let path = self.path(file);
+            let is_tracked = index.get_path(path.as_std_path(), 0).is_some();
+            if !is_tracked && self.0.repo.is_path_ignored(&path)? {
+                return Ok(Some(file));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the last change of paths among the newest `commits` of the checked-out branch. The
+    /// author's time counts, because a rebase only renews that of the committer.
+    ///
+    /// # Errors
+    ///
+    /// If a commit cannot be read.
+    pub fn last_change(
+        &self,
+        paths: &[Utf8PathBuf],
+        commits: usize,
+    ) -> Result<LastChange, GitError> {
+        let repo = &self.0.repo;
+        let paths: Vec<Utf8PathBuf> = paths.iter().map(|path| self.path(path)).collect();
+        let head = match repo.head() {
+            Ok(head) => head.peel_to_commit()?,
+            Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {
+                return Ok(LastChange::Uncommitted);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if entries(&head.tree()?, &paths).iter().all(Option::is_none) {
+            return Ok(LastChange::Uncommitted);
+        }
+        let mut walk = repo.revwalk()?;
+        walk.push(head.id())?;
+        walk.set_sorting(Sort::TIME)?;
+        for id in walk.take(commits) {
+            let commit = repo.find_commit(id?)?;
+            let own = entries(&commit.tree()?, &paths);
+            let mut is_changed = true;
+            for parent in commit.parents() {
+                is_changed &= entries(&parent.tree()?, &paths) != own;
+            }
+            // The parents of the last commits of a shallow clone are missing.
+            if is_changed && commit.parent_count() == 0 && repo.is_shallow() {
+                return Ok(LastChange::Unknown);
+            }
+            if is_changed {
+                return Ok(LastChange::At(commit.author().when().seconds()));
+            }
+        }
+        Ok(LastChange::Unknown)
+    }
+
+    /// Returns a hook, if git would run it.
+    ///
+    /// # Errors
+    ///
+    /// If git's configuration cannot be read.
+    pub fn hook(&self, name: &str) -> Result<Option<Hook>, GitError> {
+        let file = hooks(&self.0.repo)?.join(name);
+        // git skips a file that is not executable.
+        let text = is_executable(&file).then(|| std::fs::read(&file).ok());
+        let hook = |text: Vec<u8>| Hook {
+            text: String::from_utf8_lossy(&text).into_owned(),
+            file,
+        };
+        Ok(text.flatten().map(hook))
+    }
+}
+
+/// Returns the ids of paths in a tree.
+fn entries(tree: &Tree<'_>, paths: &[Utf8PathBuf]) -> Vec<Option<Oid>> {
+    let id = |path: &Utf8PathBuf| Some(tree.get_path(path.as_std_path()).ok()?.id());
+    paths.iter().map(id).collect()
+}
+
+/// Returns the directory of hooks. A relative `core.hooksPath` starts where git runs hooks.
+fn hooks(repo: &Repository) -> Result<PathBuf, GitError> {
+    match repo.config()?.get_path("core.hooksPath") {
+        Ok(path) => Ok(repo.workdir().unwrap_or(repo.path()).join(path)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(repo.commondir().join("hooks")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(file: &std::path::Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &std::path::Path) -> bool {
+    file.is_file()
+}
