@@ -36,6 +36,20 @@ impl Date {
         let day = day.min(days_of_month(year, month) - 1) + 1;
         Self { year, month, day }
     }
+
+    /// Returns the number of days from an earlier date; 0 from a later one.
+    pub fn days_since(self, earlier: Self) -> u32 {
+        self.number().saturating_sub(earlier.number())
+    }
+
+    /// Returns the number of days since the start of the year 0.
+    fn number(self) -> u32 {
+        let years: u32 = (0..self.year).map(days_of_year).sum();
+        let months: u32 = (1..self.month)
+            .map(|month| days_of_month(self.year, month))
+            .sum();
+        years + months + self.day
+    }
 }
 
 fn is_leap_year(year: u32) -> bool {
@@ -96,6 +110,20 @@ impl fmt::Display for Date {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_between_dates_are_those_of_the_calendar() {
+        let date = |text: &str| text.parse::<Date>().unwrap();
+        for (later, earlier, days) in [
+            ("2026-03-01", "2026-02-28", 1),
+            ("2024-03-01", "2024-02-28", 2),
+            ("2027-01-01", "2026-01-01", 365),
+            ("2026-01-01", "2026-01-01", 0),
+            ("2026-01-01", "2026-01-02", 0),
+        ] {
+            assert_eq!(date(later).days_since(date(earlier)), days, "{later}");
+        }
+    }
 
     #[test]
     fn only_days_of_the_calendar_are_dates() {
