@@ -40,6 +40,8 @@ pub mod delivery;
 #[doc(hidden)]
 pub mod difference;
 #[doc(hidden)]
+pub mod doctor;
+#[doc(hidden)]
 pub mod drain;
 #[doc(hidden)]
 pub mod example;

@@ -7,6 +7,7 @@ mod commit;
 
 mod completions;
 mod diff;
+mod doctor;
 mod drain;
 mod example;
 mod explain;
@@ -40,6 +41,7 @@ Examples:
   sipgen snapshot                    write the hosts of a cluster into the repo
   sipgen generate                    update the overlays after a change of requests or hosts
   sipgen validate                    report errors and warnings with file and line
+  sipgen doctor                      check programs, settings, hooks, CI and the snapshot's age
   sipgen diff --base origin/main     show what a branch changes, for its reviewer
   sipgen status                      show clusters, spare hosts and racks
   sipgen explain tenant-a/edge       explain why a cluster has its hosts
@@ -66,6 +68,7 @@ enum Command {
     Snapshot(snapshot::Arguments),
     Generate(generate::Arguments),
     Validate(validate::Arguments),
+    Doctor(doctor::Arguments),
     Migrate(migrate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
@@ -108,6 +111,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Example(arguments) => example::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

@@ -3,7 +3,11 @@
 use super::{Action, Proposal, entry_of_list};
 use crate::load::Files;
 
-const FILE: &str = ".pre-commit-config.yaml";
+/// The configuration of pre-commit.
+pub(crate) const FILE: &str = ".pre-commit-config.yaml";
+
+/// The command of the hook.
+pub(crate) const COMMAND: &str = "sipgen generate --from-index --check --diff";
 
 /// The hook always runs, because pre-commit passes no file if a commit only deletes a SIPCluster.
 const ENTRY: &str = "  - repo: local
@@ -17,13 +21,17 @@ const ENTRY: &str = "  - repo: local
         require_serial: true
 ";
 
+/// Returns whether a configuration of pre-commit has a hook of sipgen.
+pub(crate) fn has_hook(there: &str) -> bool {
+    there.lines().any(|line| {
+        line.trim_start_matches(['-', ' ', '\t'])
+            .starts_with("id: sipgen-")
+    })
+}
+
 pub(super) fn propose(repo: &Files) -> Proposal {
     let lacks = |there: &str| {
-        let has_hook = there.lines().any(|line| {
-            line.trim_start_matches(['-', ' ', '\t'])
-                .starts_with("id: sipgen-")
-        });
-        if has_hook {
+        if has_hook(there) {
             Action::Keep
         } else {
             entry_of_list(there, "repos", ENTRY)

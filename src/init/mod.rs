@@ -19,6 +19,7 @@ mod urls;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::api::gitops::Agent;
 use crate::git::Branches;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
@@ -26,6 +27,7 @@ use crate::output::compare::{Change, Changes};
 use crate::settings::{self, Settings};
 
 pub use forge::{Forge, forges};
+pub(crate) use hooks::{COMMAND as HOOK_COMMAND, FILE as HOOK_FILE, has_hook};
 
 /// A file that a repo requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +115,22 @@ pub fn changes(proposals: &[Proposal]) -> Changes {
         files: created.collect(),
         leftovers: Vec::new(),
     }
+}
+
+/// Returns the agents with manifests in the repo, each with the first file that shows it.
+///
+/// # Errors
+///
+/// A file or directory cannot be read.
+pub(crate) fn agents(
+    repo: &Files,
+    output: &Utf8Path,
+    remote: Option<&str>,
+) -> Result<Vec<(Agent, Utf8PathBuf)>, ReadError> {
+    let agents::Agents { flux, argocd } = agents::find(repo, output, remote)?;
+    let flux = flux.map(|flux| (Agent::Flux, flux.seen_in));
+    let argocd = argocd.map(|argocd| (Agent::Argocd, argocd.seen_in));
+    Ok(flux.into_iter().chain(argocd).collect())
 }
 
 /// Chooses the output directory. A repo without settings may have files of its own in the default

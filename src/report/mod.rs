@@ -16,6 +16,7 @@
 //! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
 //! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
 //! * `capacity`: what else fits.
+//! * `doctor`: checks of a repo's environment.
 //! * `drain`: plans of moves that empty hosts.
 //! * `what_if`: the consequences of a hypothesis.
 //! * `status`: summary of the site for a terminal.
@@ -26,6 +27,7 @@ mod catalogue;
 mod claims;
 mod commit;
 mod comparison;
+mod doctor;
 mod document;
 mod drain;
 mod events;
@@ -62,6 +64,7 @@ pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::Comparison;
+pub use doctor::{Examination, ExaminedCheck, checks, tally_of_checks};
 pub use document::Document;
 pub use drain::{drain, drain_as_markdown};
 pub use events::{events, snapshot_message};

@@ -1,0 +1,144 @@
+//! sipgen itself and the programs that it runs.
+
+use camino::Utf8Path;
+
+use super::{Check, RepoFacts, SiteFacts};
+use crate::load::versions::Installed;
+use crate::settings::Settings;
+
+/// Earlier versions of kustomize do not know `buildMetadata`, by which findings name files.
+const MINIMUM_KUSTOMIZE: (u32, u32) = (4, 5);
+
+pub(super) fn sipgen() -> Check {
+    Check::ok("sipgen", concat!("version ", env!("CARGO_PKG_VERSION")))
+}
+
+pub(super) fn git(facts: &RepoFacts, directory: &Utf8Path) -> Check {
+    const SUBJECT: &str = "git";
+    let Some(top) = &facts.top else {
+        let fact =
+            format!("`{directory}` is not in a git repo, which records the assignment of hosts");
+        return Check::failed(SUBJECT, fact).help("run `git init`");
+    };
+    let top = top.as_str().trim_end_matches('/');
+    match &facts.git {
+        Some(git) => Check::ok(SUBJECT, format!("{}, with the repo `{top}`", shown(git))),
+        None => {
+            let fact =
+                format!("no `git` program is in the PATH; hooks and commits of `{top}` require it");
+            Check::note(SUBJECT, fact).help("install git")
+        }
+    }
+}
+
+pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
+    const SUBJECT: &str = "kustomize";
+    let is_built = |settings: &Settings| {
+        let mut sources = settings.sources.iter();
+        sources.any(|source| source.kustomization.is_some())
+    };
+    let (major, minor) = MINIMUM_KUSTOMIZE;
+    let install = format!("install kustomize {major}.{minor} or later");
+    let installed = match required(SUBJECT, sites, is_built, facts.kustomize.as_ref()) {
+        Ok(installed) => installed,
+        Err(check) => return check,
+    };
+    match installed {
+        None => {
+            let fact = "neither `kustomize` nor `kubectl` is in the PATH, and `sources` has a kustomization to build";
+            Check::failed(SUBJECT, fact)
+                .help(format!("{install}, or set SIPGEN_KUSTOMIZE to its path"))
+        }
+        Some(program) => match &program.version {
+            Some(version) if is_below(version, MINIMUM_KUSTOMIZE) => {
+                let fact = format!(
+                    "`{}` has kustomize {version}; sipgen requires {major}.{minor}",
+                    program.name
+                );
+                Check::failed(SUBJECT, fact).help(install)
+            }
+            _ => of_unknown_version(SUBJECT, program),
+        },
+    }
+}
+
+pub(super) fn sops(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
+    const SUBJECT: &str = "sops";
+    let decrypts = |settings: &Settings| settings.sops.decrypt;
+    match required(SUBJECT, sites, decrypts, facts.sops.as_ref()) {
+        Ok(Some(program)) => of_unknown_version(SUBJECT, program),
+        Ok(None) => Check::failed(
+            SUBJECT,
+            "no `sops` is in the PATH, and the settings have `sops.decrypt: true`",
+        )
+        .help("install sops, or set SIPGEN_SOPS to its path"),
+        Err(check) => check,
+    }
+}
+
+/// Returns the program if a site requires it; otherwise the check that says so.
+fn required<'a>(
+    subject: &'static str,
+    sites: &[SiteFacts<'_>],
+    requires: impl Fn(&Settings) -> bool,
+    installed: Option<&'a Installed>,
+) -> Result<Option<&'a Installed>, Check> {
+    let mut settings = sites.iter().map(|site| site.settings.as_ref());
+    if settings.clone().flatten().any(requires) {
+        Ok(installed)
+    } else if settings.any(|settings| settings.is_err()) {
+        Err(Check::note(
+            subject,
+            "not checked: the settings are invalid",
+        ))
+    } else {
+        Err(Check::ok(subject, "not required by the settings"))
+    }
+}
+
+/// Accepts a version, and notes a program that prints none.
+fn of_unknown_version(subject: &'static str, program: &Installed) -> Check {
+    if program.version.is_some() {
+        return Check::ok(subject, shown(program));
+    }
+    Check::warning(subject, format!("`{}` prints no version", program.name)).help(format!(
+        "run `{} version` to see whether it works",
+        program.name
+    ))
+}
+
+fn shown(program: &Installed) -> String {
+    match &program.version {
+        Some(version) => format!("`{}` {version}", program.name),
+        None => format!("`{}` of unknown version", program.name),
+    }
+}
+
+fn is_below(version: &str, minimum: (u32, u32)) -> bool {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|number| number.parse().unwrap_or_default());
+    let version = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    version < minimum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_numbers() {
+        for (version, is_older) in [
+            ("4.4.1", true),
+            ("3.10.0", true),
+            ("4.5.0", false),
+            ("4.10.0", false),
+            ("5.0.0-rc1", false),
+        ] {
+            assert_eq!(is_below(version, (4, 5)), is_older, "{version}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Invalid settings, and settings without effect.
+
+use std::collections::BTreeSet;
+
+use super::{Check, SiteFacts, State};
+use crate::finding::{Code, Finding, Place, Step};
+use crate::generate::Generated;
+use crate::settings::{self, Settings};
+use crate::sites::Sites;
+use crate::text::counted;
+
+const SUBJECT: &str = "settings";
+
+/// Warnings of a run about settings without effect, with the setting.
+const IDLE: [(Code, &str); 6] = [
+    (Code::IdleGlob, "sources"),
+    (Code::IdleReservation, "reservations"),
+    (Code::IdleMaintenance, "maintenance"),
+    (Code::ExpiredMaintenance, "maintenance"),
+    (Code::NoTemplates, "templates"),
+    (Code::TemplateUnused, "templates"),
+];
+
+/// Checks whether the settings of a site are valid.
+pub(super) fn validity(site: &SiteFacts<'_>) -> Check {
+    match &site.settings {
+        Ok(settings) if site.files.kind(&settings.file).is_some() => {
+            Check::ok(SUBJECT, format!("`{}` is valid", settings.file))
+        }
+        Ok(_) => Check::note(
+            SUBJECT,
+            format!("no `{}`: the defaults apply", settings::FILE),
+        )
+        .help("run `sipgen init`"),
+        Err(findings) => {
+            let count = counted(findings.len(), "error");
+            let first = findings.first();
+            let message = first.map_or("", |finding| finding.message.as_str());
+            let place = first.and_then(|finding| Some(finding.places.first()?.0.clone()));
+            Check {
+                place,
+                ..Check::failed(SUBJECT, format!("{count}: {message}"))
+                    .help("run `sipgen validate`")
+            }
+        }
+    }
+}
+
+/// Checks `sites`, and finds settings that have no effect in any site.
+pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
+    let entries = sites.findings.iter();
+    let entries = entries.filter(|finding| finding.code == Code::NoSuchSite);
+    let mut checks: Vec<Check> = entries
+        .map(|finding| Check::of_finding(State::Failed, SUBJECT, finding))
+        .collect();
+    let read: Vec<(&Settings, Vec<Unused>)> = all
+        .iter()
+        .filter_map(|site| {
+            let (Ok(settings), Ok(run)) = (&site.settings, site.run) else {
+                return None;
+            };
+            Some((settings, unused(settings, run, &sites.muted_codes)))
+        })
+        .collect();
+    for Unused { key, place, check } in read.iter().flat_map(|(_, unused)| unused) {
+        let file = place.file();
+        // Sites share the settings of the root's file, and one that uses a setting is enough.
+        let is_used = |(settings, unused): &(&Settings, Vec<Unused>)| {
+            settings.place([(*key).into()]).file() == file
+                && !unused.iter().any(|other| other.place == *place)
+        };
+        let may_be_used = !sites.others.is_empty() && **file == *settings::FILE;
+        let is_known = || {
+            checks
+                .iter()
+                .any(|known| known.place.as_ref() == Some(place))
+        };
+        if !may_be_used && !read.iter().any(is_used) && !is_known() {
+            checks.push(check.clone());
+        }
+    }
+    checks
+}
+
+/// A setting without effect in a site.
+struct Unused {
+    /// The top-level setting.
+    key: &'static str,
+    place: Place,
+    check: Check,
+}
+
+/// Finds the settings of a site without effect in its run.
+fn unused(settings: &Settings, run: &Generated, muted_of_repo: &BTreeSet<Code>) -> Vec<Unused> {
+    let mut unused = Vec::new();
+    for finding in &run.findings {
+        let key = IDLE.iter().find(|(code, _)| *code == finding.code);
+        let place = finding.places.first();
+        unused.extend(key.zip(place).map(|((_, key), (place, _))| Unused {
+            key,
+            place: place.clone(),
+            check: Check::of_finding(State::Warning, SUBJECT, finding),
+        }));
+    }
+    let mut add = |key: &'static str, route: Vec<Step>, fact: String, help: &str| {
+        let place = settings.place(route);
+        let check = Check::warning(SUBJECT, fact).at(place.clone()).help(help);
+        unused.push(Unused { key, place, check });
+    };
+    let namespaces = run.site.clusters.keys().map(|cluster| &cluster.namespace);
+    let namespaces: BTreeSet<_> = namespaces.collect();
+    let quotas = settings.quotas.iter().enumerate();
+    for (index, quota) in quotas.filter(|(_, quota)| !namespaces.contains(&quota.namespace)) {
+        add(
+            "quotas",
+            vec!["quotas".into(), index.into(), "namespace".into()],
+            format!(
+                "quota {} is of the namespace `{}`, which has no cluster",
+                index + 1,
+                quota.namespace
+            ),
+            "fix the namespace, or remove the quota",
+        );
+    }
+    // After an error, most warnings are not looked for.
+    let is_complete = !run.findings.iter().any(Finding::is_error);
+    let is_muted = |code| run.muted_codes.contains(code) || muted_of_repo.contains(code);
+    let ignored = settings.findings.ignore.iter().enumerate();
+    for (index, ignored) in ignored.filter(|(_, ignored)| is_complete && !is_muted(&ignored.code)) {
+        let code = ignored.code;
+        let route = [
+            "findings".into(),
+            "ignore".into(),
+            index.into(),
+            "code".into(),
+        ];
+        add(
+            "findings",
+            route.to_vec(),
+            format!("`findings.ignore` has {code}, which nothing here causes"),
+            "remove the entry",
+        );
+    }
+    unused
+}
