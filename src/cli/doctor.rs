@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let run = match &runs {
             Ok(runs) => {
                 let run = runs.iter().find(|(of, _)| of.directory == site.directory);
-                run.map(|(_, run)| run).ok_or("not generated")
+                run.map(|(_, run)| run).ok_or("the site was not generated")
             }
             Err(Failure(message)) => Err(message.as_str()),
         };

@@ -44,12 +44,12 @@ const CI: [&str; 13] = [
 ];
 
 /// Checks whether a git hook runs sipgen.
-pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Result<Check, ReadError> {
+pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Check {
     const SUBJECT: &str = "hook";
     let hook = facts.hook.as_ref();
     let text = hook.map_or("", |hook| hook.text.as_str());
     if mentions(text) {
-        return Ok(Check::ok(SUBJECT, "the git hook `pre-commit` runs sipgen"));
+        return Check::ok(SUBJECT, "the git hook `pre-commit` runs sipgen");
     }
     for (manager, files) in MANAGERS {
         let configured = files.iter().map(Utf8Path::new);
@@ -58,21 +58,21 @@ pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Result<Check, ReadError> {
             text.contains(manager) || hook.file.to_string_lossy().contains(manager)
         });
         if let Some((file, _)) = configured.clone().find(|(_, text)| mentions(text)) {
-            return Ok(Check::ok(SUBJECT, format!("`{file}` runs sipgen")));
+            return Check::ok(SUBJECT, format!("`{file}` runs sipgen"));
         }
         if is_manager || configured.next().is_some() {
             let fact = format!("{manager} manages the git hooks, and does not run sipgen");
-            return Ok(Check::note(SUBJECT, fact).help(format!(
+            return Check::note(SUBJECT, fact).help(format!(
                 "let its hook `pre-commit` run `{}`",
                 init::HOOK_COMMAND
-            )));
+            ));
         }
     }
     let config = init::HOOK_FILE;
     let is_configured = top
         .text(config.into())
         .is_some_and(|text| init::has_hook(&text));
-    Ok(match (is_configured, text.contains(FRAMEWORK)) {
+    match (is_configured, text.contains(FRAMEWORK)) {
         (true, true) => Check::ok(SUBJECT, format!("`{config}` runs sipgen")),
         (true, false) => {
             let fact =
@@ -80,7 +80,7 @@ pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Result<Check, ReadError> {
             Check::warning(SUBJECT, fact).help("run `pre-commit install`")
         }
         (false, _) => Check::warning(SUBJECT, "no git hook runs sipgen").help("run `sipgen init`"),
-    })
+    }
 }
 
 /// Checks whether a CI job runs sipgen.

@@ -48,16 +48,19 @@ pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<Check> {
         [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
         [] => String::new(),
     };
-    let refresh = "run `sipgen snapshot`";
+    let is_own = snapshot.paths.as_slice() == [run.site.settings.snapshot.directory.clone()];
+    let refresh = if is_own {
+        "run `sipgen snapshot`"
+    } else {
+        "refresh it from the base cluster, or replace it by `sipgen snapshot`: see docs/snapshots.md"
+    };
     let mut checks = Vec::new();
     match (snapshot.last, facts.today) {
         (LastChange::At(seconds), Some(today)) => {
             let date = Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default());
             let days = today.days_since(date);
-            let fact = format!(
-                "{shown} was committed {} ago, on {date}",
-                counted(days as usize, "day")
-            );
+            let days_ago = counted(days as usize, "day");
+            let fact = format!("{shown} last changed {days_ago} ago, on {date}");
             checks.push(if days > AGE_LIMIT_DAYS {
                 Check::warning(SUBJECT, fact).help(refresh)
             } else {
@@ -144,7 +147,7 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
             match files.filter(|change| !change.is_in_mark_only()).count() {
                 0 => Check::ok(SUBJECT, format!("`{output}` is up to date")),
                 stale => {
-                    let fact = format!("{} of `{output}` to write", counted(stale, "stale file"));
+                    let fact = format!("`{output}` has {}", counted(stale, "stale file"));
                     Check::warning(SUBJECT, fact).help("run `sipgen generate`")
                 }
             }
@@ -154,8 +157,7 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
         return checks;
     };
     if let Some(file) = &git.ignored {
-        let fact =
-            format!("git ignores `{file}`, although `{output}` records the assignment of hosts");
+        let fact = format!("git ignores `{file}`, which records the assignment of hosts");
         checks.push(Check::failed(SUBJECT, fact).help(format!(
             "run `git check-ignore --verbose {file}`, and remove that pattern"
         )));
@@ -168,8 +170,7 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
     } else if git.state.is_tracked {
         checks.push(Check::ok(SUBJECT, format!("`{output}` is committed")));
     } else if git.state.changes > 0 {
-        let fact =
-            format!("`{output}` is not committed, although it records the assignment of hosts");
+        let fact = format!("`{output}` is not committed; it records the assignment of hosts");
         checks.push(
             Check::warning(SUBJECT, fact).help(format!("run `git add {output}` and `git commit`")),
         );

@@ -134,9 +134,9 @@ pub fn check_repo(
     top: &Files,
 ) -> Result<Vec<Check>, ReadError> {
     let mut checks = vec![programs::kustomize(facts, all), programs::sops(facts, all)];
-    checks.extend(settings::of_sites(sites, all));
-    checks.push(automation::hook(top, facts)?);
+    checks.push(automation::hook(top, facts));
     checks.push(automation::ci(top)?);
+    checks.extend(settings::of_sites(sites, all));
     Ok(checks)
 }
 

@@ -22,7 +22,7 @@ pub(super) fn git(facts: &RepoFacts, directory: &Utf8Path) -> Check {
     };
     let top = top.as_str().trim_end_matches('/');
     match &facts.git {
-        Some(git) => Check::ok(SUBJECT, format!("{}, with the repo `{top}`", shown(git))),
+        Some(git) => Check::ok(SUBJECT, format!("{}; the repo is `{top}`", shown(git))),
         None => {
             let fact =
                 format!("no `git` program is in the PATH; hooks and commits of `{top}` require it");
@@ -45,7 +45,7 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
     };
     match installed {
         None => {
-            let fact = "neither `kustomize` nor `kubectl` is in the PATH, and `sources` has a kustomization to build";
+            let fact = "no kustomize can be run, and `sources` has a kustomization to build";
             Check::failed(SUBJECT, fact)
                 .help(format!("{install}, or set SIPGEN_KUSTOMIZE to its path"))
         }
@@ -57,7 +57,7 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
                 );
                 Check::failed(SUBJECT, fact).help(install)
             }
-            _ => of_unknown_version(SUBJECT, program),
+            _ => of_any_version(SUBJECT, program),
         },
     }
 }
@@ -66,10 +66,10 @@ pub(super) fn sops(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
     const SUBJECT: &str = "sops";
     let decrypts = |settings: &Settings| settings.sops.decrypt;
     match required(SUBJECT, sites, decrypts, facts.sops.as_ref()) {
-        Ok(Some(program)) => of_unknown_version(SUBJECT, program),
+        Ok(Some(program)) => of_any_version(SUBJECT, program),
         Ok(None) => Check::failed(
             SUBJECT,
-            "no `sops` is in the PATH, and the settings have `sops.decrypt: true`",
+            "no sops can be run, and the settings have `sops.decrypt: true`",
         )
         .help("install sops, or set SIPGEN_SOPS to its path"),
         Err(check) => check,
@@ -96,21 +96,19 @@ fn required<'a>(
     }
 }
 
-/// Accepts a version, and notes a program that prints none.
-fn of_unknown_version(subject: &'static str, program: &Installed) -> Check {
+/// Accepts any version, and warns about a program that prints none.
+fn of_any_version(subject: &'static str, program: &Installed) -> Check {
     if program.version.is_some() {
         return Check::ok(subject, shown(program));
     }
-    Check::warning(subject, format!("`{}` prints no version", program.name)).help(format!(
-        "run `{} version` to see whether it works",
-        program.name
-    ))
+    let fact = format!("`{}` prints no version", program.name);
+    Check::warning(subject, fact).help(format!("run `{} version` to see why", program.name))
 }
 
 fn shown(program: &Installed) -> String {
     match &program.version {
-        Some(version) => format!("`{}` {version}", program.name),
-        None => format!("`{}` of unknown version", program.name),
+        Some(version) => format!("{} {version}", program.name),
+        None => format!("{} of unknown version", program.name),
     }
 }
 

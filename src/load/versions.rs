@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::program;
+use super::program::{self, NotRun};
 use super::{kustomize, sops};
 
 /// The time limit of a program that prints its version, 10 s.
@@ -20,21 +20,21 @@ pub struct Installed {
 
 /// Returns the git program of the `PATH`.
 pub fn git() -> Option<Installed> {
-    Some(installed(
+    installed(
         Command::new(program::find("git")?).arg("--version"),
         "git version ",
-    ))
+    )
 }
 
 /// Returns the program that builds kustomizations, with the version of its kustomize.
 pub fn kustomize() -> Option<Installed> {
     let (program, first) = kustomize::program()?;
     let mut command = Command::new(program);
-    Some(if first == kustomize::OF_KUBECTL {
+    if first == kustomize::OF_KUBECTL {
         installed(command.args(["version", "--client"]), "Kustomize Version: ")
     } else {
         installed(command.arg("version"), "")
-    })
+    }
 }
 
 /// Returns the sops program.
@@ -42,19 +42,21 @@ pub fn sops() -> Option<Installed> {
     let mut command = Command::new(sops::program()?);
     // Without the option, `sops --version` asks GitHub for the latest version.
     command.args(["--version", "--disable-version-check"]);
-    Some(installed(&mut command, "sops "))
+    installed(&mut command, "sops ")
 }
 
-/// Runs a program, and reads the version behind `prefix` at the start of a line.
-fn installed(command: &mut Command, prefix: &str) -> Installed {
+/// Runs a program, and reads the version behind `prefix` at the start of a line. Returns `None` if it
+/// cannot be started.
+fn installed(command: &mut Command, prefix: &str) -> Option<Installed> {
     let name = command.get_program().to_string_lossy().into_owned();
     let name = name.rsplit('/').next().unwrap_or(&name).to_owned();
-    let output = program::run(command, Vec::new(), LONGEST)
-        .map(|ended| String::from_utf8_lossy(&ended.stdout).into_owned());
-    Installed {
-        name,
-        version: output.ok().and_then(|output| version(&output, prefix)),
-    }
+    let output = match program::run(command, Vec::new(), LONGEST) {
+        Ok(ended) => String::from_utf8_lossy(&ended.stdout).into_owned(),
+        Err(NotRun::TimedOut) => String::new(),
+        Err(NotRun::Io(_)) => return None,
+    };
+    let version = version(&output, prefix);
+    Some(Installed { name, version })
 }
 
 /// Returns the version behind a prefix, without a leading `v`. kustomize 4 prints

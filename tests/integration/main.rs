@@ -18,6 +18,7 @@ mod configured_agents;
 mod delivered;
 mod diffing;
 mod documentation;
+mod doctor;
 mod draining;
 mod duplicate_keys;
 mod examples_in_repos;
