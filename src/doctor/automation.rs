@@ -7,8 +7,11 @@ use crate::init;
 use crate::load::{Files, ReadError};
 
 const PROGRAM: &str = "sipgen";
-/// The framework whose configuration `sipgen init` writes. The hook that it installs names it.
-const FRAMEWORK: &str = "pre-commit";
+/// Programs that read the configuration that `sipgen init` writes. The hooks that they install name
+/// them.
+const FRAMEWORKS: [&str; 2] = ["pre-commit", "prek"];
+/// Starts of lines that are comments in scripts and pipelines.
+const COMMENTS: [&str; 4] = ["#", "//", "/*", "*"];
 
 /// Other managers of hooks, each with the files that configure it.
 const MANAGERS: [(&str, &[&str]); 2] = [
@@ -72,7 +75,8 @@ pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Check {
     let is_configured = top
         .text(config.into())
         .is_some_and(|text| init::has_hook(&text));
-    match (is_configured, text.contains(FRAMEWORK)) {
+    let is_installed = FRAMEWORKS.iter().any(|name| text.contains(name));
+    match (is_configured, is_installed) {
         (true, true) => Check::ok(SUBJECT, format!("`{config}` runs sipgen")),
         (true, false) => {
             let fact =
@@ -109,5 +113,6 @@ pub(super) fn ci(top: &Files) -> Result<Check, ReadError> {
 /// Returns whether a script mentions sipgen outside its comments.
 fn mentions(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim_start);
-    lines.any(|line| !line.starts_with(['#', '/', '*']) && line.contains(PROGRAM))
+    let is_comment = |line: &str| COMMENTS.iter().any(|start| line.starts_with(start));
+    lines.any(|line| line.contains(PROGRAM) && !is_comment(line))
 }

@@ -62,6 +62,7 @@ pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
             Some((settings, unused(settings, run, &sites.muted_codes)))
         })
         .collect();
+    let is_complete = sites.others.is_empty() && read.len() == all.len();
     for Unused { key, place, check } in read.iter().flat_map(|(_, unused)| unused) {
         let file = place.file();
         // Sites share the settings of the root's file, and one that uses a setting is enough.
@@ -69,7 +70,7 @@ pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
             settings.place([(*key).into()]).file() == file
                 && !unused.iter().any(|other| other.place == *place)
         };
-        let may_be_used = !sites.others.is_empty() && **file == *settings::FILE;
+        let may_be_used = !is_complete && **file == *settings::FILE;
         let is_known = || {
             checks
                 .iter()
