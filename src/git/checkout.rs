@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{ErrorCode, Oid, Repository, Sort, StatusOptions, Tree};
+use git2::{ErrorCode, Oid, Repository, StatusOptions, Tree};
 
 use super::GitError;
 use super::open::{Opened, open};
@@ -94,8 +94,8 @@ impl Checkout {
         Ok(None)
     }
 
-    /// Returns the last change of paths among the newest `commits` of the checked-out branch. The
-    /// author's time counts, because a rebase only renews that of the committer.
+    /// Returns the last change of paths, of which the checked-out branch may have at most `commits`
+    /// newer commits. The author's time counts, because a rebase renews that of the committer.
     ///
     /// # Errors
     ///
@@ -114,25 +114,25 @@ impl Checkout {
             }
             Err(error) => return Err(error.into()),
         };
-        if entries(&head.tree()?, &paths).iter().all(Option::is_none) {
+        let current = entries(&head.tree()?, &paths);
+        if current.iter().all(Option::is_none) {
             return Ok(LastChange::Uncommitted);
         }
-        let mut walk = repo.revwalk()?;
-        walk.push(head.id())?;
-        walk.set_sorting(Sort::TIME)?;
-        for id in walk.take(commits) {
-            let commit = repo.find_commit(id?)?;
-            let own = entries(&commit.tree()?, &paths);
-            let mut is_changed = true;
+        let mut commit = head;
+        for _ in 0..commits {
+            // As in `git log`, a merge leads to a parent with the same content.
+            let mut unchanged = None;
             for parent in commit.parents() {
-                is_changed &= entries(&parent.tree()?, &paths) != own;
+                if unchanged.is_none() && entries(&parent.tree()?, &paths) == current {
+                    unchanged = Some(parent);
+                }
             }
             // The parents of the last commits of a shallow clone are missing.
-            if is_changed && commit.parent_count() == 0 && repo.is_shallow() {
-                return Ok(LastChange::Unknown);
-            }
-            if is_changed {
-                return Ok(LastChange::At(commit.author().when().seconds()));
+            let is_cut = commit.parent_count() == 0 && repo.is_shallow();
+            match unchanged {
+                Some(parent) => commit = parent,
+                None if is_cut => break,
+                None => return Ok(LastChange::At(commit.author().when().seconds())),
             }
         }
         Ok(LastChange::Unknown)
