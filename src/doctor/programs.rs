@@ -39,11 +39,10 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
     };
     let (major, minor) = MINIMUM_KUSTOMIZE;
     let install = format!("install kustomize {major}.{minor} or later");
-    let installed = match required(SUBJECT, sites, is_built, facts.kustomize.as_ref()) {
-        Ok(installed) => installed,
-        Err(check) => return check,
-    };
-    match installed {
+    if let Some(check) = not_required(SUBJECT, sites, is_built) {
+        return check;
+    }
+    match &facts.kustomize {
         None => {
             let fact = "no kustomize can be run, and `sources` has a kustomization to build";
             Check::failed(SUBJECT, fact)
@@ -65,34 +64,34 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
 pub(super) fn sops(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
     const SUBJECT: &str = "sops";
     let decrypts = |settings: &Settings| settings.sops.decrypt;
-    match required(SUBJECT, sites, decrypts, facts.sops.as_ref()) {
-        Ok(Some(program)) => of_any_version(SUBJECT, program),
-        Ok(None) => Check::failed(
-            SUBJECT,
-            "no sops can be run, and the settings have `sops.decrypt: true`",
-        )
-        .help("install sops, or set SIPGEN_SOPS to its path"),
-        Err(check) => check,
+    if let Some(check) = not_required(SUBJECT, sites, decrypts) {
+        return check;
+    }
+    match &facts.sops {
+        Some(program) => of_any_version(SUBJECT, program),
+        None => {
+            let fact = "no sops can be run, and the settings have `sops.decrypt: true`";
+            Check::failed(SUBJECT, fact).help("install sops, or set SIPGEN_SOPS to its path")
+        }
     }
 }
 
-/// Returns the program if a site requires it; otherwise the check that says so.
-fn required<'a>(
+/// Returns the check of a program that no site is known to require.
+fn not_required(
     subject: &'static str,
     sites: &[SiteFacts<'_>],
     requires: impl Fn(&Settings) -> bool,
-    installed: Option<&'a Installed>,
-) -> Result<Option<&'a Installed>, Check> {
+) -> Option<Check> {
     let mut settings = sites.iter().map(|site| site.settings.as_ref());
     if settings.clone().flatten().any(requires) {
-        Ok(installed)
+        None
     } else if settings.any(|settings| settings.is_err()) {
-        Err(Check::note(
+        Some(Check::note(
             subject,
             "not checked: the settings are invalid",
         ))
     } else {
-        Err(Check::ok(subject, "not required by the settings"))
+        Some(Check::ok(subject, "not required by the settings"))
     }
 }
 

@@ -5,10 +5,10 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
+use super::findings::counts;
 use super::{ADDED, ERROR, FAINT, Text, WARNING, one_line, styled};
 use crate::doctor::{Check, State};
 use crate::load::{Files, Texts};
-use crate::text::counted;
 
 /// Version of the JSON format of [`Examination`].
 const VERSION: u32 = 1;
@@ -130,17 +130,10 @@ fn write_check(out: &mut Text, check: &Check, texts: &mut Texts<'_>) -> fmt::Res
 
 /// Formats the number of checks on one line.
 pub fn tally_of_checks(checks: &[(&str, Vec<Check>)]) -> Text {
-    let counts = [
+    let counts = counts(&[
         (count(checks, State::Failed), "failed check", ERROR),
         (count(checks, State::Warning), "warning", WARNING),
-    ];
-    let counts = counts.iter().filter(|(count, ..)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
-        .collect();
-    if counts.is_empty() {
-        "no problems found\n".into()
-    } else {
-        format!("{}\n", counts.join(", ")).into()
-    }
+    ]);
+    let words = counts.unwrap_or_else(|| "no problems found".to_owned());
+    format!("{words}\n").into()
 }

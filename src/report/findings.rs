@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anstyle::Style;
+
 use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
 use crate::finding::{Code, Finding, Severity};
 use crate::load::{Excerpt, Files, Texts};
@@ -69,16 +71,8 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
 pub fn tally(findings: &[Finding], muted: usize) -> Text {
     let errors = findings.iter().filter(|finding| finding.is_error()).count();
     let warnings = findings.len() - errors;
-    let counts = [(errors, "error", ERROR), (warnings, "warning", WARNING)];
-    let counts = counts.iter().filter(|(count, ..)| *count > 0);
-    let counts: Vec<String> = counts
-        .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
-        .collect();
-    let words = if counts.is_empty() {
-        "no findings".to_owned()
-    } else {
-        counts.join(", ")
-    };
+    let words = counts(&[(errors, "error", ERROR), (warnings, "warning", WARNING)])
+        .unwrap_or_else(|| "no findings".to_owned());
     let muted = if muted > 0 {
         format!(" ({} muted)", counted(muted, "warning"))
     } else {
@@ -89,6 +83,15 @@ pub fn tally(findings: &[Finding], muted: usize) -> Text {
         format!("; run `sipgen explain {}` for details", worst.code)
     });
     format!("{words}{muted}{more}\n").into()
+}
+
+/// Lists the numbers above 0; `None` if there is none.
+pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
+    let counts = of.iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
+        .collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
 }
 
 fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
