@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::scenes::sites::{SETTINGS, monorepo};
+use crate::support::scenes::sites::{SETTINGS, flux, monorepo};
 use crate::support::{Repo, assert_says, run};
 
 /// 2026-11-24.
@@ -385,7 +385,11 @@ mod agent {
                 "docs/gitops.md",
             ],
         );
-        let sync = crate::support::scenes::sites::flux("sipgen", "./overlays/agents/flux");
+        // Services alone are not all that the agent has to apply.
+        let services = flux("services", "./overlays/clusters/tenant-a/edge/jumphost");
+        repo.write("flux/services.yaml", &services);
+        assert_eq!(about(&repo, "agent"), found);
+        let sync = flux("sipgen", "./overlays/agents/flux");
         repo.write("flux/sipgen.yaml", &sync);
         assert_eq!(
             about(&repo, "agent"),
