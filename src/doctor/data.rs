@@ -6,7 +6,7 @@ use super::{Check, RepoFacts, SiteFacts};
 use crate::api::date::Date;
 use crate::generate::Generated;
 use crate::git::LastChange;
-use crate::text::counted;
+use crate::text::{counted, in_shell};
 
 /// The age in days up to which a snapshot is current.
 pub const AGE_LIMIT_DAYS: u32 = 7;
@@ -159,7 +159,8 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
     if let Some(file) = &git.ignored {
         let fact = format!("git ignores `{file}`, which records the assignment of hosts");
         checks.push(Check::failed(SUBJECT, fact).help(format!(
-            "run `git check-ignore --verbose {file}`, and remove that pattern"
+            "run `git check-ignore --verbose {}`, and remove that pattern",
+            in_shell(file.as_str())
         )));
     } else if git.state.is_tracked && git.state.changes > 0 {
         let changes = counted(git.state.changes, "uncommitted change");
@@ -171,9 +172,10 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
         checks.push(Check::ok(SUBJECT, format!("`{output}` is committed")));
     } else if git.state.changes > 0 {
         let fact = format!("`{output}` is not committed; it records the assignment of hosts");
-        checks.push(
-            Check::warning(SUBJECT, fact).help(format!("run `git add {output}` and `git commit`")),
-        );
+        checks.push(Check::warning(SUBJECT, fact).help(format!(
+            "run `git add {}` and `git commit`",
+            in_shell(output.as_str())
+        )));
     }
     checks
 }

@@ -56,6 +56,9 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
                 );
                 Check::failed(SUBJECT, fact).help(install)
             }
+            Some(version) if program.name != SUBJECT => {
+                Check::ok(SUBJECT, format!("version {version} of {}", program.name))
+            }
             _ => of_any_version(SUBJECT, program),
         },
     }

@@ -149,17 +149,16 @@ mod git {
 mod programs {
     use super::*;
 
-    /// A repo that requires a program, and the checks of it if the program prints a text.
-    fn with(settings: &str, variable: &str, subject: &str, printed: &str) -> Vec<String> {
+    /// The checks of a subject in a repo that requires a program, which prints a text.
+    fn with(settings: &str, variable: &str, program: &str, printed: &str) -> Vec<String> {
         let repo = Repo::of_fixture("quickstart");
         repo.write("sipgen.yaml", settings);
-        let program = tempfile::tempdir().unwrap();
-        let program = program.path().join(subject);
-        script(&program, &format!("echo '{printed}'"));
-        of(
-            command(&repo, &["--format", "json"]).env(variable, program),
-            subject,
-        )
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(program);
+        script(&file, &format!("echo '{printed}'"));
+        let subject = program.replace("kubectl", "kustomize");
+        let mut command = command(&repo, &["--format", "json"]);
+        of(command.env(variable, file), &subject)
     }
 
     const BUILT: &str = "sources: [{kustomization: sites/lab}]\n";
@@ -189,6 +188,11 @@ mod programs {
         assert_eq!(
             kustomize("(devel)"),
             ["warning `kustomize` prints no version | run `kustomize version` to see why"]
+        );
+        let of_kubectl = "Client Version: v1.34.1\nKustomize Version: v5.7.1";
+        assert_eq!(
+            with(BUILT, "SIPGEN_KUSTOMIZE", "kubectl", of_kubectl),
+            ["ok version 5.7.1 of kubectl | "]
         );
         let sops = with(DECRYPTED, "SIPGEN_SOPS", "sops", "sops 3.11.0 (latest)");
         assert_eq!(sops, ["ok sops 3.11.0 | "]);
