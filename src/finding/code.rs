@@ -408,8 +408,11 @@ impl Code {
     /// Returns the problem, the reason why it matters and the fix, in Markdown.
     pub fn explanation(self) -> &'static str {
         let page = self.entry().explanation;
-        // The heading repeats code and title.
-        page.split_once("\n\n").map_or(page, |(_, text)| text)
+        // The heading repeats code and title. A new page has none until `just docs` writes it.
+        match page.split_once("\n\n") {
+            Some((heading, text)) if heading.starts_with("# ") => text,
+            _ => page,
+        }
     }
 }
 

@@ -23,7 +23,7 @@ const FORMATS: [(&str, &str); 4] = [
 ];
 
 /// Definitions of which the field's own description says enough.
-const KNOWN: [&str; 5] = ["Code", "Date", "NodePortRange", "Scheme", "Word"];
+const KNOWN: [&str; 6] = ["Code", "Date", "NodePortRange", "Release", "Scheme", "Word"];
 
 /// Objects of a schema on their way into the page.
 struct Tables<'a> {
