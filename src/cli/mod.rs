@@ -25,6 +25,7 @@ mod staging;
 mod status;
 mod template;
 mod validate;
+mod version;
 mod what_if;
 
 use std::io::Write;
@@ -55,7 +56,13 @@ Examples:
 /// Exit codes: 0 success; 1 check failed (stale output, invalid input or no placement); 2 sipgen
 /// could not run (usage, reading, writing).
 #[derive(Parser)]
-#[command(name = "sipgen", version, max_term_width = 100, after_long_help = EXAMPLES)]
+#[command(
+    name = "sipgen",
+    version,
+    long_version = version::LONG.as_str(),
+    max_term_width = 100,
+    after_long_help = EXAMPLES
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

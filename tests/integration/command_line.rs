@@ -30,6 +30,20 @@ fn every_command_has_an_example_in_its_help() {
     }
 }
 
+#[test]
+fn the_long_version_names_the_origin_of_the_binary() {
+    let version = env!("CARGO_PKG_VERSION");
+
+    assert_eq!(sipgen(&["-V"]), format!("sipgen {version}\n"));
+    let long = sipgen(&["--version"]);
+    let lines: Vec<&str> = long.lines().collect();
+    assert_eq!(lines[0], format!("sipgen {version}"));
+    // A debug build has no commit.
+    assert!(lines[1].starts_with("commit: "), "{long}");
+    assert_eq!(lines[2], concat!("target: ", env!("SIPGEN_BUILD_TARGET")));
+    assert!(lines[3].starts_with("libgit2: 1."), "{long}");
+}
+
 mod completions {
     use super::*;
 

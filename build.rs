@@ -1,0 +1,66 @@
+//! Passes the target and the commit to `sipgen --version`.
+
+#![allow(clippy::print_stdout)]
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    // Without such lines, cargo runs this script again at every change of a file.
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=SIPGEN_COMMIT");
+    let target = env::var("TARGET").unwrap_or_default();
+    // The names differ from that of the input, because cargo sets them for tests, which build the wheel.
+    println!("cargo::rustc-env=SIPGEN_BUILD_TARGET={target}");
+    let commit = env::var("SIPGEN_COMMIT")
+        .ok()
+        .or_else(packaged_commit)
+        .or_else(checked_out_commit)
+        .unwrap_or_default();
+    println!("cargo::rustc-env=SIPGEN_BUILD_COMMIT={commit}");
+}
+
+/// Returns the commit that `cargo package` recorded in the crate.
+fn packaged_commit() -> Option<String> {
+    let info = fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, after) = info.split_once("\"sha1\": \"")?;
+    let (commit, _) = after.split_once('"')?;
+    Some(commit.to_owned())
+}
+
+/// Returns the commit of the checkout, in optimized builds only: debug builds would be linked again at each commit.
+fn checked_out_commit() -> Option<String> {
+    // Sources without a repo of their own may lie in somebody else's.
+    if env::var("PROFILE").ok()? != "release" || !Path::new(".git").exists() {
+        return None;
+    }
+    println!(
+        "cargo::rerun-if-changed={}",
+        git(&["rev-parse", "--git-path", "logs/HEAD"])?
+    );
+    // They decide whether the tree is dirty, and their change compiles sipgen anyway.
+    for input in ["Cargo.lock", "Cargo.toml", "src", "templates"] {
+        println!("cargo::rerun-if-changed={input}");
+    }
+    git(&[
+        "describe",
+        "--always",
+        "--exclude=*",
+        "--abbrev=40",
+        "--dirty",
+    ])
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    // A build that a git hook starts has the variables of another repo.
+    let output = Command::new("git")
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_WORK_TREE")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
