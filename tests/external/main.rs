@@ -11,6 +11,7 @@
 mod agents;
 mod ansible;
 mod applied_in_full;
+mod artefacts;
 mod auth;
 mod auth_login;
 mod bmc_credentials;

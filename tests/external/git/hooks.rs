@@ -341,8 +341,9 @@ fn pre_commit_takes_the_manifest() {
         .map(|hook| hook["id"].as_str().unwrap())
         .collect();
     let commands = ["sipgen-generate", "sipgen-check", "sipgen-validate"].map(str::to_owned);
-    let on_the_machine = commands.clone().map(|id| format!("{id}-system"));
-    assert_eq!(ids, [commands, on_the_machine].concat());
+    let [compiled, on_the_machine] =
+        ["rust", "system"].map(|kind| commands.clone().map(|id| format!("{id}-{kind}")));
+    assert_eq!(ids, [commands, compiled, on_the_machine].concat());
     for hook in &hooks {
         let is = |key: &str| hook[key].as_bool().unwrap();
         assert!(
