@@ -76,7 +76,10 @@ fn the_table_of_contents_lists_every_page() {
     let all = pages().into_iter().map(|page| page.path);
     let all: BTreeSet<PathBuf> = all.filter(|path| !path.ends_with("SUMMARY.md")).collect();
     let differing: Vec<_> = listed.symmetric_difference(&all).collect();
-    assert!(differing.is_empty(), "listed or there, not both: {differing:?}");
+    assert!(
+        differing.is_empty(),
+        "listed or there, not both: {differing:?}"
+    );
 }
 
 /// The links of a text outside of its code, each with the number of its line, except those to other sites.

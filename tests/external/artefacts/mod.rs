@@ -2,6 +2,7 @@
 //! quickstart.
 
 mod container;
+mod crates;
 mod hooks;
 mod versions;
 
