@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use yaml_serde::Value;
 
 use crate::ci_examples::{example, parsed};
-use crate::support::{python_tool, run_tool, text, tool};
+use crate::support::{python_tool, repo_path, run_tool, text, tool};
 
 /// The workflows of this repo and of the examples.
 fn workflows() -> Vec<PathBuf> {
@@ -44,12 +44,26 @@ fn workflows_of_github_are_valid_with_their_scripts() {
 
 #[test]
 fn jobs_of_gitlab_are_valid() {
-    let mut schema = python_tool("check-jsonschema");
+    let directory = tempfile::tempdir().unwrap();
+    let mut documents = Vec::new();
+    for file in files("gitlab") {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        // The inputs of a component are a document of their own.
+        for (number, document) in fs::read_to_string(&file)
+            .unwrap()
+            .split("\n---\n")
+            .enumerate()
+        {
+            let path = directory.path().join(format!("{number}-{name}"));
+            fs::write(&path, document).unwrap();
+            documents.push(path);
+        }
+    }
 
     let output = run_tool(
-        schema
+        python_tool("check-jsonschema")
             .args(["--builtin-schema", "vendor.gitlab-ci"])
-            .args(files("gitlab")),
+            .args(documents),
     );
 
     assert!(output.status.success(), "{}", text(&output.stdout));
@@ -139,11 +153,17 @@ fn no_script_has_an_expression_in_it_and_no_job_more_rights_than_it_needs() {
 
 #[test]
 fn examples_install_the_version_that_they_belong_to() {
-    let version = format!("SIPGEN_VERSION: v{}\n", env!("CARGO_PKG_VERSION"));
-    for file in [files("github"), files("gitlab")].concat() {
+    let version = env!("CARGO_PKG_VERSION");
+    let forms = [
+        format!("SIPGEN_VERSION: v{version}\n"),
+        format!("default: sipgen=={version}\n"),
+        format!("uses: OWNER/sipgen@{:0<40} # v{version}\n", ""),
+    ];
+    for file in [files("github"), files("gitlab"), vec![repo_path("action.yml")]].concat() {
+        let text = fs::read_to_string(&file).unwrap();
         assert!(
-            fs::read_to_string(&file).unwrap().contains(&version),
-            "{} lacks {version}",
+            forms.iter().any(|form| text.contains(form)),
+            "{} installs another version than {version}",
             file.display()
         );
     }
