@@ -1,8 +1,8 @@
-//! A stand-in for the API of a forge: the comments of one request for review.
+//! A stand-in for a forge: its repo, and the API for requests for review.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -57,6 +57,18 @@ impl Forge {
             directory,
             port,
         }
+    }
+
+    /// The bare repo that the forge serves as `platform/fleet`.
+    pub(crate) fn repo(&self) -> PathBuf {
+        self.directory.path().join("fleet.git")
+    }
+
+    /// The pull requests that were opened.
+    pub(crate) fn pulls(&self) -> Vec<Value> {
+        fs::read_to_string(self.directory.path().join("pulls.json"))
+            .map(|text| serde_json::from_str(&text).unwrap())
+            .unwrap_or_default()
     }
 
     /// What the comments say now, in their order.

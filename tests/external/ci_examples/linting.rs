@@ -159,7 +159,13 @@ fn examples_install_the_version_that_they_belong_to() {
         format!("default: sipgen=={version}\n"),
         format!("uses: OWNER/sipgen@{:0<40} # v{version}\n", ""),
     ];
-    for file in [files("github"), files("gitlab"), vec![repo_path("action.yml")]].concat() {
+    for file in [
+        files("github"),
+        files("gitlab"),
+        vec![repo_path("action.yml")],
+    ]
+    .concat()
+    {
         let text = fs::read_to_string(&file).unwrap();
         assert!(
             forms.iter().any(|form| text.contains(form)),

@@ -1,10 +1,13 @@
 //! The CI jobs in `examples/` are valid, and their scripts do what they say.
 
+mod action;
 mod checking;
 mod commenting;
 mod forge;
 mod linting;
 mod planning;
+mod regenerating;
+mod runner;
 
 use std::fs;
 use std::path::{Path, PathBuf};
