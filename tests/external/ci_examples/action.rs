@@ -76,7 +76,9 @@ fn each_line_of_the_arguments_is_one_argument() {
         ("--only tenant-a/edge", 2),
         ("$(touch made)\n; touch made", 2),
     ] {
-        job(repo.path()).uses(&[("arguments", arguments)]).expect(code);
+        job(repo.path())
+            .uses(&[("arguments", arguments)])
+            .expect(code);
     }
 
     assert!(!repo.exists("made"));
@@ -140,14 +142,14 @@ fn an_unknown_mode_is_refused() {
 }
 
 /// Writes a wheel with a sipgen that prints its arguments.
-const WHEEL: &str = r#"
+const WHEEL: &str = r##"
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as wheel:
     wheel.writestr("sipgen-0.1.0.data/scripts/sipgen", "#!/bin/sh\necho \"from the wheel: $*\"\n")
     wheel.writestr("sipgen-0.1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: sipgen\nVersion: 0.1.0\n")
     wheel.writestr("sipgen-0.1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     wheel.writestr("sipgen-0.1.0.dist-info/RECORD", "")
-"#;
+"##;
 
 #[test]
 fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
