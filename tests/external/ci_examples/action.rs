@@ -1,7 +1,7 @@
 //! The action at the root of sipgen's repo: how it installs sipgen, and the modes that only read.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -141,7 +141,6 @@ fn an_unknown_mode_is_refused() {
     assert_says(&refused.stdout, &["::error::unknown mode `Check`; use "]);
 }
 
-/// Writes a wheel with a sipgen that prints its arguments.
 const WHEEL: &str = r##"
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as wheel:
@@ -153,18 +152,27 @@ with zipfile.ZipFile(sys.argv[1], "w") as wheel:
     wheel.writestr("sipgen-0.1.0.dist-info/RECORD", "")
 "##;
 
+/// Writes the wheel of a sipgen that prints its arguments.
+pub(crate) fn wheel(directory: &Path) -> PathBuf {
+    let wheel = directory.join("sipgen-0.1.0-py3-none-any.whl");
+    run(Command::new("python3").args(["-c", WHEEL]).arg(&wheel)).expect(0);
+    wheel
+}
+
+/// Returns a PATH with pip, which a distribution may have in a package of its own.
+pub(crate) fn path_with_pip() -> String {
+    let pip = python_tool("pip");
+    let tools = Path::new(pip.get_program()).parent().unwrap();
+    format!("{}:{}", tools.display(), std::env::var("PATH").unwrap())
+}
+
 #[test]
 fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
     let directory = tempfile::tempdir().unwrap();
-    let wheel = directory.path().join("sipgen-0.1.0-py3-none-any.whl");
+    let wheel = wheel(directory.path());
     let package = wheel.to_str().unwrap();
-    run(Command::new("python3").args(["-c", WHEEL, package])).expect(0);
     let mut job = job(directory.path());
-    // pip of a distribution may be a package that the machine lacks.
-    let pip = python_tool("pip");
-    let tools = Path::new(pip.get_program()).parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    job.set("PATH", &format!("{}:{path}", tools.display()));
+    job.set("PATH", &path_with_pip());
 
     let first = job.uses(&[("package", package)]).expect(0);
     fs::remove_file(&wheel).unwrap();

@@ -3,6 +3,7 @@
 mod action;
 mod checking;
 mod commenting;
+mod component;
 mod forge;
 mod linting;
 mod planning;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::ci_examples::component::{jobs, script};
 use crate::ci_examples::forge::Forge;
 use crate::ci_examples::runner::Job;
 use crate::ci_examples::sh;
 use crate::support::scenes::git::{hook, identify, want_more};
-use crate::support::{EDGE, Repo, Run, assert_says, repo_file, run};
+use crate::support::{EDGE, Repo, Run, assert_says, run};
 
 const FORGES: [Kind; 2] = [Kind::Github, Kind::Gitlab];
 
@@ -148,13 +149,8 @@ impl Stage {
     }
 
     fn gitlab(&self, variables: &[(&str, &str)]) -> Run {
-        let jobs: Value = {
-            let text = repo_file("examples/gitlab/component.yml");
-            let (_, jobs) = text.split_once("\n---\n").unwrap();
-            yaml_serde::from_str(jobs).unwrap()
-        };
-        let script = jobs["sipgen-regenerate"]["script"][0].as_str().unwrap();
-        let mut command = sh(script, self.checkout.path());
+        let script = script(&jobs(), "sipgen-regenerate");
+        let mut command = sh(&script, self.checkout.path());
         for (name, value) in [
             ("CI_COMMIT_SHA", self.head().as_str()),
             ("CI_DEFAULT_BRANCH", "main"),
