@@ -220,12 +220,19 @@ fn a_change_gets_one_commit_with_the_generated_files_only() {
 fn a_branch_that_moved_or_was_deleted_meanwhile_is_left_alone() {
     for kind in FORGES {
         for (update, left) in [
-            ("update-ref refs/heads/change refs/heads/main", "main"),
-            ("update-ref -d refs/heads/change", "deleted"),
+            ("git update-ref refs/heads/change refs/heads/main", "main"),
+            // Merged, and deleted by the forge.
+            (
+                "git update-ref refs/heads/main refs/heads/change && git update-ref -d refs/heads/change",
+                "deleted",
+            ),
         ] {
             let stage = Stage::new();
             let bare = stage.forge.repo();
-            let update = format!("git --git-dir='{}' {update}", bare.display());
+            let update = format!(
+                "cd '{}' && unset GIT_DIR GIT_INDEX_FILE && {update}",
+                bare.display()
+            );
             hook(&stage.checkout, "post-commit", &update);
 
             let run = stage.for_change(kind).expect(1);
