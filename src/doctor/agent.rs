@@ -28,7 +28,7 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
                 SUBJECT,
                 "`gitops` is not set: no agent's objects are written",
             )
-            .help("see docs/gitops.md"),
+            .help("see docs/concepts/gitops.md"),
         }]);
     };
     let title = agent.title();
@@ -42,7 +42,7 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
         checks.push(
             Check::warning(SUBJECT, fact)
                 .at(settings.place(["gitops".into()]))
-                .help("fix the setting; see \"Change the agent\" in docs/gitops.md"),
+                .help("fix the setting; see \"Change the agent\" in docs/concepts/gitops.md"),
         );
     }
     let directory = settings.output.join(layout::agent_directory(agent));
@@ -54,7 +54,7 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
         None => {
             let fact = format!("no object of the repo makes {title} apply `{directory}`");
             Check::warning(SUBJECT, fact).help(format!(
-                "point {title} at `{directory}`, as docs/gitops.md shows; ignore this if its object is in another repo"
+                "point {title} at `{directory}`, as docs/concepts/gitops.md shows; ignore this if its object is in another repo"
             ))
         }
     });

@@ -52,7 +52,7 @@ pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<Check> {
     let refresh = if is_own {
         "run `sipgen snapshot`"
     } else {
-        "refresh it from the base cluster, or replace it by `sipgen snapshot`: see docs/snapshots.md"
+        "refresh it from the base cluster, or replace it by `sipgen snapshot`: see docs/operations/snapshots.md"
     };
     let mut checks = Vec::new();
     match (snapshot.last, facts.today) {

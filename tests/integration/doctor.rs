@@ -386,7 +386,7 @@ mod agent {
             &found[0],
             &[
                 "warning no object of the repo makes Flux apply `overlays/agents/flux`",
-                "docs/gitops.md",
+                "docs/concepts/gitops.md",
             ],
         );
         // Services alone are not all that the agent has to apply.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+use walkdir::WalkDir;
 
 use crate::support::pages::{Page, pages};
 use crate::support::repo_path;
@@ -80,6 +81,27 @@ fn the_table_of_contents_lists_every_page() {
         differing.is_empty(),
         "listed or there, not both: {differing:?}"
     );
+}
+
+#[test]
+fn pages_that_the_source_names_exist() {
+    let name = Regex::new(r"\bdocs/[\w/-]+\.(?:md|json)\b").unwrap();
+    for directory in ["src", "examples", "templates", "release"] {
+        for file in WalkDir::new(repo_path(directory)) {
+            let file = file.unwrap().into_path();
+            let Ok(text) = fs::read_to_string(&file) else {
+                continue;
+            };
+            for page in name.find_iter(&text) {
+                assert!(
+                    repo_path(page.as_str()).is_file(),
+                    "{} names {}",
+                    file.display(),
+                    page.as_str()
+                );
+            }
+        }
+    }
 }
 
 /// The links of a text outside of its code, each with the number of its line, except those to other sites.
