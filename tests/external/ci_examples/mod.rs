@@ -9,6 +9,7 @@ mod linting;
 mod planning;
 mod regenerating;
 mod runner;
+mod stage;
 
 use std::fs;
 use std::path::{Path, PathBuf};
