@@ -36,7 +36,7 @@ fn script(name: &str, directory: &Path) -> Command {
 }
 
 /// Builds the artefacts, once for all test processes.
-fn artefacts() -> PathBuf {
+pub(crate) fn artefacts() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("artefacts");
     fs::create_dir_all(&directory).unwrap();
     let lock = File::create(directory.join("lock")).unwrap();

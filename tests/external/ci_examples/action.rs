@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::artefacts::artefacts;
 use crate::ci_examples::runner::{Job, action};
 use crate::support::{EDGE, Repo, assert_says, python_tool, run, run_tool, text, tool};
 
@@ -182,6 +183,32 @@ fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
     assert_eq!(first.stdout, format!("from the wheel: --version\n{check}"));
     assert_eq!(again.stdout, check);
     assert_eq!(job.file("path").lines().count(), 1);
+}
+
+#[test]
+fn the_action_installs_the_wheel_of_its_version() {
+    let repo = Repo::of_fixture("quickstart");
+    let action = action();
+    let package = [(
+        "package",
+        action["inputs"]["package"]["default"].as_str().unwrap(),
+    )];
+    let mut job = job(repo.path());
+    job.set("PATH", &path_with_pip());
+    job.set("PIP_NO_INDEX", "1");
+    job.set("PIP_FIND_LINKS", artefacts().to_str().unwrap());
+
+    let stale = job.uses(&package).expect(1);
+    assert_says(
+        &stale.stdout,
+        &[
+            &format!("sipgen {}\n", env!("CARGO_PKG_VERSION")),
+            "::error file=sites/lab/clusters/edge.yaml,line=",
+        ],
+    );
+
+    repo.generate(&[]).expect(0);
+    job.uses(&package).expect(0);
 }
 
 #[test]
