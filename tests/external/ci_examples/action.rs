@@ -43,14 +43,14 @@ fn the_action_is_valid_with_its_scripts() {
 }
 
 #[test]
-fn only_the_step_that_pushes_has_the_token() {
+fn only_the_steps_that_write_have_the_token() {
     let with_token: Vec<Value> = steps()
         .into_iter()
         .filter(|step| step["env"].to_string().contains("token"))
         .map(|step| step["name"].clone())
         .collect();
 
-    assert_eq!(with_token, ["Push"]);
+    assert_eq!(with_token, ["Comment", "Push"]);
 }
 
 #[test]

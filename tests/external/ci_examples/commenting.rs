@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::ci_examples::forge::{Author, Forge};
+use crate::ci_examples::runner::Job;
 use crate::ci_examples::{bash, job, sh, step};
 use crate::support::{Run, run};
 
@@ -13,10 +16,17 @@ const MARKER: &str = "<!-- sipgen -->";
 const PLAN: &str =
     "<!-- sipgen -->\n**tenant-a/edge** adds `lab-a1`\n\n$(id) `id` & + % \\ \"ü\" 'x' @file\n";
 
+/// Where the script is.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Github,
+    /// The action, in a job of GitHub.
+    Action,
     Gitlab,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Github, Self::Action, Self::Gitlab];
 }
 
 /// Runs the script of the job that comments, in a directory with a plan.
@@ -29,6 +39,7 @@ fn comment_with(kind: Kind, forge: &Forge, changes: bool, token: &str) -> Run {
     let plan = if changes { "changes" } else { "none" };
     let mut command = match kind {
         Kind::Github => github(directory.path(), forge, token),
+        Kind::Action => return action(directory.path(), forge, plan),
         Kind::Gitlab => gitlab(directory.path(), forge, token),
     };
     run(command.env("PLAN", plan).env("SIPGEN_PLAN", plan))
@@ -50,6 +61,32 @@ fn github(directory: &Path, forge: &Forge, token: &str) -> Command {
     command
 }
 
+/// The same with the action's step, which has the token of the job.
+fn action(directory: &Path, forge: &Forge, plan: &str) -> Run {
+    fs::write(directory.join("plan.md"), PLAN).unwrap();
+    let mut job = Job::new(
+        directory,
+        "pull_request",
+        &json!({"pull_request": {"number": "5"}}),
+    );
+    let proxy = format!("http://127.0.0.1:{}", forge.port);
+    let config = directory.join("gh");
+    for (name, value) in [
+        ("GH_HOST", "github.localhost"),
+        ("NO_PROXY", ""),
+        ("no_proxy", ""),
+        ("HTTP_PROXY", &proxy),
+        ("GH_CONFIG_DIR", config.to_str().unwrap()),
+    ] {
+        job.set(name, value);
+    }
+    job.uses(&[
+        ("mode", "comment"),
+        ("plan", plan),
+        ("plan-file", "plan.md"),
+    ])
+}
+
 fn gitlab(directory: &Path, forge: &Forge, token: &str) -> Command {
     fs::write(directory.join("sipgen-plan.md"), PLAN).unwrap();
     let mut command = sh(&job("sipgen-comment"), directory);
@@ -67,7 +104,7 @@ fn gitlab(directory: &Path, forge: &Forge, token: &str) -> Command {
 
 #[test]
 fn the_first_plan_with_changes_becomes_a_comment() {
-    for kind in [Kind::Github, Kind::Gitlab] {
+    for kind in Kind::ALL {
         let forge = Forge::with(&[(Author::Somebody, "Looks good.")]);
 
         comment(kind, &forge, true).expect(0);
@@ -78,7 +115,7 @@ fn the_first_plan_with_changes_becomes_a_comment() {
 
 #[test]
 fn later_plans_take_its_place() {
-    for kind in [Kind::Github, Kind::Gitlab] {
+    for kind in Kind::ALL {
         for changes in [true, false] {
             let forge = Forge::with(&[
                 (Author::Job, "<!-- sipgen -->\nold"),
@@ -94,7 +131,7 @@ fn later_plans_take_its_place() {
 
 #[test]
 fn a_plan_without_changes_is_no_comment() {
-    for kind in [Kind::Github, Kind::Gitlab] {
+    for kind in Kind::ALL {
         let forge = Forge::with(&[(Author::Somebody, "Looks good.")]);
 
         comment(kind, &forge, false).expect(0);
@@ -105,7 +142,7 @@ fn a_plan_without_changes_is_no_comment() {
 
 #[test]
 fn a_comment_that_only_looks_like_the_plan_is_left_alone() {
-    for kind in [Kind::Github, Kind::Gitlab] {
+    for kind in Kind::ALL {
         let forge = Forge::with(&[
             (Author::Somebody, MARKER),
             (Author::Job, "Released 1.2, see <!-- sipgen -->"),
@@ -145,4 +182,24 @@ fn a_forge_that_refuses_fails_the_job() {
             assert_eq!(forge.bodies().len(), 0, "{kind:?} with {token}");
         }
     }
+}
+
+#[test]
+fn the_action_needs_a_plan_and_no_sipgen() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut job = Job::new(directory.path(), "pull_request", &json!({}));
+    let missing = [
+        ("mode", "comment"),
+        ("package", "sipgen==0.0.0"),
+        ("plan-file", "none.md"),
+    ];
+
+    let refused = job.uses(&missing).expect(1);
+
+    assert!(refused.stdout.contains("::error::"), "{}", refused.stdout);
+    assert!(
+        refused.stdout.contains("`none.md` does not exist"),
+        "{}",
+        refused.stdout
+    );
 }
