@@ -48,7 +48,7 @@ pub enum State {
 pub struct Check {
     /// Its result.
     pub state: State,
-    /// What was checked, in a word.
+    /// Subject, in a word.
     pub subject: &'static str,
     /// The fact, in one sentence without a final period.
     pub fact: String,

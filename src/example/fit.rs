@@ -26,7 +26,7 @@ const NAME: &str = "edge";
 const NAMESPACE: &str = "tenant-a";
 const INTERFACE: &str = "oam-ipv4";
 
-/// What an example asks for.
+/// Hosts and numbers that an example asks for.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fit {
     /// Set if the site has free hosts. Otherwise the other values are placeholders.

@@ -37,7 +37,7 @@ pub struct Examination {
 pub struct ExaminedCheck {
     /// Site that it concerns; null for the whole repo, and in a repo that is one site.
     pub site: Option<String>,
-    /// What was checked: sipgen, git, kustomize, sops, settings, hook, CI, agent, snapshot, input or
+    /// Subject: sipgen, git, kustomize, sops, settings, hook, CI, agent, snapshot, input or
     /// output. A subject may have several checks.
     pub subject: &'static str,
     /// Its result.

@@ -1,11 +1,10 @@
 //! `sipgen capacity`: each number, held against `sipgen what-if`.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Repo, assert_says, fixture_names, run};
+use crate::support::{Repo, assert_says, compare_schema, fixture_names, run};
 
 fn capacity(repo: &Repo, arguments: &[&str]) -> Value {
     let arguments = [&["capacity", "--format", "json"], arguments].concat();
@@ -314,15 +313,5 @@ fn a_request_with_a_mistake_is_no_question() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/capacity.schema.json");
-    let schema = serde_json::to_string_pretty(&sipgen::capacity::Capacity::schema()).unwrap();
-    let schema = schema + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(&file, &schema).unwrap();
-    }
-    let documented = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/capacity.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration capacity writes it"
-    );
+    compare_schema("capacity", &sipgen::capacity::Capacity::schema());
 }

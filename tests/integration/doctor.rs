@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::scenes::sites::{SETTINGS, flux, monorepo};
-use crate::support::{Repo, assert_says, run};
+use crate::support::{Repo, assert_says, compare_schema, run};
 
 /// 2026-11-24.
 const TODAY: &str = "1795478400";
@@ -708,15 +708,5 @@ fn several_sites_are_checked_one_by_one() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/doctor.schema.json");
-    let schema = serde_json::to_string_pretty(&sipgen::report::Examination::schema()).unwrap();
-    let schema = schema + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(&file, &schema).unwrap();
-    }
-    let documented = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/doctor.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration doctor writes it"
-    );
+    compare_schema("doctor", &sipgen::report::Examination::schema());
 }

@@ -1,12 +1,10 @@
 //! `sipgen drain`: the moves that empty hosts.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Repo, Run, assert_says, run};
+use crate::support::{Repo, Run, assert_says, compare_schema, run};
 
 /// A worker host: name, rack, flavor, and the cluster that has it.
 type Host<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
@@ -536,14 +534,5 @@ fn unknown_hosts_are_refused() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/drain.schema.json");
-    let schema = serde_json::to_string_pretty(&sipgen::drain::Drain::schema()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(&file, &schema).unwrap();
-    }
-    let documented = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/drain.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration draining writes it"
-    );
+    compare_schema("drain", &sipgen::drain::Drain::schema());
 }

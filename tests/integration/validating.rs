@@ -1,11 +1,9 @@
 //! `sipgen validate`, and what its findings look like.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::support::scenes::validating::{json, schema_file, validate, with_a_warning};
-use crate::support::{EDGE, Repo, assert_says, edge_with};
+use crate::support::scenes::validating::{json, validate, with_a_warning};
+use crate::support::{EDGE, Repo, assert_says, compare_schema, edge_with};
 
 #[test]
 fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
@@ -224,18 +222,7 @@ fn programs_get_places_with_their_ends() {
     );
 }
 
-/// With UPDATE_SCHEMA in the environment, the schema is written.
 #[test]
 fn its_schema_is_the_documented_one() {
-    let schema =
-        serde_json::to_string_pretty(&sipgen::report::Validation::schema()).unwrap() + "\n";
-
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(schema_file(), &schema).unwrap();
-    }
-    let documented = fs::read_to_string(schema_file()).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/findings.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration validating"
-    );
+    compare_schema("findings", &sipgen::report::Validation::schema());
 }

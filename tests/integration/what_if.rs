@@ -1,11 +1,10 @@
 //! `sipgen what-if`: what it says is what happens.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Repo, Run, assert_says, fixture_names, run};
+use crate::support::{Repo, Run, assert_says, compare_schema, fixture_names, run};
 
 const CORE: &str = "tenants/tenant-a/core.yaml";
 
@@ -352,14 +351,5 @@ fn a_hypothesis_about_nothing_known_is_refused() {
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-if.schema.json");
-    let schema = serde_json::to_string_pretty(&sipgen::report::WhatIf::schema()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(&file, &schema).unwrap();
-    }
-    let documented = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/what-if.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration what_if writes it"
-    );
+    compare_schema("what-if", &sipgen::report::WhatIf::schema());
 }

@@ -437,6 +437,13 @@ pub fn compare_generated(file: &Path, right: &str) {
     );
 }
 
+/// Compares the schema of a command's JSON with `docs/NAME.schema.json`, as [`compare_generated`] does.
+#[track_caller]
+pub fn compare_schema(name: &str, schema: &impl serde::Serialize) {
+    let text = serde_json::to_string_pretty(schema).unwrap() + "\n";
+    compare_generated(&repo_path(&format!("docs/{name}.schema.json")), &text);
+}
+
 /// The directory of the fixtures.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")

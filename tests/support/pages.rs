@@ -30,7 +30,7 @@ pub struct Page {
     pub text: String,
 }
 
-/// What a page has its readers do.
+/// A step that readers of a page take.
 #[derive(Debug)]
 enum Step {
     Repo(String),
@@ -67,12 +67,12 @@ pub fn pages() -> Vec<Page> {
 }
 
 impl Page {
-    /// Whether the page needs a program besides bash, git and sipgen.
+    /// Returns whether the page needs a program besides bash, git and sipgen.
     pub fn needs_programs(&self) -> bool {
         self.text.contains("<!-- needs: ")
     }
 
-    /// Whether readers follow the page from its top. Explanations of findings show a repo's mistake and its fix.
+    /// Returns whether readers follow the page from its top. Explanations of findings show a repo's mistake and its fix.
     pub fn is_followed(&self) -> bool {
         !self.name().starts_with("docs/reference/findings/")
     }
@@ -298,7 +298,7 @@ fn commands(block: &[&str], first: usize) -> Vec<Expected> {
     commands
 }
 
-/// Whether output is as expected, with `…` for what may differ.
+/// Returns whether output is as expected, with `…` for what may differ.
 fn matches(expected: &str, actual: &str) -> bool {
     let mut pattern = r"\A".to_owned();
     for line in expected.lines() {

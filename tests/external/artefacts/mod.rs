@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use crate::support::programs::succeed;
-use crate::support::{Repo, run_tool, text, tool};
+use crate::support::{Repo, tool};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -84,14 +84,7 @@ fn assert_generated(repo: &Repo) {
 fn wheel_and_archive_run_the_quickstart() {
     let directory = artefacts();
 
-    let output = run_tool(script("try", &directory).arg(env!("SIPGEN_BUILD_TARGET")));
-
-    assert!(
-        output.status.success(),
-        "{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    succeed(script("try", &directory).arg(env!("SIPGEN_BUILD_TARGET")));
 }
 
 #[test]

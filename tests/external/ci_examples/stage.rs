@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     pub(crate) forge: Forge,
     /// Where the branches come from.
     author: Repo,
-    /// What the job has checked out.
+    /// The checkout of the job.
     pub(crate) checkout: Repo,
 }
 

@@ -1,26 +1,14 @@
 //! What programs read.
 
-use std::fs;
-
 use serde_json::Value;
 
 use super::*;
-use crate::support::assert_says;
-use crate::support::scenes::diffing_json::{json, schema_file};
+use crate::support::scenes::diffing_json::json;
+use crate::support::{assert_says, compare_schema};
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let schema =
-        serde_json::to_string_pretty(&sipgen::report::Comparison::schema()).unwrap() + "\n";
-
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(schema_file(), &schema).unwrap();
-    }
-    let documented = fs::read_to_string(schema_file()).unwrap_or_default();
-    assert!(
-        documented == schema,
-        "docs/diff.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration diffing writes it"
-    );
+    compare_schema("diff", &sipgen::report::Comparison::schema());
 }
 
 #[test]
