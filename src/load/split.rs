@@ -316,30 +316,17 @@ fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> 
     })
 }
 
-/// Returns the lines that start with at most `column` spaces.
+/// Returns the lines in a part of a text that start with at most `column` spaces, line breaks
+/// included.
 fn shallow_lines(
     text: &str,
     range: Range<usize>,
     column: usize,
 ) -> impl Iterator<Item = Range<usize>> {
-    let bytes = &text.as_bytes()[..range.end];
-    let mut start = range.start;
-    std::iter::from_fn(move || {
-        // A loop instead of a filter: most lines are deep.
-        while start < range.end {
-            let mut at = start;
-            while at <= start + column && bytes.get(at) == Some(&b' ') {
-                at += 1;
-            }
-            let spaces = at - start;
-            let end = (at + bytes::line_break(&bytes[at..]) + 1).min(range.end);
-            let line = start..end;
-            start = end;
-            if spaces <= column {
-                return Some(line);
-            }
-        }
-        None
+    let bytes = &text.as_bytes()[range.clone()];
+    bytes::shallow_lines(bytes, column).map(move |start| {
+        let end = (start + bytes::line_break(&bytes[start..]) + 1).min(bytes.len());
+        range.start + start..range.start + end
     })
 }
 

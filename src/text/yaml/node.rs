@@ -1,0 +1,252 @@
+//! Nodes as the data model of serde.
+
+use std::borrow::Cow;
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::reader::{Content, Reader};
+use super::scalar::Scalar;
+use super::{Result, Unusual};
+
+/// The node at the position of a reader.
+pub(super) struct Node<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    content: Content<'de>,
+}
+
+impl<'r, 'de> Node<'r, 'de> {
+    pub(super) fn new(reader: &'r mut Reader<'de>, content: Content<'de>) -> Self {
+        Self { reader, content }
+    }
+
+    fn scalar(&self) -> Result<Scalar<'de>> {
+        match self.content {
+            Content::Scalar(scalar) => Ok(scalar),
+            _ => Err(Unusual),
+        }
+    }
+
+    fn visit_map<V: Visitor<'de>>(self, column: Option<usize>, visitor: V) -> Result<V::Value> {
+        let reader = self.reader;
+        let visited = reader.nested(|reader| visitor.visit_map(Entries { reader, column }))?;
+        // The complete parser refuses entries that the visitor does not take.
+        match (Entries { reader, column }).next_key()? {
+            None => Ok(visited),
+            Some(_) => Err(Unusual),
+        }
+    }
+
+    fn visit_seq<V: Visitor<'de>>(self, column: Option<usize>, visitor: V) -> Result<V::Value> {
+        let reader = self.reader;
+        let visited = reader.nested(|reader| visitor.visit_seq(Items { reader, column }))?;
+        if (Items { reader, column }).has_next()? {
+            return Err(Unusual);
+        }
+        Ok(visited)
+    }
+}
+
+/// The entries of a mapping.
+struct Entries<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    /// The column of the keys; `None` for an empty mapping.
+    column: Option<usize>,
+}
+
+/// The items of a sequence.
+struct Items<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    /// The column of the dashes; `None` for an empty sequence.
+    column: Option<usize>,
+}
+
+impl<'de> Entries<'_, 'de> {
+    fn next_key(&mut self) -> Result<Option<Scalar<'de>>> {
+        self.column
+            .map_or(Ok(None), |column| self.reader.next_key(column))
+    }
+}
+
+impl Items<'_, '_> {
+    fn has_next(&self) -> Result<bool> {
+        self.column
+            .map_or(Ok(false), |column| self.reader.has_next_item(column))
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+    type Error = Unusual;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        let Some(key) = self.next_key()? else {
+            return Ok(None);
+        };
+        let key = Node {
+            reader: self.reader,
+            content: Content::Scalar(key),
+        };
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        let content = self.reader.value(self.column.ok_or(Unusual)?)?;
+        seed.deserialize(Node {
+            reader: self.reader,
+            content,
+        })
+    }
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = Unusual;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        if !self.has_next()? {
+            return Ok(None);
+        }
+        let content = self.reader.item(self.column.ok_or(Unusual)?)?;
+        let item = Node {
+            reader: self.reader,
+            content,
+        };
+        seed.deserialize(item).map(Some)
+    }
+}
+
+impl<'de> Deserializer<'de> for Node<'_, 'de> {
+    type Error = Unusual;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.content {
+            Content::Scalar(scalar) => scalar.visit(visitor),
+            Content::Mapping(column) => self.visit_map(Some(column), visitor),
+            Content::EmptyMapping => self.visit_map(None, visitor),
+            Content::Sequence(column) => self.visit_seq(Some(column), visitor),
+            Content::EmptySequence => self.visit_seq(None, visitor),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.scalar()?.visit_text(visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
+        Err(Unusual)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
+        Err(Unusual)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.content {
+            Content::Scalar(scalar) if scalar.is_null() => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        if self.scalar()?.is_null() {
+            visitor.visit_unit()
+        } else {
+            Err(Unusual)
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.content {
+            Content::Sequence(column) => self.visit_seq(Some(column), visitor),
+            // An absent value is an empty collection of either kind.
+            Content::EmptySequence | Content::Scalar(Scalar::Plain("")) => {
+                self.visit_seq(None, visitor)
+            }
+            _ => Err(Unusual),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.content {
+            Content::Mapping(column) => self.visit_map(Some(column), visitor),
+            Content::EmptyMapping | Content::Scalar(Scalar::Plain("")) => {
+                self.visit_map(None, visitor)
+            }
+            _ => Err(Unusual),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        // Without tags, only a variant without content can be written.
+        match self.scalar()?.text() {
+            Cow::Borrowed(variant) => {
+                visitor.visit_enum(BorrowedStrDeserializer::<Unusual>::new(variant))
+            }
+            Cow::Owned(variant) => visitor.visit_enum(variant.into_deserializer()),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.reader.skip_over(self.content)?;
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64
+    }
+}
