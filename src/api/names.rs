@@ -128,17 +128,14 @@ impl FromStr for StorageSize {
 /// Checks a DNS subdomain (RFC 1123): labels of `a-z`, `0-9` and `-`, separated by dots, each
 /// starting and ending with a letter or digit.
 fn check_dns(text: &str) -> Result<(), Invalid> {
-    let part_ok = |part: &str| {
-        let edge =
-            |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-        part.len() <= 63
-            && part
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            && edge(part.chars().next())
-            && edge(part.chars().last())
+    let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &[u8]| {
+        label.len() <= 63
+            && label.iter().all(|byte| is_edge(byte) || *byte == b'-')
+            && label.first().is_some_and(is_edge)
+            && label.last().is_some_and(is_edge)
     };
-    if text.split('.').all(part_ok) {
+    if text.as_bytes().split(|byte| *byte == b'.').all(is_label) {
         Ok(())
     } else {
         Err(Invalid(

@@ -3,7 +3,6 @@
 //! A host names a Secret. The first of these that exists counts: the Secret, the generator of a
 //! kustomization that makes it, a ConfigMap of that name, a plain file beside the host.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -306,13 +305,11 @@ pub(crate) fn read_value(
     if !encoded {
         return read_text(value, || Sealed::Text(value.to_owned()));
     }
-    let mut compact = Cow::Borrowed(value.as_bytes());
-    // YAML folds long base64 texts into lines.
-    if compact.iter().any(u8::is_ascii_whitespace) {
-        compact.to_mut().retain(|byte| !byte.is_ascii_whitespace());
-    }
+    // YAML folds long base64 texts into lines. Most are not folded.
+    let unfolded = || value.split_ascii_whitespace().collect::<String>();
     let bytes = BASE64_STANDARD
-        .decode(compact)
+        .decode(value)
+        .or_else(|_| BASE64_STANDARD.decode(unfolded()))
         .map_err(|_| Unreadable::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
     read_text(&text, || Sealed::Text(text.clone()))

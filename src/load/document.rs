@@ -104,8 +104,7 @@ impl Document<'_> {
     /// fail to parse or parse to nonsense.
     pub fn looks_like_template(&self) -> bool {
         let text = self.text().as_bytes();
-        let has = |mark: &[u8]| memchr::memmem::find(text, mark).is_some();
-        has(b"{{") || has(b"{%")
+        memchr::memchr_iter(b'{', text).any(|at| matches!(text.get(at + 1), Some(b'{' | b'%')))
     }
 
     /// Returns whether the text contains one of the kinds as a value of `kind`, in YAML or JSON.
@@ -168,7 +167,10 @@ impl Document<'_> {
 
     /// Returns the comment lines that start in the first column.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
-        self.text().lines().filter(|line| line.starts_with('#'))
+        let text = self.text();
+        let marks = memchr::memchr_iter(b'#', text.as_bytes());
+        let starts = marks.filter(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n');
+        starts.filter_map(|at| text[at..].lines().next())
     }
 
     /// Returns the source file that kustomize names in the annotation

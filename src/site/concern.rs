@@ -89,13 +89,23 @@ impl<'a> Concern<'a> {
             directories,
             secrets,
         };
+        // The hosts of a file follow one another, so most facts are those of the last one.
+        let (mut last, mut is_intended, mut is_listed) = (None::<&Origin>, false, false);
         for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
-            concern.files.insert(origin.file.clone());
-            if is_live(host) || concern.is_intended(origin) {
+            let is_of_last = last.replace(origin).is_some_and(|last| {
+                Arc::ptr_eq(&last.file, &origin.file) && last.is_rendered() == origin.is_rendered()
+            });
+            if !is_of_last {
+                concern.files.insert(origin.file.clone());
+                (is_intended, is_listed) = (concern.is_intended(origin), false);
+            }
+            if is_live(host) || is_intended {
                 concern.has_inventory = true;
-                concern
-                    .directories
-                    .extend(origin.file.parent().map(Utf8Path::to_owned));
+                if !is_listed {
+                    let directory = origin.file.parent().map(Utf8Path::to_owned);
+                    concern.directories.extend(directory);
+                    is_listed = true;
+                }
                 let names = host
                     .spec
                     .iter()

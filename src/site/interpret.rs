@@ -5,11 +5,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::operators_templates::{self, OperatorsTemplate};
-use super::plaintext_secrets::{self, PlainSecret};
+use super::plaintext_secrets::{self, PlainSecret, Secret};
 use crate::api::cluster_api;
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, BUCKET, FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY,
-    SECRET_TYPE,
 };
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
@@ -188,43 +187,48 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         }
         FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY
         | OCI_REPOSITORY | BUCKET => AgentObject::read(document).map(Object::Agent),
-        "Secret" if document.mentions(&[SECRET_TYPE]) => {
-            let plain = plaintext_secrets::of_document(document);
-            match AgentObject::read(document) {
-                Some(object) => Some(Object::ClusterSecret(object, plain.map(Box::new))),
-                None => plain.map(|plain| Object::PlainSecret(plain, None)),
-            }
-        }
-        "Secret" => {
-            let network_data = network_data(document, Kind::Secret);
-            match plaintext_secrets::of_document(document) {
-                Some(plain) => Some(Object::PlainSecret(
-                    plain,
-                    network_data.map(|object| (origin, object)),
-                )),
-                None => network_data.map(|object| Object::Secret(origin, object)),
-            }
-        }
+        "Secret" => secret(document),
         "ConfigMap" => match operators_templates::of_config_map(document) {
             templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
-            _ => {
-                network_data(document, Kind::ConfigMap).map(|object| Object::Secret(origin, object))
-            }
+            _ => network_data(document).map(|object| Object::Secret(origin, object)),
         },
         _ => of_cluster_api(document, kind).or_else(|| misspelled_object(document, None)),
     }
 }
 
-/// Reads a Secret or ConfigMap that may hold network data. An unreadable one is skipped: a host
-/// that needs it reports that it is missing.
-fn network_data(document: &Document<'_>, kind: Kind) -> Option<Box<NetworkDataObject>> {
-    // Most Secrets are credentials, which this skips unparsed.
+/// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
+fn secret(document: &Document<'_>) -> Option<Object> {
+    let cluster_secret = || AgentObject::read(document);
+    let Ok(secret) = document.parse::<Secret>() else {
+        return cluster_secret().map(|object| Object::ClusterSecret(object, None));
+    };
+    let origin = &document.origin;
+    let plain = plaintext_secrets::of_document(document, &secret);
+    if secret.is_of_argocd()
+        && let Some(object) = cluster_secret()
+    {
+        return Some(Object::ClusterSecret(object, plain.map(Box::new)));
+    }
+    let network_data = secret.into_network_data().map(|secret| {
+        let object = NetworkDataObject::new(Kind::Secret, origin, secret);
+        (origin.clone(), Box::new(object))
+    });
+    match plain {
+        Some(plain) => Some(Object::PlainSecret(plain, network_data)),
+        None => network_data.map(|(origin, object)| Object::Secret(origin, object)),
+    }
+}
+
+/// Reads a ConfigMap that may hold network data. An unreadable one is skipped: a host that needs it
+/// reports that it is missing.
+fn network_data(document: &Document<'_>) -> Option<Box<NetworkDataObject>> {
+    // Most ConfigMaps hold other texts, which this skips unparsed.
     let object = document
         .mentions(&SECRET_KEYS)
         .then(|| document.parse::<NetworkDataSecret>().ok())
         .flatten();
     let object = object.filter(|object| object.api_version == "v1")?;
-    let read = NetworkDataObject::new(kind, &document.origin, object);
+    let read = NetworkDataObject::new(Kind::ConfigMap, &document.origin, object);
     Some(Box::new(read))
 }
 

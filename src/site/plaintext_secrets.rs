@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::concern::Concern;
 use crate::api::gitops::SECRET_TYPE;
+use crate::api::host;
 use crate::api::names::ObjectName;
-use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::api::network_data::{NetworkData, NetworkDataSecret, SECRET_KEYS, Values};
 use crate::decode::suspected_templates;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
@@ -54,9 +56,12 @@ impl PlainSecret {
     }
 }
 
+/// A Secret with any values, such as those of placeholders.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
+pub(crate) struct Secret {
+    #[serde(default)]
+    api_version: Option<Value>,
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
@@ -66,29 +71,83 @@ struct Object {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
 struct Metadata {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default)]
     labels: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    uid: Option<String>,
+    #[serde(default)]
+    resource_version: Option<String>,
+    #[serde(default)]
+    managed_fields: Option<IgnoredAny>,
+}
+
+impl Secret {
+    /// Returns whether it configures Argo CD.
+    pub(crate) fn is_of_argocd(&self) -> bool {
+        let mut labels = self.metadata.labels.iter().flatten();
+        labels.any(|(label, _)| label == SECRET_TYPE)
+    }
+
+    /// Returns the Secret as one with network data; `None` if it has none.
+    pub(crate) fn into_network_data(self) -> Option<NetworkDataSecret> {
+        let values = |values: Option<BTreeMap<String, Value>>| {
+            let mut values = values?;
+            let mut text = |key| match values.remove(key)? {
+                Value::String(text) => Some(text),
+                _ => None,
+            };
+            let [network_data, value] = SECRET_KEYS.map(&mut text);
+            (network_data.is_some() || value.is_some()).then_some(Values {
+                network_data,
+                value,
+            })
+        };
+        let (data, string_data) = (values(self.data), values(self.string_data));
+        let is_of_v1 = matches!(&self.api_version, Some(Value::String(version)) if version == "v1");
+        let Metadata {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            managed_fields,
+            ..
+        } = self.metadata;
+        let metadata = host::Metadata {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            managed_fields: managed_fields.map(|IgnoredAny| Vec::new()),
+            ..host::Metadata::default()
+        };
+        (is_of_v1 && (data.is_some() || string_data.is_some())).then(|| NetworkDataSecret {
+            metadata,
+            data,
+            string_data,
+            ..NetworkDataSecret::default()
+        })
+    }
 }
 
 /// Finds values of a Secret in plain text in a file of the repo.
-pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
+pub(crate) fn of_document(document: &Document<'_>, secret: &Secret) -> Option<PlainSecret> {
     let origin = &document.origin;
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let Object {
+    let Secret {
         metadata,
         data,
         string_data,
-    } = document.parse().ok()?;
-    let is_of_argocd = metadata
-        .labels
-        .iter()
-        .flatten()
-        .any(|(label, _)| label == SECRET_TYPE);
+        ..
+    } = secret;
+    let is_of_argocd = secret.is_of_argocd();
     // A placeholder as the name marks a template.
     if metadata
         .name
@@ -105,11 +164,10 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
             .filter(|(key, _)| !(is_of_argocd && OF_ARGOCD.contains(&key.as_str())));
         values.any(|(key, value)| is_plain(key, value, is_encoded))
     });
-    let name = metadata.name.and_then(|name| name.parse().ok());
     has_plain.then(|| PlainSecret {
         origin: origin.clone(),
         place: origin.name(),
-        name,
+        name: metadata.name.as_ref().and_then(|name| name.parse().ok()),
     })
 }
 

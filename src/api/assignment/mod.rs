@@ -173,19 +173,19 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     // The operator of 2020 sets `sip-scheduled: "false"` on free hosts.
     let is_claim =
         |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
-    let claimed: Vec<String> = LABELS
-        .iter()
-        .chain(&LEGACY_LABELS)
-        .filter_map(|key| {
-            value(key)
-                .filter(|value| is_claim(key, value))
-                .map(|value| format!("{key}={value}"))
-        })
-        .collect();
-    if claimed.is_empty() {
-        return None;
-    }
     let claims = |key: &str| value(key).is_some_and(|value| is_claim(key, value));
+    let claiming = || {
+        let all = LABELS.iter().chain(&LEGACY_LABELS);
+        all.filter(|key| claims(key))
+    };
+    claiming().next()?;
+    let in_words = |key: &str| format!("{key}={}", value(key).unwrap_or_default());
+    let claimed = || {
+        claiming()
+            .map(|key| in_words(key))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let of_today = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
     let free = [SIP_SCHEDULED, SCHEDULED]
         .into_iter()
@@ -238,10 +238,9 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             .then_some((label, WORKLOAD_CLUSTER))
             .or(two_roles.then_some((NODE_TYPE, NOTE_TYPE)))
             .or(taken.zip(free));
-        let in_words = |key: &str| format!("{key}={}", value(key).unwrap_or_default());
         let contradiction =
             contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
-        let (name, labels) = (name.to_owned(), claimed.join(", "));
+        let (name, labels) = (name.to_owned(), claimed());
         Some(Claim::Older(LegacyClaim {
             label,
             namespace,
@@ -254,7 +253,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     Some(
         assignment
             .or_else(older)
-            .unwrap_or_else(|| Claim::Unclear(claimed.join(", "))),
+            .unwrap_or_else(|| Claim::Unclear(claimed())),
     )
 }
 

@@ -284,23 +284,17 @@ fn builtin() -> Vec<(&'static str, Value)> {
         "first" first, "last" last, "min" min, "max" max, "sort" sort, "list" list, "string" string,
         "bool" bool, "batch" batch, "slice" slice, "sum" sum, "indent" indent, "select" select,
         "reject" reject, "selectattr" selectattr, "rejectattr" rejectattr, "map" map, "groupby" groupby,
-        "unique" unique, "chain" chain, "zip" zip, "format" format,
+        "unique" unique, "chain" chain, "zip" zip, "format" format, "tojson" tojson,
     ]
 }
 
-/// minijinja's filter `tojson`, with a short way for texts without escapes: jump hosts have several
-/// for each host.
-fn tojson(value: &Value, indent: Option<Value>, named: Kwargs) -> Result<Value, Error> {
+/// Returns a text without escapes as JSON.
+fn plain_json(value: &Value) -> Option<String> {
     let is_plain = |byte: u8| {
         matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | b'\'')
     };
-    let is_bare = indent.is_none() && named.assert_all_used().is_ok();
-    match value.as_str() {
-        Some(text) if is_bare && text.bytes().all(is_plain) => {
-            Ok(Value::from_safe_string(["\"", text, "\""].concat()))
-        }
-        _ => filters::tojson(value, indent, named),
-    }
+    let text = value.as_str().filter(|text| text.bytes().all(is_plain))?;
+    Some(["\"", text, "\""].concat())
 }
 
 /// Filters that treat a text as a whole. All others may split it into a list of characters.
@@ -434,6 +428,13 @@ fn filtered(
         count(state, text / SEEN)?;
         return filter.call(state, values);
     }
+    // Without a call, because jump hosts have several such texts for each host.
+    if let ("tojson", [value]) = (*name, values)
+        && let Some(json) = plain_json(value)
+    {
+        count(state, json.len() + ITEM)?;
+        return Ok(Value::from_safe_string(json));
+    }
     let mut weights = Vec::with_capacity(values.len());
     for value in values {
         weights.push(count_seen(state, value)?);
@@ -461,10 +462,8 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
 /// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
-    for (name, function) in builtin().into_iter().chain([
-        ("block", Value::from_function(block)),
-        ("tojson", Value::from_function(tojson)),
-    ]) {
+    let block = ("block", Value::from_function(block));
+    for (name, function) in builtin().into_iter().chain([block]) {
         let filter = Filter {
             name,
             function,
