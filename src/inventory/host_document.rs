@@ -30,11 +30,7 @@ pub(crate) struct HostDocument {
 impl HostDocument {
     /// Returns the fields that refer to network data.
     pub(crate) fn referring(&self) -> Referring<'_> {
-        Referring {
-            key: &self.key,
-            spec: self.host.spec.as_ref(),
-            file: self.file.as_deref(),
-        }
+        Referring::new(&self.key, self.host.spec.as_ref(), self.file.as_deref())
     }
 }
 

@@ -152,11 +152,7 @@ impl Descriptions {
         // The manifest outranks the snapshot, because an agent applies it.
         let primary = manifest.or(live)?;
         let spec = primary.host.spec.as_ref();
-        let referring = Referring {
-            key: &key,
-            spec,
-            file: primary.file.as_deref(),
-        };
+        let referring = Referring::new(&key, spec, primary.file.as_deref());
         let (data, found) = networks.of(&referring);
         findings.extend(found);
         let live_state = self.live_state();

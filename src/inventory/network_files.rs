@@ -35,8 +35,8 @@ impl<'a> PlainFiles<'a> {
         let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
         let named = hosts
             .iter()
-            .filter_map(|host| Some(host.names().first()?.name.to_string()));
-        let named: HashSet<String> = named.filter(|name| stems.contains(name.as_str())).collect();
+            .filter_map(|host| Some(host.names.first()?.name.as_str()));
+        let named: HashSet<&str> = named.filter(|name| stems.contains(name)).collect();
         let may_be = |file: &&Utf8Path| {
             let stem = file.file_stem().unwrap_or_default();
             STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
@@ -64,7 +64,7 @@ impl<'a> PlainFiles<'a> {
             .iter()
             .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
             .collect();
-        stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        stems.extend(host.names.first().map(|secret| secret.name.to_string()));
         // Names without the host's are unambiguous only if the directory has no other host.
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
@@ -113,7 +113,7 @@ pub(crate) fn generated(
         return Vec::new();
     }
     let mut wanted: HashSet<String> = HashSet::new();
-    for key in hosts.iter().flat_map(Referring::names) {
+    for key in hosts.iter().flat_map(|host| &host.names) {
         // The name may end in the hash that kustomize appends.
         wanted.extend(
             key.name

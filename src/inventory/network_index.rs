@@ -116,7 +116,7 @@ impl Networks {
         if !duplicates.is_empty() {
             let names = hosts
                 .iter()
-                .flat_map(|host| host.names().into_iter().chain(host.for_inspection()));
+                .flat_map(|host| host.names.iter().cloned().chain(host.for_inspection()));
             let named: HashSet<SecretKey> =
                 names.filter_map(|name| networks.key_of(&name)).collect();
             duplicates.retain(|(key, _)| named.contains(key));
@@ -125,15 +125,15 @@ impl Networks {
         let is_there = |name: &SecretKey| networks.key_of(name).is_some();
         let lacking = hosts
             .iter()
-            .map(Referring::names)
+            .map(|host| &host.names)
             .filter(|names| !names.iter().any(is_there));
-        let lacking: BTreeSet<SecretKey> = lacking.flatten().collect();
+        let lacking: BTreeSet<SecretKey> = lacking.flatten().cloned().collect();
         networks.keyless = keyless::find(repo, files, &lacking);
         if decrypt {
             let needed: BTreeSet<SecretKey> = hosts
                 .iter()
-                .flat_map(Referring::names)
-                .filter_map(|name| networks.key_of(&name))
+                .flat_map(|host| &host.names)
+                .filter_map(|name| networks.key_of(name))
                 .collect();
             let keyed = networks
                 .held
@@ -158,7 +158,7 @@ impl Networks {
     fn unnamed_by(&self, hosts: &[Referring<'_>]) -> Vec<Unnamed> {
         let named: HashSet<SecretKey> = hosts
             .iter()
-            .filter_map(|host| host.names().iter().find_map(|name| self.key_of(name)))
+            .filter_map(|host| host.names.iter().find_map(|name| self.key_of(name)))
             .chain(hosts.iter().filter_map(Referring::for_inspection))
             .collect();
         let has_networks =
@@ -223,7 +223,7 @@ impl Networks {
 
     /// Returns the network data that a host refers to or that is beside it, with findings about it.
     pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
-        let names = host.names();
+        let names = &host.names;
         let keyed = names
             .iter()
             .find_map(|name| self.held.get(&self.key_of(name)?));

@@ -369,9 +369,25 @@ pub(crate) struct Referring<'a> {
     pub(crate) spec: Option<&'a host::Spec>,
     /// File of the repo that contains it.
     pub(crate) file: Option<&'a Utf8Path>,
+    /// The Secrets that may have its network data, by precedence.
+    pub(crate) names: Vec<SecretKey>,
 }
 
-impl Referring<'_> {
+impl<'a> Referring<'a> {
+    pub(crate) fn new(
+        key: &'a HostKey,
+        spec: Option<&'a host::Spec>,
+        file: Option<&'a Utf8Path>,
+    ) -> Self {
+        let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
+        Self {
+            key,
+            spec,
+            file,
+            names,
+        }
+    }
+
     /// Returns the Secret with network data for inspection. It counts as used even if another one
     /// gives the addresses.
     pub(super) fn for_inspection(&self) -> Option<SecretKey> {
@@ -386,37 +402,34 @@ impl Referring<'_> {
             name,
         })
     }
+}
 
-    /// Returns the Secrets that may have its network data, by precedence. A kustomization changes
-    /// the namespace of a Secret, but not the reference in a host.
-    pub(crate) fn names(&self) -> Vec<SecretKey> {
-        let Some(spec) = self.spec else {
-            return Vec::new();
-        };
-        let reference = spec.network_data.as_ref();
-        let name = reference
-            .and_then(|reference| reference.name.as_deref())
-            .or(spec.preprovisioning_network_data_name.as_deref())
-            .filter(|name| !name.is_empty());
-        let Some(Ok(name)) = name.map(str::parse) else {
-            return Vec::new();
-        };
-        let namespace = reference
-            .and_then(|reference| reference.namespace.as_deref())
-            .map(str::parse);
-        let own = SecretKey {
-            namespace: self.key.namespace.clone(),
-            name,
-        };
-        match namespace {
-            Some(Ok(namespace)) if namespace != own.namespace => vec![
-                SecretKey {
-                    namespace,
-                    ..own.clone()
-                },
-                own,
-            ],
-            _ => vec![own],
-        }
+/// Returns the Secrets that may have a host's network data, by precedence. A kustomization changes
+/// the namespace of a Secret, but not the reference in a host.
+fn names(key: &HostKey, spec: &host::Spec) -> Vec<SecretKey> {
+    let reference = spec.network_data.as_ref();
+    let name = reference
+        .and_then(|reference| reference.name.as_deref())
+        .or(spec.preprovisioning_network_data_name.as_deref())
+        .filter(|name| !name.is_empty());
+    let Some(Ok(name)) = name.map(str::parse) else {
+        return Vec::new();
+    };
+    let namespace = reference
+        .and_then(|reference| reference.namespace.as_deref())
+        .map(str::parse);
+    let own = SecretKey {
+        namespace: key.namespace.clone(),
+        name,
+    };
+    match namespace {
+        Some(Ok(namespace)) if namespace != own.namespace => vec![
+            SecretKey {
+                namespace,
+                ..own.clone()
+            },
+            own,
+        ],
+        _ => vec![own],
     }
 }

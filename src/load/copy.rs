@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use super::files::{Files, ReadError, may_hold_resources};
 use super::kind::Kind;
-use super::worktree::Worktree;
 
 /// A temporary copy of a repo's files. It is deleted on drop.
 #[derive(Debug)]
@@ -70,11 +69,11 @@ impl Copied {
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
     // `walk` requires a directory to skip, and skips `.git` anyway.
     let nowhere = Utf8Path::new(".git");
-    let worktree = Worktree::around(repo.root(), may_hold_resources);
-    let mut worktree =
-        worktree.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
-    let mut paths = std::mem::take(&mut worktree.tracked);
-    repo.walk(nowhere, worktree, |entry| {
+    let worktree = repo.worktree()?;
+    let complete = worktree.expect_all(repo.root(), may_hold_resources);
+    complete.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
+    let mut paths = worktree.tracked.clone();
+    repo.walk(nowhere, &worktree, |entry| {
         let relative = entry
             .path()
             .strip_prefix(repo.root())

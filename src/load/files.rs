@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
-use std::mem;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -29,6 +28,8 @@ pub struct Files {
     streams: Vec<Stream>,
     additions: Vec<Stream>,
     cover: Option<Arc<Cover>>,
+    /// git's view of the files on the disk, if it was asked for.
+    worktree: Option<Arc<Worktree>>,
     /// The part that one site reads; `None` if the repo is one site.
     pub(super) part: Option<Part>,
 }
@@ -185,6 +186,34 @@ impl Files {
         path.starts_with(&cover.directory).then_some(&cover.files)
     }
 
+    /// Queries git about files on the disk now, instead of at each listing. The result is for a run
+    /// during which git's index does not change.
+    ///
+    /// # Errors
+    ///
+    /// If git's index cannot be read.
+    pub(crate) fn with_worktree(self) -> Result<Self, ReadError> {
+        let worktree = match &*self.kept {
+            Kept::OnDisk => Some(self.worktree()?),
+            Kept::InGit(_) | Kept::InMemory(_) => None,
+        };
+        Ok(Self { worktree, ..self })
+    }
+
+    /// Returns git's view of the files on the disk.
+    pub(super) fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
+        match &self.worktree {
+            Some(worktree) => Ok(worktree.clone()),
+            None => Worktree::around(&self.root)
+                .map(Arc::new)
+                .map_err(|error| self.refused(error)),
+        }
+    }
+
+    fn refused(&self, error: GitError) -> ReadError {
+        ReadError::new(&self.root, io::Error::other(error))
+    }
+
     /// Returns whether the files are on the disk.
     pub fn are_on_disk(&self) -> bool {
         matches!(*self.kept, Kept::OnDisk)
@@ -216,6 +245,7 @@ impl Files {
             streams: Vec::new(),
             additions: Vec::new(),
             cover: None,
+            worktree: None,
             part: None,
         }
     }
@@ -428,12 +458,11 @@ impl Files {
         // `skip` is the output directory. Its files must exist as well, because they record
         // assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
-        let mut worktree = Worktree::around(&self.root, matters)
-            .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
-        let tracked = mem::take(&mut worktree.tracked);
-        let mut closed = mem::take(&mut worktree.missing);
+        let worktree = self.worktree()?;
+        let complete = worktree.expect_all(&self.root, matters);
+        complete.map_err(|error| self.refused(error))?;
         let mut files = BTreeSet::new();
-        let unreadable = self.walk(skip, worktree, |entry| {
+        let unreadable = self.walk(skip, &worktree, |entry| {
             // A manifest cannot refer to a path that is not UTF-8.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
@@ -446,14 +475,14 @@ impl Files {
         // The walk skips ignored files and anything behind a link. git reads nothing behind links
         // either.
         let is_there =
-            |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
-        let missed = tracked
-            .into_iter()
-            .filter(|file| wanted(file) && !files.contains(file) && is_there(file));
-        let missed: Vec<Utf8PathBuf> = missed.collect();
+            |file: &Utf8Path| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+        let tracked = worktree.tracked.iter();
+        let missed =
+            tracked.filter(|file| wanted(file) && !files.contains(*file) && is_there(file));
+        let missed: Vec<Utf8PathBuf> = missed.cloned().collect();
         files.extend(missed);
-        closed.extend(unreadable);
-        Ok((files.into_iter().collect(), closed))
+        let closed = worktree.missing.iter().cloned().chain(unreadable);
+        Ok((files.into_iter().collect(), closed.collect()))
     }
 
     /// Returns the entries outside `skip` that may hold resources or lead to some, but are not part
@@ -470,9 +499,7 @@ impl Files {
         match &*self.kept {
             Kept::OnDisk => {
                 // [`Files::files`] reports files that a sparse checkout omits.
-                let worktree = Worktree::around(&self.root, |_| false)
-                    .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
-                let closed = self.walk(skip, worktree, |entry| {
+                let closed = self.walk(skip, &self.worktree()?, |entry| {
                     let relative = entry
                         .path()
                         .strip_prefix(&self.root)
@@ -534,10 +561,11 @@ impl Files {
     pub(super) fn walk(
         &self,
         skip: &Utf8Path,
-        worktree: Worktree,
+        worktree: &Arc<Worktree>,
         mut visit: impl FnMut(&DirEntry),
     ) -> Result<Vec<Closed>, ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
+        let worktree = worktree.clone();
         let is_foreign = move |entry: &DirEntry| {
             entry.file_type().is_some_and(|kind| kind.is_dir())
                 && worktree.is_foreign_repo(&root, entry.path())

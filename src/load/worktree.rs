@@ -11,12 +11,14 @@ use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::git::{GitError, open};
 
 /// git's view of the files in a directory on the disk. All paths are relative to the directory.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Worktree {
     /// Set if the directory is in a repo.
     pub(super) has_repo: bool,
     /// The files that git tracks, submodules included, even if they do not exist on the disk.
     pub(super) tracked: Vec<Utf8PathBuf>,
+    /// The tracked files that a sparse checkout excludes. They may exist all the same.
+    excluded: Vec<Utf8PathBuf>,
     /// Directories of submodules that are not checked out, with the message for each.
     pub(super) missing: Vec<(Utf8PathBuf, String)>,
     /// The directories of submodules.
@@ -24,12 +26,8 @@ pub(super) struct Worktree {
 }
 
 impl Worktree {
-    /// Queries git about a directory. It is an error if a sparse checkout omits a file for which
-    /// `matters` is true, because its hosts would look removed.
-    pub(super) fn around(
-        root: &Utf8Path,
-        matters: impl Fn(&Utf8Path) -> bool,
-    ) -> Result<Self, GitError> {
+    /// Queries git about a directory.
+    pub(super) fn around(root: &Utf8Path) -> Result<Self, GitError> {
         let Some(opened) = open::open(root)? else {
             return Ok(Self::default());
         };
@@ -42,22 +40,29 @@ impl Worktree {
             has_repo: true,
             ..Self::default()
         };
-        let mut asked = Asked {
-            root,
-            prefix: &opened.prefix,
-            matters: &matters,
-            left_out: Vec::new(),
-        };
         worktree.add(
-            &mut asked,
+            &opened.prefix,
             &opened.repo,
             &opened.index()?,
             &workdir,
             Utf8Path::new(""),
         )?;
-        match asked.left_out.first() {
-            Some(first) => Err(left_out(first, asked.left_out.len())),
-            None => Ok(worktree),
+        Ok(worktree)
+    }
+
+    /// Checks that a sparse checkout omits no file for which `matters` is true: its hosts would
+    /// look removed.
+    pub(super) fn expect_all(
+        &self,
+        root: &Utf8Path,
+        matters: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<(), GitError> {
+        let is_left_out =
+            |file: &&Utf8PathBuf| matters(file) && fs::symlink_metadata(root.join(file)).is_err();
+        let mut left_out = self.excluded.iter().filter(is_left_out);
+        match left_out.next() {
+            Some(first) => Err(self::left_out(first, 1 + left_out.count())),
+            None => Ok(()),
         }
     }
 
@@ -71,10 +76,11 @@ impl Worktree {
                 .is_none_or(|below| !below.as_str().is_empty() && !self.submodules.contains(below))
     }
 
-    /// Adds the tracked files of a repo at `at` within the outermost repo.
+    /// Adds the tracked files of a repo at `at` within the outermost repo, if they are below
+    /// `prefix`.
     fn add(
         &mut self,
-        asked: &mut Asked<'_>,
+        prefix: &Utf8Path,
         repo: &Repository,
         index: &git2::Index,
         workdir: &Path,
@@ -87,7 +93,7 @@ impl Worktree {
                 continue;
             };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(asked.prefix) else {
+            let Ok(below) = full.strip_prefix(prefix) else {
                 continue;
             };
             if entry.mode == GITLINK {
@@ -96,12 +102,8 @@ impl Worktree {
             }
             let is_skipped =
                 IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
-            if is_skipped
-                && (asked.matters)(below)
-                // A file may exist although the sparse checkout excludes it.
-                && fs::symlink_metadata(asked.root.join(below)).is_err()
-            {
-                asked.left_out.push(below.to_owned());
+            if is_skipped {
+                self.excluded.push(below.to_owned());
             }
             self.tracked.push(below.to_owned());
         }
@@ -118,7 +120,7 @@ impl Worktree {
                 }
             } else if let Ok(submodule) = Repository::open(&directory) {
                 self.add(
-                    asked,
+                    prefix,
                     &submodule,
                     &submodule.index()?,
                     &directory,
@@ -129,14 +131,6 @@ impl Worktree {
         }
         Ok(())
     }
-}
-
-/// The parameters of a query, and the tracked files that the disk lacks.
-struct Asked<'a> {
-    root: &'a Utf8Path,
-    prefix: &'a Utf8Path,
-    matters: &'a dyn Fn(&Utf8Path) -> bool,
-    left_out: Vec<Utf8PathBuf>,
 }
 
 fn left_out(first: &Utf8Path, count: usize) -> GitError {

@@ -64,6 +64,7 @@ impl Sites {
     ///
     /// Fails if a file or directory cannot be read.
     pub fn find(repo: Files) -> Result<Self, ReadError> {
+        let repo = repo.with_worktree()?;
         let root = Settings::of_root(&repo);
         let (directories, mut findings) = if !root.sites.is_empty() {
             expanded(&repo, &root)?

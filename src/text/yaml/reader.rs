@@ -154,7 +154,7 @@ impl<'de> Reader<'de> {
         }
         self.at = self.marks.behind_spaces(self.at);
         match self.token(Some(key_column))? {
-            Token::Value(content, end) => self.ended(content, end, key_column),
+            Token::Value(content, end) => self.end_value(end, key_column).map(|()| content),
             // A mapping cannot start after a key.
             Token::Key(_) => Err(Unusual),
         }
@@ -179,19 +179,19 @@ impl<'de> Reader<'de> {
         }
         match self.token(Some(dash_column))? {
             Token::Key(key) => Ok(self.mapping(key)),
-            Token::Value(content, end) => self.ended(content, end, dash_column),
+            Token::Value(content, end) => self.end_value(end, dash_column).map(|()| content),
         }
     }
 
     /// Moves to the line after a scalar or empty collection. `parent` is the column of the
     /// collection around it.
-    fn ended(&mut self, content: Content<'de>, end: usize, parent: usize) -> Result<Content<'de>> {
+    fn end_value(&mut self, end: usize, parent: usize) -> Result<()> {
         self.move_to_line(end)?;
         // A line further right would continue the scalar.
         if !self.is_done() && self.column > parent {
             return Err(Unusual);
         }
-        Ok(content)
+        Ok(())
     }
 
     /// Reads the token at the position. Without a `parent`, a literal block scalar is unusual.
@@ -354,20 +354,40 @@ impl<'de> Reader<'de> {
         match content {
             Content::Mapping(column) => self.nested(|reader| {
                 while reader.next_key(column)?.is_some() {
-                    let value = reader.value(column)?;
-                    reader.skip_over(value)?;
+                    if !reader.skip_plain(reader.at, column)? {
+                        let value = reader.value(column)?;
+                        reader.skip_over(value)?;
+                    }
                 }
                 Ok(())
             }),
             Content::Sequence(column) => self.nested(|reader| {
                 while reader.has_next_item(column)? {
-                    let item = reader.item(column)?;
-                    reader.skip_over(item)?;
+                    if !reader.skip_plain(reader.at + "-".len(), column)? {
+                        let item = reader.item(column)?;
+                        reader.skip_over(item)?;
+                    }
                 }
                 Ok(())
             }),
             Content::Scalar(_) | Content::EmptyMapping | Content::EmptySequence => Ok(()),
         }
+    }
+
+    /// Skips the rest of a line after a key or dash if it is a usual unquoted scalar. Returns whether
+    /// it was: most lines that are skipped end like this.
+    #[inline]
+    fn skip_plain(&mut self, from: usize, parent: usize) -> Result<bool> {
+        let start = self.marks.behind_spaces(from);
+        let end = self.marks.end_of_plain(start);
+        let is_usual = self
+            .byte(start)
+            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+            && matches!(self.byte(end), None | Some(b'\n'));
+        if is_usual {
+            self.end_value(end, parent)?;
+        }
+        Ok(is_usual)
     }
 
     /// Reads what a collection contains.
