@@ -12,6 +12,7 @@ use super::paths::matching_directories;
 use super::repo::Repo;
 use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
 use crate::settings::gitops::IN_CLUSTER;
+use crate::text::yaml;
 
 /// Limits against exponential input: Applications, and nesting depth of generators.
 const MOST: (usize, usize) = (10_000, 8);
@@ -179,7 +180,7 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
             .files
             .text(file)
             .filter(|text| crate::text::bounded::check(text).is_ok())?;
-        let content: Value = yaml_serde::from_str(&text).ok()?;
+        let content: Value = yaml::from_str(&text).ok()?;
         let one_or_more = content
             .as_sequence()
             .cloned()

@@ -15,6 +15,7 @@ use crate::layout;
 use crate::output::files_below;
 use crate::request::{Cluster, Service};
 use crate::site::Site;
+use crate::text::yaml;
 
 /// Maximum size of a ConfigMap: 1 MiB.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -59,7 +60,7 @@ pub(super) fn check(
             if is_unchanged(site, tree, new_files, path, directory) {
                 return None;
             }
-            let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
+            let kustomization: Kustomization = yaml::from_str(text).ok()?;
             Some(misfits(site, tree, templates, path, &kustomization))
         })
         .flatten()
@@ -164,7 +165,7 @@ fn shared_bytes(tree: &Tree, path: &Utf8Path, kustomization: &Kustomization, nam
         .filter_map(|entry| layout::shared_directory_of(path, entry));
     let sizes = shared.filter_map(|directory| {
         let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
-        let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
+        let kustomization: Kustomization = yaml::from_str(text).ok()?;
         let generators = kustomization.config_map_generator.iter();
         let files = generators
             .filter(|generator| generator.name == name)

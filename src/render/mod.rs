@@ -55,6 +55,7 @@ use crate::request::Cluster;
 use crate::site::Site;
 use crate::text::credentials;
 use crate::text::visible::is_unreadable;
+use crate::text::yaml;
 use cluster::Rendered;
 use shared_files::SharedFiles;
 
@@ -139,10 +140,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
 
 /// Reports a variable in a file that Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let line = text
-        .lines()
-        .position(|line| line.contains(layout::VARIABLE))?
-        + 1;
+    let line = text[..text.find(layout::VARIABLE)?].matches('\n').count() + 1;
     let of_file = || {
         let file = site.settings.output.join(path);
         format!("{file} would have `${{` in line {line}, which Flux reads as a variable")
@@ -203,6 +201,9 @@ fn unreadable_character(
     path: &Utf8Path,
     text: &str,
 ) -> Option<Finding> {
+    if yaml::has_usual_characters(text) {
+        return None;
+    }
     let (line, text) = text
         .lines()
         .enumerate()

@@ -12,7 +12,6 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use super::custom_resources;
@@ -55,7 +54,7 @@ pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     let mut any = false;
     for value in values(text)? {
         if !value.is_null() {
-            object(value)?;
+            object(&value)?;
             any = true;
         }
     }
@@ -160,7 +159,7 @@ struct LabelledMetadata {
     annotations: std::collections::BTreeMap<String, String>,
 }
 
-fn object(value: Value) -> Result<(), Unreadable> {
+fn object(value: &Value) -> Result<(), Unreadable> {
     let text = |field: &str| {
         value
             .get(field)
@@ -176,11 +175,11 @@ fn object(value: Value) -> Result<(), Unreadable> {
         } else {
             format!("an object of kind {kind}")
         };
-        read_as::<AnyObject>(value.clone(), &what)?;
+        read_as::<AnyObject>(value, &what)?;
     }
     match (api_version.as_str(), kind.as_str()) {
         // An agent with pruning treats an empty build as a request to delete everything.
-        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(&value) => {
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
             Err(Unreadable {
                 what: "a kustomization".to_owned(),
                 reason: "it has no resources".to_owned(),
@@ -233,8 +232,8 @@ fn has_resources(kustomization: &Value) -> bool {
         .is_some_and(|resources| !resources.is_empty())
 }
 
-fn read_as<T: DeserializeOwned>(value: Value, what: &str) -> Result<(), Unreadable> {
-    match yaml_serde::from_value::<T>(value) {
+fn read_as<'de, T: Deserialize<'de>>(value: &'de Value, what: &str) -> Result<(), Unreadable> {
+    match T::deserialize(value) {
         Ok(_) => Ok(()),
         Err(error) => Err(Unreadable {
             what: what.to_owned(),

@@ -15,6 +15,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::service_files::{Files, Side};
 use crate::layout;
+use crate::text::yaml;
 
 /// Kinds of objects whose pods are replaced when their template changes.
 pub(super) const CONTROLLERS: [&str; 3] = ["Deployment", "DaemonSet", "StatefulSet"];
@@ -95,7 +96,7 @@ impl<'a> Built<'a> {
             return;
         };
         self.read.insert(file);
-        let Ok(Value::Mapping(mut kustomization)) = yaml_serde::from_str(text) else {
+        let Ok(Value::Mapping(mut kustomization)) = yaml::from_str(text) else {
             return;
         };
         let [resources, generators, patches, labels] =
@@ -152,7 +153,7 @@ impl<'a> Built<'a> {
     /// Applies a patch: a partial object, or a new name for the objects of a name.
     fn patch(&mut self, patch: Value) {
         let body = patch.get("patch").and_then(Value::as_str);
-        let body: Option<Value> = body.and_then(|body| yaml_serde::from_str(body).ok());
+        let body: Option<Value> = body.and_then(|body| yaml::from_str(body).ok());
         let applied = match (&body, patch.get("target")) {
             (Some(body @ Value::Mapping(_)), None) => self.merge(body),
             (Some(Value::Sequence(operations)), Some(target)) => self.rename(operations, target),

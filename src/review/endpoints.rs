@@ -11,6 +11,7 @@ use crate::layout;
 use crate::output::state::node_ports;
 use crate::request::ServiceKind;
 pub use crate::request::service::EndpointKind;
+use crate::text::yaml;
 
 /// Change of a cluster's endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -82,7 +83,7 @@ struct ConfigMap {
 }
 
 fn endpoints(text: &str) -> Endpoints {
-    let Ok(ConfigMap { data }) = yaml_serde::from_str(text) else {
+    let Ok(ConfigMap { data }) = yaml::from_str(text) else {
         return Endpoints::new();
     };
     let known = data

@@ -15,6 +15,7 @@ use crate::api::installed::ANNOTATION;
 use crate::api::names::ClusterKey;
 use crate::inventory::natural;
 use crate::layout;
+use crate::text::yaml;
 
 /// Names of the files to review, in the installer's directory.
 const JOB: &str = "job.yaml";
@@ -361,7 +362,7 @@ struct ConfigMap {
 impl Addresses {
     fn of(files: &ChangedFiles<'_>) -> Self {
         let read = |text: Option<&str>| {
-            let map: Option<ConfigMap> = text.and_then(|text| yaml_serde::from_str(text).ok());
+            let map: Option<ConfigMap> = text.and_then(|text| yaml::from_str(text).ok());
             map.map(|map| map.data).unwrap_or_default()
         };
         let (before, after) = texts(files, ADDRESSES);

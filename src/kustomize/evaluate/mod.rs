@@ -33,6 +33,7 @@ use super::{Builds, Node, Reach, join};
 use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
 use crate::load::{Document, Files, objects};
+use crate::text::yaml;
 use generated::GeneratedKind;
 use object::{Behavior, Object};
 use references::{Configuration, NameReference};
@@ -784,7 +785,7 @@ impl Evaluation<'_> {
         let paths = node.kustomization.configurations.iter().flatten();
         for (index, path) in paths.enumerate() {
             let text = join(directory, path).and_then(|path| self.repo.text(&path));
-            let read = text.and_then(|text| yaml_serde::from_str::<Configuration>(&text).ok());
+            let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
             let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
             let mut vital = objects.list.iter().filter(is_vital);
             match read {
@@ -913,7 +914,7 @@ impl Evaluation<'_> {
             let mut read: Vec<Value> = vec![entry.clone()];
             if let Some(path) = entry.get("path").and_then(Value::as_str) {
                 let text = join(directory, path).and_then(|path| self.repo.text(&path));
-                let file = text.and_then(|text| yaml_serde::from_str(&text).ok());
+                let file = text.and_then(|text| yaml::from_str(&text).ok());
                 read = match file {
                     Some(Value::Sequence(replacements)) => replacements,
                     Some(replacement @ Value::Mapping(_)) => vec![replacement],

@@ -8,6 +8,7 @@ use super::NotBuilt;
 use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
 use crate::finding::{Given, Place, Step};
+use crate::text::yaml;
 
 /// An entry of `replacements`, or of a file that an entry names.
 #[derive(Debug, Clone, Deserialize)]
@@ -477,7 +478,7 @@ fn is_empty(value: &Value) -> bool {
 
 /// Parses a text as an unquoted YAML scalar.
 pub(super) fn plain(text: &str) -> Value {
-    let read = yaml_serde::from_str::<Value>(text).ok();
+    let read = yaml::from_str::<Value>(text).ok();
     read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
         .unwrap_or_else(|| Value::from(text))
 }

@@ -42,7 +42,7 @@ fn in_block_style<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
 
 /// Returns whether a text has only characters that YAML allows anywhere, and no line breaks except
 /// LF.
-fn has_usual_characters(text: &str) -> bool {
+pub(crate) fn has_usual_characters(text: &str) -> bool {
     // In chunks without a branch, which compiles to vector instructions.
     let is_usual = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
     let are_usual = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_usual(byte));
