@@ -140,7 +140,8 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
 
 /// Reports a variable in a file that Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let line = text[..text.find(layout::VARIABLE)?].matches('\n').count() + 1;
+    let at = memchr::memmem::find(text.as_bytes(), layout::VARIABLE.as_bytes())?;
+    let line = text[..at].matches('\n').count() + 1;
     let of_file = || {
         let file = site.settings.output.join(path);
         format!("{file} would have `${{` in line {line}, which Flux reads as a variable")

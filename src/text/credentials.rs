@@ -380,11 +380,15 @@ fn is_of_source(query: &str) -> bool {
 fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let bytes = text.as_bytes();
-    let (mut from, mut is_within_word) = (0, false);
-    for (at, pair) in bytes.array_windows().enumerate() {
-        let begins_word = !is_within_word;
-        is_within_word = pair[0].is_ascii_alphanumeric();
-        if !(is_within_word && begins_word) || at < from || !may_begin_token(*pair) {
+    let (mut from, mut next) = (0, 0);
+    for word in bytes.split(|byte| !byte.is_ascii_alphanumeric()) {
+        let at = next;
+        next += word.len() + 1;
+        if at < from
+            || !word
+                .first_chunk()
+                .is_some_and(|pair| may_begin_token(*pair))
+        {
             continue;
         }
         let Some(start) = at
