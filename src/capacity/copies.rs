@@ -71,8 +71,7 @@ pub(super) fn sets(
     let most = first.flat_map(|copy| {
         let node_sets = copy.node_sets.iter();
         let fit = node_sets.filter_map(|(part, node_set)| {
-            let suitable = probe.suitable(&copy, part, node_set);
-            let hosts = probe.bound(&suitable, &copy, part, node_set).hosts;
+            let hosts = probe.bound(&copy, part, node_set).hosts;
             hosts.checked_div(node_set.wanted())
         });
         fit.min()
@@ -88,11 +87,8 @@ pub(super) fn sets(
         let at = copies.iter().position(|copy| copy.key == *key)?;
         Some(originals[at])
     };
-    let lacking = probe.lacking(&question(fit + 1)).into_iter();
-    let hosts = site.inventory.hosts.len();
-    let lacking =
-        lacking.map(|(cluster, part, shortage)| (cluster, part, shortage.constraint(hosts)));
-    (fit, scarce(lacking, original))
+    let lacking = probe.constraints(&question(fit + 1));
+    (fit, scarce(lacking.into_iter(), original))
 }
 
 /// Returns copies of clusters with their originals, set by set without end.

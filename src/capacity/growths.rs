@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Growth, scarce};
 use crate::api::names::Part;
 use crate::plan::eligibility::Needs;
-use crate::plan::probe::{Probe, Question, Suitable, largest};
+use crate::plan::probe::{Probe, Question, largest};
 use crate::request::{Cluster, NodeSet};
 
 /// A node set with its place.
@@ -22,10 +22,8 @@ pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth
     }
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
     let growths = alike.par_iter().flat_map(|alike| {
-        let (cluster, part, node_set) = node_sets[alike[0]];
-        let suitable = probe.suitable(cluster, part, node_set);
-        let growth = |at: usize, guess: usize| growth(probe, &suitable, node_sets[at], guess);
-        let first = growth(alike[0], suitable.free());
+        let growth = |at: usize, guess: usize| growth(probe, node_sets[at], guess);
+        let first = growth(alike[0], usize::MAX);
         // Node sets with equal requirements can mostly grow by the same number.
         let others = alike[1..].par_iter();
         let mut all: Vec<(usize, Growth)> =
@@ -38,12 +36,7 @@ pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth
     growths.into_iter().map(|(_, growth)| growth).collect()
 }
 
-fn growth(
-    probe: &Probe<'_>,
-    suitable: &Suitable,
-    (cluster, part, node_set): Placed<'_>,
-    guess: usize,
-) -> Growth {
+fn growth(probe: &Probe<'_>, (cluster, part, node_set): Placed<'_>, guess: usize) -> Growth {
     let grown = |more: usize| NodeSet {
         active: node_set.active + more,
         ..node_set.clone()
@@ -54,12 +47,12 @@ fn growth(
             ..Question::default()
         }
     }
-    let most = probe.bound(suitable, cluster, part, node_set).apart;
+    let most = probe.bound(cluster, part, node_set).apart;
     let fit = largest(most, guess, |more| {
         probe.is_served(&question(cluster, part, &grown(more)))
     });
     let one_more = grown(fit + 1);
-    let lacking = probe.constraints(&question(cluster, part, &one_more), suitable);
+    let lacking = probe.constraints(&question(cluster, part, &one_more));
     Growth {
         cluster: cluster.key.clone(),
         part: part.clone(),

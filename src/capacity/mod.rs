@@ -273,7 +273,7 @@ pub fn requested(
 /// Fails if the question is about something that the site does not have.
 pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Unanswerable> {
     let site = &generated.site;
-    let probe = Probe::new(site, &generated.plan);
+    let probe = Probe::new(site, &generated.plan).for_many(&scope.others);
     let all: BTreeMap<&ClusterKey, &Cluster> = site
         .clusters
         .values()

@@ -75,7 +75,7 @@ impl<'a> Instance<'a> {
         quotas: &'a [QuotaUse],
     ) -> Self {
         let hosts = supply.hosts;
-        let candidates: Vec<usize> = supply.candidates().collect();
+        let candidates = supply.candidates();
         let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut needs: Vec<&Needs<'a>> = Vec::new();
         let mut index = HashMap::new();

@@ -19,8 +19,7 @@
 //! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
 //! fewest hosts that are missing, and `relocation` has the rules for moves of hosts. `encrypted`
 //! reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
-//! data types
-//! and lookups.
+//! data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -159,6 +158,7 @@ fn with_names(
         hosts: &site.inventory.hosts,
         availability: &availability,
         gone: &none,
+        choice: None,
     };
     let all_chosen = choose(site, supply, &demands, &quotas);
     for (demand, chosen) in demands.iter().zip(all_chosen) {

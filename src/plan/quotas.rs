@@ -100,6 +100,22 @@ pub(super) fn binding(
     binding.collect()
 }
 
+/// Returns the number of assigned hosts that each quota of the settings counts.
+pub(super) fn used<'a>(
+    site: &Site,
+    assigned: impl Iterator<Item = (usize, &'a ClusterKey)>,
+) -> Vec<usize> {
+    let quotas = &site.settings.quotas;
+    let mut used = vec![0; quotas.len()];
+    for (host, cluster) in assigned.filter(|_| !quotas.is_empty()) {
+        let labels = &site.inventory.hosts[host].labels;
+        for (quota, used) in quotas.iter().zip(&mut used) {
+            *used += usize::from(cluster.namespace == quota.namespace && quota.counts(labels));
+        }
+    }
+    used
+}
+
 /// Returns all quotas with the hosts that a plan assigns.
 pub(crate) fn all(site: &Site, plan: &Plan) -> Vec<QuotaUse> {
     let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {

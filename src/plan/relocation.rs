@@ -166,6 +166,7 @@ impl<'a> Relocation<'a> {
             hosts: &self.site.inventory.hosts,
             availability: &availability,
             gone: &gone,
+            choice: None,
         };
         let chosen = choose(self.site, supply, &demands, &quotas);
         let mut added = BTreeMap::new();
@@ -245,6 +246,7 @@ impl<'a> Relocation<'a> {
             hosts: &released,
             availability: &availability,
             gone: drained,
+            choice: None,
         };
         let chosen = choose(self.site, supply, &demands, &quotas);
         let results = demands.iter().zip(chosen);

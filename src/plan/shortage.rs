@@ -8,7 +8,7 @@ use kube::core::Expression;
 use serde::Serialize;
 
 use super::demand::Demand;
-use super::eligibility::{Obstacle, Refusal};
+use super::eligibility::{Needs, Obstacle, Refusal};
 use super::machines::by_role_and_name;
 use super::quotas::QuotaUse;
 use super::search_result::Conflict;
@@ -226,6 +226,34 @@ pub(super) struct Explanation {
     named: Option<Refusal>,
 }
 
+/// The labels that exclude every host.
+#[derive(Clone, Default)]
+pub(super) struct Excluded {
+    mismatch: Option<Mismatch>,
+    unknown_label: Option<(String, Option<String>)>,
+}
+
+impl Excluded {
+    /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
+    pub(super) fn of(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
+        let mismatch = if by_value && needs.named().is_none() {
+            mismatch(hosts, needs.selector)
+        } else {
+            None
+        };
+        // A machine may lack a host because of its other requirements.
+        let by_labels = needs.machine.is_none() || mismatch.is_some();
+        Self {
+            unknown_label: if by_labels {
+                unknown_label(hosts, needs)
+            } else {
+                None
+            },
+            mismatch,
+        }
+    }
+}
+
 impl Explanation {
     /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
     /// empty if refused hosts are not listed.
@@ -234,7 +262,6 @@ impl Explanation {
         demand: &Demand<'_>,
         refusals: &[(usize, Option<Refusal>)],
     ) -> Self {
-        let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
             .iter()
@@ -259,15 +286,11 @@ impl Explanation {
             )
         });
         let topology = topology.collect();
-        let may_mismatch =
-            matching.is_empty() && !refusals.is_empty() && demand.needs.named().is_none();
-        let mismatch = if may_mismatch {
-            mismatch(hosts, demand.needs.selector)
+        let excluded = if matching.is_empty() {
+            Excluded::of(hosts, &demand.needs, !refusals.is_empty())
         } else {
-            None
+            Excluded::default()
         };
-        // A machine may lack a host because of its other requirements.
-        let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
             matching: matching.len(),
             topology,
@@ -279,12 +302,8 @@ impl Explanation {
                 let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;
                 refusal.clone()
             }),
-            mismatch,
-            unknown_label: if by_labels {
-                unknown_label(hosts, demand)
-            } else {
-                None
-            },
+            mismatch: excluded.mismatch,
+            unknown_label: excluded.unknown_label,
             has_refused: refusals.iter().any(|(_, refusal)| refusal.is_some()),
             refused: by_rule(site, refusals),
         }
@@ -333,23 +352,24 @@ impl Shortage {
         }
     }
 
-    /// Collects what [`constraint`](Self::constraint) needs of a shortage that is due to hosts which
-    /// the node set matches. `limits` tells for each topology key if it excludes a host.
+    /// Collects what [`constraint`](Self::constraint) requires. `limits` is set if a host is refused
+    /// because its domain is taken.
     pub(super) fn brief(
         demand: &Demand<'_>,
         found: usize,
         matching: usize,
-        has_refused: bool,
-        limits: impl Fn(&str) -> bool,
+        limits: bool,
+        excluded: Option<&Excluded>,
         reason: Reason,
     ) -> Self {
         let limited_by_topology = reason.is_limited_by_topology();
         let topology = demand.needs.topology_keys.iter().map(|key| Topology {
             key: (*key).to_owned(),
-            limits: limited_by_topology || limits(key),
+            limits: limited_by_topology || limits,
             domains: Arc::default(),
             used: BTreeSet::new(),
         });
+        let excluded = excluded.cloned().unwrap_or_default();
         Self {
             wanted: demand.wanted,
             kept: demand.kept.len(),
@@ -358,10 +378,10 @@ impl Shortage {
             topology: topology.collect(),
             reason,
             refused: Vec::new(),
-            unknown_label: None,
-            mismatch: None,
+            unknown_label: excluded.unknown_label,
+            mismatch: excluded.mismatch,
             remedy: None,
-            has_refused,
+            has_refused: true,
             is_machine: demand.needs.machine.is_some(),
             named: None,
         }
@@ -837,22 +857,18 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
     rules
 }
 
-fn unknown_label(hosts: &[Host], demand: &Demand<'_>) -> Option<(String, Option<String>)> {
-    let wanted =
-        demand
-            .needs
-            .selector
-            .clone()
-            .into_iter()
-            .find_map(|expression| match expression {
-                Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
-                    hosts
-                        .iter()
-                        .all(|host| !host.labels.contains_key(&key))
-                        .then_some(key)
-                }
-                _ => None,
-            })?;
+fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
+    let wanted = needs
+        .selector
+        .clone()
+        .into_iter()
+        .find_map(|expression| match expression {
+            Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => hosts
+                .iter()
+                .all(|host| !host.labels.contains_key(&key))
+                .then_some(key),
+            _ => None,
+        })?;
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let alike = hosts
         .iter()

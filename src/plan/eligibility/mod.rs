@@ -37,6 +37,7 @@ mod refusal;
 mod rules;
 
 pub(super) use availability::Availability;
+pub(super) use needs::Key;
 pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::{Obstacle, Refusal};
 pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, refusal};

@@ -1,25 +1,33 @@
 //! Questions on top of a plan: whether other hosts could be assigned as well, or if hosts were gone.
 //!
 //! Assigned hosts stay, so an answer is that of the next plan once this one is written.
+//!
+//! * `free_hosts`: the free hosts by requirement and topology domain.
+//! * `shortcut`: answers without a search through all free hosts.
+
+mod free_hosts;
+mod shortcut;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 use super::Plan;
-use super::choose::{choose, is_flow, reasons, unserved};
+use super::choose::{choose, is_flow, unserved};
 use super::demand::{Demand, by_priority};
-use super::eligibility::{self, Availability, Needs, Obstacle, Refusal};
+use super::eligibility::{Availability, Needs};
 use super::placement::Assigned;
 use super::quotas::{self, QuotaUse};
 use super::search_result::Why;
 use super::shortage::Shortage;
-use super::supply::Supply;
-use super::topology;
+use super::supply::{Supply, open};
 use crate::api::names::{ClusterKey, Part};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
+
+use free_hosts::FreeHosts;
+use shortcut::Shortcuts;
 
 /// A plan with the facts that every question needs.
 pub struct Probe<'a> {
@@ -32,6 +40,11 @@ pub struct Probe<'a> {
     /// Assigned hosts with their clusters.
     owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
+    /// Hosts that some cluster may take.
+    candidates: Vec<usize>,
+    /// Those of the site by requirement, for many questions.
+    free: Option<FreeHosts<'a>>,
+    shortcuts: Option<Shortcuts<'a>>,
 }
 
 /// A question on top of a plan.
@@ -43,22 +56,6 @@ pub struct Question<'q> {
     pub replaced: Option<(&'q ClusterKey, &'q Part, &'q NodeSet)>,
     /// Hosts that are gone.
     pub gone: BTreeSet<usize>,
-}
-
-/// Hosts for node sets with equal requirements, in inventory order.
-#[derive(Debug, Clone)]
-pub struct Suitable {
-    /// Free hosts that meet the requirements and are in order.
-    eligible: Vec<usize>,
-    /// All hosts that the node sets ask for.
-    matching: Vec<usize>,
-}
-
-impl Suitable {
-    /// Returns the number of free hosts.
-    pub fn free(&self) -> usize {
-        self.eligible.len()
-    }
 }
 
 /// Upper bounds of the hosts that a node set could get.
@@ -80,11 +77,6 @@ pub(super) enum Outcome {
     Unserved(Vec<usize>),
     /// The search ended at its limit of steps.
     Undecided,
-}
-
-fn is_mismatch(refusal: &Refusal) -> bool {
-    let obstacle = refusal.obstacle();
-    matches!(obstacle, Obstacle::AnotherHost | Obstacle::Requirement)
 }
 
 fn named((demand, shortage): (&Demand<'_>, Box<Shortage>)) -> Lacking {
@@ -112,8 +104,25 @@ impl<'a> Probe<'a> {
             hosts: Cow::Borrowed(&site.inventory.hosts),
             clusters: by_priority(site, &plan.frozen),
             owners,
+            candidates: open(&availability).collect(),
             availability,
+            free: None,
+            shortcuts: None,
         }
+    }
+
+    /// Prepares many questions, about clusters of the site and about `more`.
+    pub fn for_many(mut self, more: &'a [Cluster]) -> Self {
+        let clusters = self.clusters.iter().copied().chain(more);
+        let needs = clusters.flat_map(|cluster| {
+            let node_sets = cluster.node_sets.iter();
+            node_sets.map(move |(part, node_set)| Needs::new(cluster, part, node_set))
+        });
+        let hosts = self.site_hosts();
+        let free = FreeHosts::new(hosts, &self.availability, &self.candidates, needs);
+        self.free = Some(free);
+        self.shortcuts = Shortcuts::new(&self);
+        self
     }
 
     /// Returns the same with more hosts, which are free.
@@ -123,11 +132,15 @@ impl<'a> Probe<'a> {
         availability.extend(more.iter().map(|_| Availability::Free));
         hosts.extend(more);
         Self {
+            site: self.site,
+            plan: self.plan,
             hosts: Cow::Owned(hosts),
+            candidates: open(&availability).collect(),
             availability,
             clusters: self.clusters.clone(),
             owners: self.owners.clone(),
-            ..*self
+            free: None,
+            shortcuts: None,
         }
     }
 
@@ -144,6 +157,9 @@ impl<'a> Probe<'a> {
     /// Returns whether every node set that has enough hosts now has enough then, and so have the
     /// clusters of the question.
     pub fn is_served(&self, question: &Question<'_>) -> bool {
+        if let Some(is_served) = self.is_quickly_served(question) {
+            return is_served;
+        }
         let demands = self.demands(question);
         let quotas = self.quotas(&demands, &question.gone);
         let unserved = unserved(self.supply(&question.gone), &demands, &quotas);
@@ -172,8 +188,12 @@ impl<'a> Probe<'a> {
         quotas::binding(self.site, demands, &self.owners, gone)
     }
 
-    /// Returns the node sets that lack hosts then and do not now.
+    /// Returns the node sets that lack hosts then and do not now. Of their shortages, only the
+    /// numbers and the constraint are complete.
     pub fn lacking(&self, question: &Question<'_>) -> Vec<Lacking> {
+        if let Some(lacking) = self.quickly_lacking(question) {
+            return lacking;
+        }
         let demands = self.demands(question);
         let lacking = self.shortages(&demands, &question.gone);
         let lacking = lacking.filter(|(demand, _)| !self.is_short(demand));
@@ -207,91 +227,33 @@ impl<'a> Probe<'a> {
         (&cluster.key.namespace, node_sets.collect::<Vec<_>>())
     }
 
-    /// Returns the hosts for a node set and all with equal requirements, whoever owns them and their
-    /// topology domains.
-    pub fn suitable(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Suitable {
-        let needs = Needs::new(cluster, part, node_set);
-        let unmet: Vec<Option<Refusal>> = (0..self.hosts.len())
-            .map(|host| eligibility::unmet(host, &self.hosts[host], &needs))
-            .collect();
-        let is_eligible = |host: &usize| {
-            let unusable = eligibility::unusable(&self.hosts[*host], needs.system());
-            unmet[*host].is_none() && unusable.is_none()
-        };
-        let none = BTreeSet::new();
-        let eligible = self.supply(&none).candidates().filter(is_eligible);
-        let is_matching = |host: &usize| !unmet[*host].as_ref().is_some_and(is_mismatch);
-        Suitable {
-            eligible: eligible.collect(),
-            matching: (0..self.hosts.len()).filter(is_matching).collect(),
-        }
-    }
-
     /// Returns bounds of what a node set could get if it were the only one to get any.
-    pub fn bound(
-        &self,
-        suitable: &Suitable,
-        cluster: &Cluster,
-        part: &Part,
-        node_set: &NodeSet,
-    ) -> Bound {
-        let demand = self.demand(cluster, part, node_set, &BTreeSet::new());
-        let available = self.available(suitable, &demand);
-        let apart = demand.needs.topology_keys.first().map(|key| {
-            let domains = available
-                .iter()
-                .map(|host| topology::domain(&self.hosts[*host], key));
-            let unknown = domains.clone().filter(Option::is_none).count();
-            let known: BTreeSet<&str> = domains.flatten().collect();
-            let is_new = |domain: &&&str| !demand.domains.contains(&(*key, **domain));
-            unknown + known.iter().filter(is_new).count()
-        });
+    pub fn bound(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> Bound {
+        let none = BTreeSet::new();
+        let demand = self.demand(cluster, part, node_set, &none);
+        let room = |free: &FreeHosts<'_>| {
+            let pool = free.pool(&demand.needs)?;
+            Some(free.room(pool, &demand, &none))
+        };
+        let known = self.free.as_ref().and_then(room);
+        let only = || {
+            let needs = std::iter::once(demand.needs.clone());
+            room(&FreeHosts::new(
+                &self.hosts,
+                &self.availability,
+                &self.candidates,
+                needs,
+            ))
+        };
+        let room = known.or_else(only).unwrap_or_default();
         Bound {
-            apart: apart.unwrap_or(available.len()),
-            hosts: available.len(),
+            apart: room.apart,
+            hosts: room.hosts,
         }
     }
 
     /// Returns why node sets lack hosts then that do not now, as clauses.
-    ///
-    /// `suitable` has the hosts for the node set of which the question is. Reasons then require no
-    /// pass over all hosts.
-    pub fn constraints(
-        &self,
-        question: &Question<'_>,
-        suitable: &Suitable,
-    ) -> Vec<(ClusterKey, Part, String)> {
-        let demands = self.demands(question);
-        let [demand] = demands.as_slice() else {
-            return self.all_constraints(question);
-        };
-        let kept = demand.kept.iter();
-        let kept = kept.filter(|host| suitable.matching.binary_search(host).is_ok());
-        let matching = suitable.matching.len() - kept.count();
-        if matching == 0 || self.is_short(demand) || !question.gone.is_empty() {
-            return self.all_constraints(question);
-        }
-        let available = self.available(suitable, demand);
-        let taken = |host: &usize| {
-            let domains = topology::domains(&self.hosts[*host], &demand.needs.topology_keys);
-            let mut taken = domains.into_iter();
-            taken.find(|domain| demand.domains.contains(domain))
-        };
-        let taken: Vec<Option<(&str, &str)>> = available.iter().map(taken).collect();
-        let acceptable = taken.iter().filter(|taken| taken.is_none()).count();
-        let has_refused = self.hosts.len() - demand.kept.len() > acceptable;
-        let limits = |key: &str| taken.iter().flatten().any(|(other, _)| *other == key);
-        let quotas = self.quotas(&demands, &question.gone);
-        let reasons = reasons(self.supply(&question.gone), &demands, &quotas);
-        let constraints = reasons.into_iter().map(|(_, found, reason)| {
-            let shortage = Shortage::brief(demand, found, matching, has_refused, limits, reason);
-            let why = shortage.constraint(self.hosts.len());
-            (demand.cluster.key.clone(), demand.part.clone(), why)
-        });
-        constraints.collect()
-    }
-
-    fn all_constraints(&self, question: &Question<'_>) -> Vec<(ClusterKey, Part, String)> {
+    pub fn constraints(&self, question: &Question<'_>) -> Vec<(ClusterKey, Part, String)> {
         let lacking = self.lacking(question).into_iter();
         let constraint = |shortage: &Shortage| shortage.constraint(self.hosts.len());
         lacking
@@ -299,19 +261,12 @@ impl<'a> Probe<'a> {
             .collect()
     }
 
-    /// Returns the eligible hosts that no other cluster claims.
-    fn available(&self, suitable: &Suitable, demand: &Demand<'_>) -> Vec<usize> {
-        let cluster = &demand.cluster.key;
-        let eligible = suitable.eligible.iter().copied();
-        let is_available = |host: &usize| self.availability[*host].refuses(cluster).is_none();
-        eligible.filter(is_available).collect()
-    }
-
     fn supply<'q>(&'q self, gone: &'q BTreeSet<usize>) -> Supply<'q> {
         Supply {
             hosts: &self.hosts,
             availability: &self.availability,
             gone,
+            choice: Some(&self.candidates),
         }
     }
 
@@ -334,6 +289,15 @@ impl<'a> Probe<'a> {
             short.chain(bereft.copied()).chain(replaced).collect();
         let of_site = self.clusters.iter().copied();
         let of_site = of_site.filter(|cluster| affected.contains(&cluster.key));
+        self.open_demands(of_site, question)
+    }
+
+    /// Returns the open demands of clusters of the site and of those of the question.
+    fn open_demands<'q>(
+        &'q self,
+        of_site: impl Iterator<Item = &'q Cluster>,
+        question: &'q Question<'_>,
+    ) -> Vec<Demand<'q>> {
         let node_sets = of_site.chain(question.more).flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();
             node_sets.map(move |(part, node_set)| (cluster, part, node_set))
