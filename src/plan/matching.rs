@@ -105,8 +105,9 @@ pub(super) struct Matching<'a> {
     problem: &'a Problem,
     /// Number of unpicked hosts of each class.
     free: Vec<usize>,
-    /// Demands of the picked hosts of each class, once per host.
-    users: Vec<Vec<usize>>,
+    /// Demands of the picked hosts of each class, once per host, each with the domain that has the
+    /// class in its pool.
+    users: Vec<Vec<(usize, usize)>>,
     /// Picks of each demand.
     pub(super) picks: Vec<Vec<Pick>>,
     /// Number of picks that each demand wants.
@@ -321,8 +322,8 @@ impl<'a> Matching<'a> {
     }
 
     /// Returns the demands of the picked hosts of a class, once per host.
-    pub(super) fn users(&self, class: usize) -> &[usize] {
-        &self.users[class]
+    pub(super) fn users(&self, class: usize) -> impl Iterator<Item = usize> {
+        self.users[class].iter().map(|(user, _)| *user)
     }
 
     /// Picks a free host for a demand.
@@ -436,7 +437,7 @@ impl<'a> Matching<'a> {
     }
 
     fn put(&mut self, demand: usize, pick: Pick) {
-        self.users[pick.class].push(demand);
+        self.users[pick.class].push((demand, pick.domain));
         self.picks[demand].push(pick);
         *self.load[demand].entry(pick.domain).or_default() += 1;
     }
@@ -444,7 +445,7 @@ impl<'a> Matching<'a> {
     /// Undoes a pick without freeing the host.
     fn lift(&mut self, demand: usize, pick: Pick) {
         let users = &mut self.users[pick.class];
-        if let Some(at) = users.iter().position(|user| *user == demand) {
+        if let Some(at) = users.iter().position(|(user, _)| *user == demand) {
             users.swap_remove(at);
         }
         if let Some(at) = self.picks[demand].iter().position(|other| *other == pick) {
@@ -465,7 +466,7 @@ impl<'a> Matching<'a> {
         picks.sort_unstable_by_key(|pick| pick.class);
         picks.dedup_by_key(|pick| pick.class);
         for pick in picks {
-            self.users[pick.class].retain(|user| *user != demand);
+            self.users[pick.class].retain(|(user, _)| *user != demand);
         }
         // Freed hosts may be in choices that were dropped as exhausted.
         self.live = all_choices(self.problem);
@@ -550,19 +551,16 @@ impl<'a, 'm> Search<'a, 'm> {
         while let Some(class) = self.queue.pop_front() {
             // A set, because a demand may use several hosts of the class; ordered, for equal plans
             // from equal sites.
-            let users: BTreeSet<usize> = self.matching.users[class].iter().copied().collect();
-            for user in users {
-                for pick in self.matching.picks[user].clone() {
-                    if pick.class != class {
-                        continue;
-                    }
-                    // The user may take another host of the same domain, or of any open domain.
-                    let found = self
-                        .try_slot(user, pick, class)
-                        .or_else(|| self.expand(user, Some((class, pick))));
-                    if found.is_some() {
-                        return found;
-                    }
+            let users = self.matching.users[class].iter().copied();
+            let users: BTreeSet<(usize, usize)> = users.collect();
+            for (user, domain) in users {
+                let pick = Pick { domain, class };
+                // The user may take another host of the same domain, or of any open domain.
+                let found = self
+                    .try_slot(user, pick, class)
+                    .or_else(|| self.expand(user, Some((class, pick))));
+                if found.is_some() {
+                    return found;
                 }
             }
         }

@@ -348,7 +348,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 reached.insert(class);
                 // Sorted, because a hash set has no stable order and equal sites must get equal
                 // plans.
-                let users: HashSet<usize> = self.matching.users(class).iter().copied().collect();
+                let users: HashSet<usize> = self.matching.users(class).collect();
                 let mut users: Vec<usize> =
                     users.into_iter().filter(|user| *user != demand).collect();
                 users.sort_unstable();
