@@ -18,10 +18,10 @@ use crate::inventory::machine::{AskedCpus, Machine};
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {
     of_host: Vec<Option<usize>>,
-    /// Topology domains, `keys` values for each host.
-    domains: Vec<Option<&'h str>>,
-    /// Number of topology keys.
-    keys: usize,
+    /// Numbers of topology domains, one of each key for each host.
+    domains: Vec<usize>,
+    /// The values of each topology key.
+    values: Vec<Values<'h>>,
     /// One host of each kind.
     samples: Vec<usize>,
     /// Set if kinds are only for node sets that can use the condition of their hosts.
@@ -30,6 +30,31 @@ pub(crate) struct HostKinds<'h> {
     by_label: HashMap<(String, String), Vec<usize>>,
     /// Kinds by the namespaces that node sets require.
     by_namespace: HashMap<&'h Namespace, Vec<usize>>,
+}
+
+/// The values of a topology key by number. Zero is the number of a missing value.
+#[derive(Default)]
+struct Values<'h> {
+    names: Vec<&'h str>,
+    numbers: HashMap<&'h str, usize>,
+}
+
+impl<'h> Values<'h> {
+    /// Numbers a value. `last` is the number of the host before, which is mostly in the same domain:
+    /// to compare is cheaper than to hash.
+    fn number(&mut self, value: &'h str, last: usize) -> usize {
+        if self.name(last) == Some(value) {
+            return last;
+        }
+        *self.numbers.entry(value).or_insert_with(|| {
+            self.names.push(value);
+            self.names.len()
+        })
+    }
+
+    fn name(&self, number: usize) -> Option<&'h str> {
+        self.names.get(number.checked_sub(1)?).copied()
+    }
 }
 
 /// The properties that hosts of a kind share.
@@ -101,8 +126,8 @@ impl<'h> HostKinds<'h> {
             .collect();
         let mut kinds = Self {
             of_host: vec![None; hosts.len()],
-            domains: vec![None; hosts.len() * topology.len()],
-            keys: topology.len(),
+            domains: vec![0; hosts.len() * topology.len()],
+            values: topology.iter().map(|_| Values::default()).collect(),
             samples: Vec::new(),
             by_condition: counted != Counted::All,
             by_label: HashMap::new(),
@@ -139,6 +164,7 @@ impl<'h> HostKinds<'h> {
             named: None,
             installed: false,
         };
+        let mut last = vec![0; topology.len()];
         for index in candidates.iter().copied() {
             let host = &hosts[index];
             let named = all_named.contains(&index);
@@ -162,7 +188,8 @@ impl<'h> HostKinds<'h> {
                 }
                 // An empty value counts as missing, as in `topology::domain`.
                 if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
-                    kinds.domains[index * topology.len() + at] = Some(value);
+                    last[at] = kinds.values[at].number(value, last[at]);
+                    kinds.domains[index * topology.len() + at] = last[at];
                 }
             }
             alike.addressed.clear();
@@ -230,9 +257,19 @@ impl<'h> HostKinds<'h> {
         self.of_host[host]
     }
 
-    /// Returns the topology domains of a host that counts, in the order of the keys.
-    pub(crate) fn domains(&self, host: usize) -> &[Option<&'h str>] {
-        &self.domains[host * self.keys..(host + 1) * self.keys]
+    /// Returns the numbers of the topology domains of a host that counts, in the order of the keys.
+    pub(crate) fn domains(&self, host: usize) -> &[usize] {
+        let keys = self.values.len();
+        &self.domains[host * keys..(host + 1) * keys]
+    }
+
+    /// Returns the names of domains by their numbers, in the order of the keys. A host without the
+    /// label has none.
+    pub(crate) fn names(&self, domains: &[usize]) -> Vec<Option<&'h str>> {
+        let domains = self.values.iter().zip(domains);
+        domains
+            .map(|(values, number)| values.name(*number))
+            .collect()
     }
 
     /// Returns the kinds that meet requirements, in ascending order.

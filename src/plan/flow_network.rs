@@ -44,12 +44,12 @@ pub(super) struct Instance<'a> {
 /// Numbers of the domains, key and value, in which demands retain hosts.
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
-/// The shared properties of the hosts of a class: kind, exclusive cluster, domains and quotas. With
-/// several topology keys, a host that lacks one is a class by itself, given by the last field.
+/// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, and
+/// quotas. With several topology keys, a host that lacks one is a class by itself, given by the last field.
 type Alike<'k, 'a> = (
     usize,
     Option<&'a ClusterKey>,
-    &'k [Option<&'a str>],
+    &'k [usize],
     Vec<usize>,
     Option<usize>,
 );
@@ -60,6 +60,8 @@ struct Class<'a> {
     only: Option<&'a ClusterKey>,
     /// Values of all topology keys.
     domains: Vec<Option<&'a str>>,
+    /// The numbers of these values.
+    numbers: Vec<usize>,
     /// Quotas that count them.
     quotas: Vec<usize>,
     hosts: Vec<usize>,
@@ -323,14 +325,15 @@ fn classify<'a>(
         };
         let domains = kinds.domains(index);
         let quotas = counts(index);
-        let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
+        let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
         let class = *known
             .entry((kind, only, domains, quotas.clone(), by_itself))
             .or_insert_with(|| {
                 of_kind[kind].push(classes.len());
                 classes.push(Class {
                     only,
-                    domains: domains.to_vec(),
+                    domains: kinds.names(domains),
+                    numbers: domains.to_vec(),
                     quotas,
                     hosts: Vec::new(),
                 });
@@ -409,13 +412,16 @@ fn pool<'a>(
     contention: &[usize],
     size: impl Fn(usize) -> Size,
 ) -> (Pool, HashMap<Option<&'a str>, usize>) {
-    let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut names: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut domains: Vec<Domain> = Vec::new();
     let mut tiers: BTreeMap<(bool, Size, usize), Vec<Choice>> = BTreeMap::new();
     let mut choice_of: HashMap<((bool, Size, usize), usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
-        let domain = *numbers.entry(name).or_insert_with(|| {
+        let number = key.map_or(0, |key| classes[class].numbers[key]);
+        let domain = *numbers.entry(number).or_insert_with(|| {
+            names.insert(name, domains.len());
             domains.push(Domain {
                 limited: limited && name.is_some(),
                 classes: Vec::new(),
@@ -440,7 +446,7 @@ fn pool<'a>(
             domains,
             tiers: tiers.into_values().collect(),
         },
-        numbers,
+        names,
     )
 }
 
