@@ -298,11 +298,16 @@ impl Search<'_, '_> {
                 self.suffice(probe, &with)
             };
             let left = known.end - from;
-            if !helps(left) {
+            // There may be thousands of domains, and the next one is mostly as good as any.
+            let count = if left > 0 && helps(1) {
+                1
+            } else if helps(left) {
+                smallest(left, helps)
+            } else {
                 bought.insert(*host);
                 break;
-            }
-            let found = from + smallest(left, helps).saturating_sub(1);
+            };
+            let found = from + count.saturating_sub(1);
             chosen.push(found);
             bought.insert(found);
             from = found + 1;
