@@ -56,7 +56,7 @@ impl PlainSecret {
     }
 }
 
-/// A Secret with any values, such as those of placeholders.
+/// A Secret. Its values may have any type, because unfinished ones contain secrets too.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Secret {

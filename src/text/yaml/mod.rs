@@ -7,6 +7,11 @@
 //! scalars on several lines, unusual escapes, and at all that is invalid or does not fit the type.
 //! So it reports no errors, and its values are those of `yaml_serde`. The tests below and the fuzz
 //! target `documents` compare the two.
+//!
+//! * `marks`: the ends of spaces, lines and unquoted scalars.
+//! * `reader`: tokens and structure.
+//! * `scalar`: scalars and their values.
+//! * `node`: nodes as the data model of serde.
 
 mod marks;
 mod node;
