@@ -81,3 +81,33 @@ impl<'a> Marks<'a> {
         self.ends_of_plain = line_breaks | colons | comments;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_found_at_the_borders_of_64_bytes() {
+        for end in [": ", ":\n", ":", " #", "\n", "", "#", ":x", " \u{e4}"] {
+            for length in 0..140 {
+                let text = format!("{}{end}", "a".repeat(length));
+                let bytes = text.as_bytes();
+                let is_end = |at: &usize| match bytes[*at] {
+                    b':' => matches!(bytes.get(at + 1), None | Some(b' ' | b'\n')),
+                    b'#' => *at > 0 && bytes[at - 1] == b' ',
+                    byte => byte == b'\n',
+                };
+                let expected = (0..bytes.len()).find(is_end).unwrap_or(bytes.len());
+                let mut marks = Marks::new(bytes);
+                assert_eq!(marks.end_of_plain(0), expected, "{text:?}");
+                assert_eq!(marks.end_of_plain(expected), expected, "{text:?}");
+                let line_break = text.find('\n').unwrap_or(bytes.len());
+                assert_eq!(marks.line_break(0), line_break, "{text:?}");
+                let spaces = format!("{}{end}", " ".repeat(length));
+                let behind = spaces.len() - spaces.trim_start_matches(' ').len();
+                assert_eq!(Marks::new(spaces.as_bytes()).behind_spaces(0), behind);
+                assert_eq!(marks.behind_spaces(bytes.len() + 1), bytes.len() + 1);
+            }
+        }
+    }
+}
