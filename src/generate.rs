@@ -15,7 +15,7 @@ use crate::load::{Files, ReadError};
 use crate::output::Tree;
 use crate::output::compare::{Change, Changes, compare};
 use crate::plan::{self, Move, Plan, plan};
-use crate::render::{Templates, render};
+use crate::render::{Rendered, Templates, render};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::sites::{self, Location, Sites};
@@ -346,7 +346,7 @@ pub(crate) fn generate_by(
         rebalance: options.rebalance,
         moves: &options.moves,
     };
-    let (plan, tree) = loop {
+    let (plan, tree, new_files) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
@@ -355,7 +355,11 @@ pub(crate) fn generate_by(
         // Lints do not repeat what a shortage reports.
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
-        let (tree, rendered) = render(&site, &plan, &templates);
+        let Rendered {
+            tree,
+            new_files,
+            findings: rendered,
+        } = render(&site, &plan, &templates);
         let (errors, warnings): (Vec<_>, Vec<_>) = planned
             .into_iter()
             .chain(rendered)
@@ -375,7 +379,7 @@ pub(crate) fn generate_by(
                 findings.extend(warnings);
                 findings.extend(lint(&site, &except));
             }
-            break (plan, tree);
+            break (plan, tree, new_files);
         }
     };
 
@@ -383,7 +387,7 @@ pub(crate) fn generate_by(
     if may_write(&findings, options) {
         progress(Stage::Comparing);
         let kept = site.state.files_of(&plan.frozen);
-        let (compared, found) = compare(repo, &site.settings.output, &tree, &kept, &site.state)?;
+        let (compared, found) = compare(repo, &site.settings.output, &tree, &new_files, &kept)?;
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }

@@ -56,23 +56,30 @@ use crate::site::Site;
 use crate::text::credentials;
 use crate::text::visible::is_unreadable;
 use crate::text::yaml;
-use cluster::Rendered;
 use shared_files::SharedFiles;
 
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
-/// Renders a plan. Files of frozen clusters are not in the tree.
-///
-/// A cluster that cannot be rendered has an error among the findings.
-pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Finding>) {
+/// The result of rendering a plan.
+pub struct Rendered {
+    /// The files, without those of frozen clusters.
+    pub tree: Tree,
+    /// The files that are not on the disk with the same text.
+    pub new_files: BTreeSet<TreePath>,
+    /// Errors of clusters that cannot be rendered, and warnings.
+    pub findings: Vec<Finding>,
+}
+
+/// Renders a plan.
+pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
     let clusters: Vec<&Cluster> = plan
         .clusters
         .keys()
         .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
         .collect();
     let shared = SharedFiles::default();
-    let rendered: Vec<Rendered> = clusters
+    let rendered: Vec<cluster::Rendered> = clusters
         .par_iter()
         .map(|cluster| {
             let placement = &plan.clusters[&cluster.key];
@@ -135,7 +142,14 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         findings.extend(found);
     }
     findings.extend(project::check(site, &tree));
-    (tree, findings)
+    Rendered {
+        new_files: new_files
+            .into_iter()
+            .map(|(path, _)| path.clone())
+            .collect(),
+        tree,
+        findings,
+    }
 }
 
 /// Reports a variable in a file that Flux would replace.

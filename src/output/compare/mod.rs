@@ -13,9 +13,8 @@ use rayon::prelude::*;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
-use crate::output::Tree;
-use crate::output::state::State;
 use crate::output::tree::above;
+use crate::output::{Tree, TreePath};
 
 pub use worktree::in_worktree;
 
@@ -123,8 +122,8 @@ enum Found {
 
 /// Compares the rendered tree with the output directory.
 ///
-/// Files in `kept` stay unchanged. Files that are up to date according to `state` are not read
-/// again.
+/// Files in `kept` stay unchanged. Of the tree, only `new_files` are compared with the disk: all
+/// others are known to be up to date.
 ///
 /// # Errors
 ///
@@ -133,8 +132,8 @@ pub fn compare(
     repo: &Files,
     output: &Utf8Path,
     tree: &Tree,
+    new_files: &BTreeSet<TreePath>,
     kept: &BTreeSet<&Utf8PathBuf>,
-    state: &State,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
     // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
@@ -184,7 +183,8 @@ pub fn compare(
             return Ok(Found::Leftover(full));
         }
         let rendered = tree.get(path.as_str());
-        if kept.contains(path) || rendered.is_some_and(|text| state.has(path, text)) {
+        let is_new = new_files.contains(path.as_str());
+        if kept.contains(path) || rendered.is_some() && !is_new {
             return Ok(Found::Unchanged);
         }
         let content = repo.read(&full)?;
