@@ -218,7 +218,9 @@ pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
         .chain(behind)
         .collect();
     // A cheap check first: every URL, query and login contains one of these.
-    let opens = |line: &String| line.contains("//") || line.contains(['?', '@']);
+    let opens = |line: &String| {
+        line.contains("//") || memchr::memchr2(b'?', b'@', line.as_bytes()).is_some()
+    };
     if !lines.iter().any(opens) {
         return false;
     }

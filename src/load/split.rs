@@ -39,9 +39,12 @@ pub(crate) fn texts_of_documents(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the lines with document markers.
 fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let behind_breaks = |marker| memchr::memmem::find_iter(text.as_bytes(), marker);
-    let found = behind_breaks("\n---").chain(behind_breaks("\n..."));
-    let mut starts: Vec<usize> = [0].into_iter().chain(found.map(|at| at + 1)).collect();
+    let bytes = text.as_bytes();
+    // Without the line break, which is so frequent that it would make the search slow.
+    let found = ["---", "..."].map(|marker| memchr::memmem::find_iter(bytes, marker));
+    let found = found.into_iter().flatten();
+    let behind_breaks = found.filter(|&at| at > 0 && bytes[at - 1] == b'\n');
+    let mut starts: Vec<usize> = [0].into_iter().chain(behind_breaks).collect();
     starts.sort_unstable();
     let line =
         |start| start..(start + bytes::line_break(&text.as_bytes()[start..]) + 1).min(text.len());
@@ -192,8 +195,10 @@ pub(super) fn has_ties(text: &str) -> bool {
     let has =
         |sign: u8| memchr::memchr_iter(sign, bytes).any(|at| begins_node(at) && is_name(at + 1));
     let merges = || {
-        let mut after = memchr::memmem::find_iter(bytes, "<<")
-            .map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
+        let mut after = memchr::memchr_iter(b'<', bytes).filter_map(|at| {
+            let after = text[at..].strip_prefix("<<")?;
+            Some(after.trim_start_matches([' ', '\t']))
+        });
         after.any(|after| after.starts_with(':'))
     };
     // An alias requires an anchor, so either sign alone is ordinary text.
