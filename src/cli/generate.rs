@@ -258,7 +258,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .iter()
         .any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
-    // The process ends, and to free a large site takes as long as to compare it with the disk.
+    // The process ends, so it need not free a large site.
     drop(changes);
     mem::forget(runs);
     Ok(if refused { Outcome::No } else { Outcome::Yes })

@@ -12,7 +12,7 @@ use super::paths::matching_directories;
 use super::repo::Repo;
 use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
 use crate::settings::gitops::IN_CLUSTER;
-use crate::text::yaml;
+use crate::text::bounded;
 
 /// Limits against exponential input: Applications, and nesting depth of generators.
 const MOST: (usize, usize) = (10_000, 8);
@@ -176,11 +176,7 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
             .any(|glob| glob.compile_matcher().is_match(in_source(file)))
     });
     let of_file = |file: &Utf8PathBuf| {
-        let text = repo
-            .files
-            .text(file)
-            .filter(|text| crate::text::bounded::check(text).is_ok())?;
-        let content: Value = yaml::from_str(&text).ok()?;
+        let content: Value = bounded::parse(&repo.files.text(file)?)?;
         let one_or_more = content
             .as_sequence()
             .cloned()

@@ -69,9 +69,7 @@ impl Copied {
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
     // `walk` requires a directory to skip, and skips `.git` anyway.
     let nowhere = Utf8Path::new(".git");
-    let worktree = repo.worktree()?;
-    let complete = worktree.expect_all(repo.root(), may_hold_resources);
-    complete.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
+    let worktree = repo.complete_worktree(may_hold_resources)?;
     let mut paths = worktree.tracked.clone();
     repo.walk(nowhere, &worktree, |entry| {
         let relative = entry

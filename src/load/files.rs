@@ -201,13 +201,25 @@ impl Files {
     }
 
     /// Returns git's view of the files on the disk.
-    pub(super) fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
+    fn worktree(&self) -> Result<Arc<Worktree>, ReadError> {
         match &self.worktree {
             Some(worktree) => Ok(worktree.clone()),
             None => Worktree::around(&self.root)
                 .map(Arc::new)
                 .map_err(|error| self.refused(error)),
         }
+    }
+
+    /// Returns git's view of the files on the disk. It is an error if a sparse checkout omits a file
+    /// for which `matters` is true, because its hosts would look removed.
+    pub(super) fn complete_worktree(
+        &self,
+        matters: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<Arc<Worktree>, ReadError> {
+        let worktree = self.worktree()?;
+        let complete = worktree.expect_all(&self.root, matters);
+        complete.map_err(|error| self.refused(error))?;
+        Ok(worktree)
     }
 
     fn refused(&self, error: GitError) -> ReadError {
@@ -458,9 +470,7 @@ impl Files {
         // `skip` is the output directory. Its files must exist as well, because they record
         // assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
-        let worktree = self.worktree()?;
-        let complete = worktree.expect_all(&self.root, matters);
-        complete.map_err(|error| self.refused(error))?;
+        let worktree = self.complete_worktree(matters)?;
         let mut files = BTreeSet::new();
         let unreadable = self.walk(skip, &worktree, |entry| {
             // A manifest cannot refer to a path that is not UTF-8.

@@ -46,8 +46,7 @@ fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let behind_breaks = found.filter(|&at| at > 0 && bytes[at - 1] == b'\n');
     let mut starts: Vec<usize> = [0].into_iter().chain(behind_breaks).collect();
     starts.sort_unstable();
-    let line =
-        |start| start..(start + bytes::line_break(&text.as_bytes()[start..]) + 1).min(text.len());
+    let line = |start| start..(start + bytes::line_break(&bytes[start..]) + 1).min(text.len());
     let lines = starts.into_iter().map(line);
     lines.filter(|line| {
         let line = text[line.clone()].trim_end_matches(['\n', '\r']);

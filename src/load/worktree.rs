@@ -50,8 +50,7 @@ impl Worktree {
         Ok(worktree)
     }
 
-    /// Checks that a sparse checkout omits no file for which `matters` is true: its hosts would
-    /// look removed.
+    /// Checks that a sparse checkout omits no file for which `matters` is true.
     pub(super) fn expect_all(
         &self,
         root: &Utf8Path,

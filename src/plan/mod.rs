@@ -90,6 +90,27 @@ pub struct Plan {
     pub given_back: BTreeMap<ClusterKey, Vec<HostKey>>,
 }
 
+impl Plan {
+    /// Returns every assigned host with its cluster, those of frozen clusters first.
+    fn assigned<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = (usize, &'a ClusterKey)> {
+        let planned = self.clusters.iter().flat_map(|(cluster, placement)| {
+            let hosts = placement.values().flatten();
+            hosts.map(move |assigned| (assigned.host, cluster))
+        });
+        self.frozen_hosts(site).chain(planned)
+    }
+
+    /// Returns the hosts that the previous output assigns to frozen clusters, with their clusters.
+    fn frozen_hosts<'a>(&'a self, site: &'a Site) -> impl Iterator<Item = (usize, &'a ClusterKey)> {
+        site.state.held.iter().flat_map(move |(host, held)| {
+            let frozen = held
+                .iter()
+                .filter(|held| self.frozen.contains(&held.cluster));
+            frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
+        })
+    }
+}
+
 /// Changes of assignments that a run is asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Changes<'m> {

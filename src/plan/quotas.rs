@@ -100,35 +100,9 @@ pub(super) fn binding(
     binding.collect()
 }
 
-/// Returns the number of assigned hosts that each quota of the settings counts.
-pub(super) fn used<'a>(
-    site: &Site,
-    assigned: impl Iterator<Item = (usize, &'a ClusterKey)>,
-) -> Vec<usize> {
-    let quotas = &site.settings.quotas;
-    let mut used = vec![0; quotas.len()];
-    for (host, cluster) in assigned.filter(|_| !quotas.is_empty()) {
-        let labels = &site.inventory.hosts[host].labels;
-        for (quota, used) in quotas.iter().zip(&mut used) {
-            *used += usize::from(cluster.namespace == quota.namespace && quota.counts(labels));
-        }
-    }
-    used
-}
-
 /// Returns all quotas with the hosts that a plan assigns.
 pub(crate) fn all(site: &Site, plan: &Plan) -> Vec<QuotaUse> {
-    let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
-        let hosts = placement.values().flatten();
-        hosts.map(move |assigned| (assigned.host, cluster))
-    });
-    let frozen = site.state.held.iter().flat_map(|(host, held)| {
-        let frozen = held
-            .iter()
-            .filter(|held| plan.frozen.contains(&held.cluster));
-        frozen.filter_map(|held| Some((site.inventory.index(host)?, &held.cluster)))
-    });
-    let assigned: Vec<(usize, &ClusterKey)> = planned.chain(frozen).collect();
+    let assigned: Vec<(usize, &ClusterKey)> = plan.assigned(site).collect();
     let quotas = site.settings.quotas.iter();
     quotas
         .map(|quota| QuotaUse::of(quota, site, assigned.iter().copied()))

@@ -222,7 +222,7 @@ impl<'a> Relocation<'a> {
     ) -> Shortfall {
         let released = self.released_hosts();
         let availability = self.availability_if_released();
-        let mut kept: BTreeMap<usize, &ClusterKey> = self.frozen_owners();
+        let mut kept: BTreeMap<usize, &ClusterKey> = self.plan.frozen_hosts(self.site).collect();
         let demands: Vec<Demand<'_>> = self
             .node_sets
             .iter()
@@ -296,7 +296,7 @@ impl<'a> Relocation<'a> {
     }
 
     fn availability_if_released(&self) -> Vec<Availability> {
-        let frozen = self.frozen_owners();
+        let frozen = self.plan.frozen_hosts(self.site).collect();
         let mut all =
             Availability::of_all(self.site, &frozen, &self.plan.released, &BTreeSet::new());
         // Labels of its cluster are removed with the release.
@@ -308,23 +308,9 @@ impl<'a> Relocation<'a> {
         all
     }
 
-    fn frozen_owners(&self) -> BTreeMap<usize, &'a ClusterKey> {
-        let held = self.site.state.held.iter().flat_map(|(host, held)| {
-            let frozen = held
-                .iter()
-                .filter(|held| self.plan.frozen.contains(&held.cluster));
-            frozen.filter_map(move |held| Some((self.site.inventory.index(host)?, &held.cluster)))
-        });
-        held.collect()
-    }
-
     /// Returns the owner of every assigned host, including hosts of frozen clusters.
     pub fn owners(&self) -> BTreeMap<usize, &'a ClusterKey> {
-        let planned = self.plan.clusters.iter().flat_map(|(cluster, placement)| {
-            let hosts = placement.values().flatten();
-            hosts.map(move |assigned| (assigned.host, cluster))
-        });
-        self.frozen_owners().into_iter().chain(planned).collect()
+        self.plan.assigned(self.site).collect()
     }
 
     fn demand(&self, set: &OccupiedSet<'a>, kept: &[usize], missing: usize) -> Demand<'a> {

@@ -89,30 +89,28 @@ impl<'a> Concern<'a> {
             directories,
             secrets,
         };
-        // The hosts of a file follow one another, so most facts are those of the last one.
-        let (mut last, mut is_intended, mut is_listed) = (None::<&Origin>, false, false);
-        for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
-            let is_of_last = last.replace(origin).is_some_and(|last| {
-                Arc::ptr_eq(&last.file, &origin.file) && last.is_rendered() == origin.is_rendered()
-            });
-            if !is_of_last {
-                concern.files.insert(origin.file.clone());
-                (is_intended, is_listed) = (concern.is_intended(origin), false);
+        let hosts: Vec<_> = hosts.filter(|(origin, _)| inputs.takes(origin)).collect();
+        // The hosts of a file follow one another, and share most facts.
+        let is_same_file = |(one, _): &(&Origin, _), (other, _): &(&Origin, _)| {
+            Arc::ptr_eq(&one.file, &other.file) && one.is_rendered() == other.is_rendered()
+        };
+        for of_file in hosts.chunk_by(is_same_file) {
+            let origin = of_file[0].0;
+            concern.files.insert(origin.file.clone());
+            let is_intended = concern.is_intended(origin);
+            let hosts = of_file.iter().map(|(_, host)| *host);
+            let mut of_inventory = hosts.filter(|host| is_intended || is_live(host)).peekable();
+            if of_inventory.peek().is_none() {
+                continue;
             }
-            if is_live(host) || is_intended {
-                concern.has_inventory = true;
-                if !is_listed {
-                    let directory = origin.file.parent().map(Utf8Path::to_owned);
-                    concern.directories.extend(directory);
-                    is_listed = true;
-                }
-                let names = host
-                    .spec
-                    .iter()
-                    .flat_map(|spec| spec.references())
-                    .map(|(_, name)| name.to_owned());
-                concern.secrets.extend(names);
-            }
+            concern.has_inventory = true;
+            let directory = origin.file.parent().map(Utf8Path::to_owned);
+            concern.directories.extend(directory);
+            let specs = of_inventory.filter_map(|host| host.spec.as_ref());
+            let names = specs.flat_map(|spec| spec.references());
+            concern
+                .secrets
+                .extend(names.map(|(_, name)| name.to_owned()));
         }
         for origin in requests.filter(|origin| inputs.takes(origin)) {
             concern.files.insert(origin.file.clone());

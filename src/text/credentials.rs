@@ -187,7 +187,7 @@ fn spans(text: &str, extent: Extent) -> Vec<(Range<usize>, Credential)> {
     let mut spans = Vec::new();
     // Cheap checks first, because most texts have none of these characters.
     let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
-    if has(b'/') && text.contains("//") {
+    if text.contains("//") {
         of_urls(text, extent, &mut spans);
     }
     let has_at = has(b'@');

@@ -171,9 +171,9 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             .filter(|v| !v.is_empty())
     };
     // The operator of 2020 sets `sip-scheduled: "false"` on free hosts.
-    let is_claim =
-        |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
-    let claims = |key: &str| value(key).is_some_and(|value| is_claim(key, value));
+    let says_free =
+        |key: &str, value: &str| matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false";
+    let claims = |key: &str| value(key).is_some_and(|value| !says_free(key, value));
     let claiming = || {
         let all = LABELS.iter().chain(&LEGACY_LABELS);
         all.filter(|key| claims(key))

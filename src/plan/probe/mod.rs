@@ -86,17 +86,7 @@ fn named((demand, shortage): (&Demand<'_>, Box<Shortage>)) -> Lacking {
 impl<'a> Probe<'a> {
     /// Prepares questions about a plan of the site.
     pub fn new(site: &'a Site, plan: &'a Plan) -> Self {
-        let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
-            let hosts = placement.values().flatten();
-            hosts.map(move |assigned| (assigned.host, cluster))
-        });
-        let held = site.state.held.iter().flat_map(|(host, held)| {
-            let frozen = held
-                .iter()
-                .filter(|held| plan.frozen.contains(&held.cluster));
-            frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
-        });
-        let owners: BTreeMap<usize, &ClusterKey> = held.chain(planned).collect();
+        let owners: BTreeMap<usize, &ClusterKey> = plan.assigned(site).collect();
         let availability = Availability::of_all(site, &owners, &plan.released, &BTreeSet::new());
         Self {
             site,

@@ -12,7 +12,7 @@ use std::iter;
 
 use super::super::choose::{reasons, unserved};
 use super::super::demand::Demand;
-use super::super::quotas;
+use super::super::quotas::{self, QuotaUse};
 use super::super::shortage::{Reason, Shortage};
 use super::super::supply::Supply;
 use super::free_hosts::Pool;
@@ -28,8 +28,7 @@ pub(super) struct Shortcuts<'a> {
     partly_short: Vec<Vec<usize>>,
     /// Number of hosts that short clusters of a namespace lack.
     lacking: BTreeMap<Namespace, usize>,
-    /// Number of assigned hosts that each quota counts.
-    used: Vec<usize>,
+    quotas: Vec<QuotaUse>,
 }
 
 /// The open demands that decide a question, each with the free hosts for it.
@@ -94,12 +93,11 @@ impl<'a> Shortcuts<'a> {
             let alike = partly_short.entry((wants, own)).or_default();
             alike.push(*places.get(key)?);
         }
-        let owners = probe.owners.iter();
         Some(Self {
             partly_short: partly_short.into_values().collect(),
             places,
             lacking,
-            used: quotas::used(probe.site, owners.map(|(host, owner)| (*host, *owner))),
+            quotas: quotas::all(probe.site, probe.plan),
         })
     }
 }
@@ -210,8 +208,8 @@ impl Probe<'_> {
         demands: &[Demand<'_>],
         question: &Question<'_>,
     ) -> bool {
-        let quotas = self.site.settings.quotas.iter().zip(&shortcuts.used);
-        let mut exceeded = quotas.filter(|(quota, used)| {
+        let mut exceeded = shortcuts.quotas.iter().filter(|of| {
+            let quota = &of.quota;
             let own = demands.iter();
             let own = own.filter(|demand| demand.cluster.key.namespace == quota.namespace);
             let short = shortcuts.lacking.get(&quota.namespace);
@@ -224,7 +222,7 @@ impl Probe<'_> {
             };
             let left = quota
                 .hosts
-                .saturating_sub(**used - gone.filter(counts).count());
+                .saturating_sub(of.used() - gone.filter(counts).count());
             wanted > left
         });
         exceeded.next().is_some()
