@@ -57,6 +57,18 @@ mod declared {
     }
 
     #[test]
+    fn labels_of_an_earlier_run_keep_no_host_from_a_cluster_that_wants_it_in_the_same_commit() {
+        let repo = with_stale_snapshot();
+        repo.want("tenant/one", 1);
+        repo.want("tenant/two", 1);
+
+        repo.generate(&[]).expect(0);
+
+        assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
+        assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
+    }
+
+    #[test]
     fn a_host_that_a_machine_consumes_does_not_move() {
         let repo = with_stale_snapshot();
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";

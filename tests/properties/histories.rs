@@ -18,7 +18,8 @@ use crate::site_model::strategies::{
     site, step,
 };
 use crate::site_model::{
-    Cluster, Entry, History, Key, Layout, Place, ROLES, ROOTS, Site, Tree, WORKER, for_every_run,
+    Cluster, Entry, History, Host, Key, Layout, Place, ROLES, ROOTS, Site, Tree, WORKER,
+    for_every_run,
 };
 
 const ASSIGNMENT_LABELS: [&str; 3] = [
@@ -130,7 +131,8 @@ proptest! {
             for cluster in &run.site.clusters {
                 for role in ROLES {
                     for host in run.added(&cluster.key, role) {
-                        let refusal = run.site.host(&host).unwrap().refusal(run.site, cluster, role);
+                        let host_of_site = run.site.host(&host).unwrap();
+                        let refusal = host_of_site.refusal(run.site, run.before, cluster, role);
                         prop_assert_eq!(refusal, None, "{} as {} of {}", host, role, cluster.key);
                     }
                 }
@@ -268,7 +270,9 @@ proptest! {
         // A host that is adopted counts without being eligible, which is another property.
         site.hosts.retain(|host| host.claims().next().is_none());
         site.ask(cluster.clone());
-        let eligible: Vec<_> = site.hosts.iter().filter(|host| host.refusal(&site, &cluster, WORKER).is_none()).collect();
+        let nothing = Tree::default();
+        let is_eligible = |host: &&Host| host.refusal(&site, &nothing, &cluster, WORKER).is_none();
+        let eligible: Vec<_> = site.hosts.iter().filter(is_eligible).collect();
         let most = match workers.topology_key.filter(|key| !key.is_empty()) {
             Some(key) => {
                 let domains: Vec<_> = eligible.iter().filter_map(|host| host.domain(key)).collect();

@@ -247,15 +247,18 @@ impl Host {
 
     /// The clusters and roles that labels in the repo name.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
-        let manifest = self.manifest_claim.as_ref().filter(|_| self.is_declared());
-        let live = self
-            .snapshot
-            .as_ref()
-            .and_then(|snapshot| snapshot.claim.as_ref());
-        manifest
-            .into_iter()
-            .chain(live)
-            .filter(|claim| **claim != Claim::Empty)
+        let claims = [self.manifest_claim(), self.snapshot_claim()];
+        claims.into_iter().flatten()
+    }
+
+    fn manifest_claim(&self) -> Option<&Claim> {
+        let claim = self.manifest_claim.as_ref().filter(|_| self.is_declared());
+        claim.filter(|claim| **claim != Claim::Empty)
+    }
+
+    fn snapshot_claim(&self) -> Option<&Claim> {
+        let claim = self.snapshot.as_ref()?.claim.as_ref();
+        claim.filter(|claim| **claim != Claim::Empty)
     }
 
     /// Whether the snapshot shows that it is going, or has failed while nobody uses it.
@@ -264,8 +267,15 @@ impl Host {
         matches!(condition, Some(Condition::Deleting | Condition::InError))
     }
 
-    /// Why the host may not be added to a cluster of a site, as far as the host itself goes.
-    pub fn refusal(&self, site: &Site, cluster: &Cluster, role: &str) -> Option<&'static str> {
+    /// Why the host may not be added to a cluster of a site with this earlier output, as far as the
+    /// host itself goes.
+    pub fn refusal(
+        &self,
+        site: &Site,
+        before: &Tree,
+        cluster: &Cluster,
+        role: &str,
+    ) -> Option<&'static str> {
         let node_set = &cluster.node_sets[role];
         let labels = self.all_labels();
         if node_set
@@ -296,7 +306,18 @@ impl Host {
             Claim::Scheduled(name) => site.meant(name, &self.key) == Some(&cluster.key),
             _ => false,
         };
-        if self.claims().any(|claim| !own(claim)) {
+        // What the patch for another cluster of the repo wrote, the next patch overwrites.
+        let overwritten = |claim: &Claim| match claim {
+            Claim::Cluster(key, _) => {
+                let holder = before.holder(&self.key).map(|(holder, _)| holder);
+                self.is_declared() && site.cluster(key).is_some() && holder.as_ref() == Some(key)
+            }
+            _ => false,
+        };
+        let of_manifest = self.manifest_claim().filter(|claim| !own(claim));
+        let of_snapshot = self.snapshot_claim();
+        let of_snapshot = of_snapshot.filter(|claim| !own(claim) && !overwritten(claim));
+        if of_manifest.or(of_snapshot).is_some() {
             return Some("bears labels of somebody else");
         }
         None
