@@ -387,7 +387,8 @@ pub(crate) fn generate_by(
     if may_write(&findings, options) {
         progress(Stage::Comparing);
         let kept = site.state.files_of(&plan.frozen);
-        let (compared, found) = compare(repo, &site.settings.output, &tree, &new_files, &kept)?;
+        let output = &site.settings.output;
+        let (compared, found) = compare(repo, output, &site.state, &tree, &new_files, &kept)?;
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }

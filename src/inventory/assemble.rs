@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
+use rayon::prelude::*;
 
 use super::addresses::AddressSource;
 use super::hardware::{HardwareByHost, HostHardware};
@@ -98,22 +99,30 @@ pub(crate) fn assemble(
             &mut findings,
         );
     }
-    let mut inventory = Inventory::default();
-    inventory.hosts.reserve_exact(by_key.len());
     let nothing = HostHardware::default();
-    for (key, descriptions) in by_key {
+    let join = |(key, descriptions): (HostKey, Descriptions)| {
         let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
-        let joined = descriptions.join(key, settings, &networks, hardware, &mut findings);
-        let Some(host) = joined else {
-            continue;
-        };
+        let mut findings = Vec::new();
+        let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
+        (host, findings)
+    };
+    let joined: Vec<(Option<Host>, Vec<Finding>)> = by_key.into_par_iter().map(join).collect();
+    let take = |(host, found): (Option<Host>, Vec<Finding>)| {
+        findings.extend(found);
+        host
+    };
+    let mut inventory = Inventory {
+        // In place: hosts are large.
+        hosts: joined.into_iter().filter_map(take).collect(),
+        ..Inventory::default()
+    };
+    for host in &inventory.hosts {
         if let Standing::Declared { root } = host.standing {
             inventory
                 .roots
                 .entry(root)
                 .or_insert_with(|| builds.root(root).clone());
         }
-        inventory.hosts.push(host);
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     inventory.pools = networks.claimed().pools();

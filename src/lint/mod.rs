@@ -46,6 +46,8 @@ mod topology_keys;
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
 use crate::site::Site;
@@ -66,22 +68,26 @@ pub struct Except {
 /// Runs all rules. Findings are in the order of rules, clusters, roles and services.
 pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
-    let mut findings = selectors::unmatched(&node_sets);
-    findings.extend(topology_keys::without_label(&node_sets));
-    findings.extend(counts::beyond_reach(&node_sets));
-    findings.extend(machines::beyond_reach(site, &node_sets.clusters, except));
-    findings.extend(contention::contended(&node_sets));
-    findings.extend(interfaces::unknown(&node_sets));
-    findings.extend(load_balancers::without_node_set(&node_sets.clusters));
-    findings.extend(images::unversioned_or_outdated(&node_sets.clusters));
-    findings.extend(logins::impossible(&node_sets.clusters));
-    findings.extend(machine_templates::unpinned(site, &node_sets.clusters));
-    findings.extend(former_labels::kept(site));
-    findings.extend(installers::failing(site, &node_sets.clusters));
-    findings.extend(addresses::of_hosts(site, &node_sets.clusters));
-    findings.extend(network_data::unnamed(site));
-    findings.extend(network_data::missing(&node_sets));
-    findings.extend(node_ports::of_the_repo(site, &node_sets.clusters));
-    findings.extend(definitions::missing(site));
-    findings
+    let clusters = node_sets.clusters.as_slice();
+    type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
+    let rules: [Rule<'_>; 17] = [
+        &|| selectors::unmatched(&node_sets),
+        &|| topology_keys::without_label(&node_sets),
+        &|| counts::beyond_reach(&node_sets),
+        &|| machines::beyond_reach(site, clusters, except),
+        &|| contention::contended(&node_sets),
+        &|| interfaces::unknown(&node_sets),
+        &|| load_balancers::without_node_set(clusters),
+        &|| images::unversioned_or_outdated(clusters),
+        &|| logins::impossible(clusters),
+        &|| machine_templates::unpinned(site, clusters),
+        &|| former_labels::kept(site).into_iter().collect(),
+        &|| installers::failing(site, clusters),
+        &|| addresses::of_hosts(site, clusters),
+        &|| network_data::unnamed(site),
+        &|| network_data::missing(&node_sets),
+        &|| node_ports::of_the_repo(site, clusters),
+        &|| definitions::missing(site),
+    ];
+    rules.par_iter().flat_map_iter(|rule| rule()).collect()
 }

@@ -12,7 +12,7 @@ use crate::api::installed::Installed;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
-use crate::load::{Document, Files, FirstLook, ReadError, objects};
+use crate::load::{Document, Files, FirstLook, Kind, ReadError, objects};
 use crate::settings::Settings;
 use crate::settings::assignment::Assignment;
 use crate::text::{counted, in_shell};
@@ -38,6 +38,8 @@ pub struct State {
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// What the installer Job of each cluster installs, if its image can add workers alone.
     pub installed: BTreeMap<ClusterKey, Installed>,
+    /// Everything in the output directory, relative to it, directories included.
+    pub(super) entries: Vec<(Utf8PathBuf, Kind)>,
     /// Content hash of every file, by path relative to the output directory.
     fingerprints: HashMap<String, u64>,
 }
@@ -92,8 +94,11 @@ impl State {
     /// Fails if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: &Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let output = settings.output.as_path();
-        let mut files = repo.files_below(output)?;
-        files.retain(|file| !layout::is_leftover(file));
+        let entries = repo.entries_below(output)?;
+        let is_read =
+            |(path, kind): &&(Utf8PathBuf, Kind)| *kind == Kind::File && !layout::is_leftover(path);
+        let files = entries.iter().filter(is_read);
+        let files: Vec<Utf8PathBuf> = files.map(|(path, _)| path.clone()).collect();
         // Only files of hosts are parsed. Services are most of the output, and are scanned as
         // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {
@@ -128,14 +133,20 @@ impl State {
                 read: has_hosts && layout::is_ours(content),
             }
         };
-        let entries = repo.scan(&files, look, |document| {
+        let facts = repo.scan(&files, look, |document| {
             Some(read_entry(&document, &settings.assignment))
         })?;
-        let mut state = State::default();
+        let below = |(path, kind): (Utf8PathBuf, Kind)| {
+            Some((path.strip_prefix(output).ok()?.to_owned(), kind))
+        };
+        let mut state = State {
+            entries: entries.into_iter().filter_map(below).collect(),
+            ..State::default()
+        };
         let mut findings = Vec::new();
         let mut newer = Vec::new();
-        for entry in entries {
-            match entry {
+        for fact in facts {
+            match fact {
                 Entry::File(File {
                     path,
                     fingerprint,

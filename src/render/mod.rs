@@ -79,14 +79,15 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
         .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
         .collect();
     let shared = SharedFiles::default();
-    let rendered: Vec<cluster::Rendered> = clusters
-        .par_iter()
-        .map(|cluster| {
-            let placement = &plan.clusters[&cluster.key];
-            cluster::render(cluster, placement, site, templates, &shared)
-        })
-        .collect();
-    let (mut tree, mut findings) = (hosts::render(site, plan), hosts::lost_patches(site, plan));
+    let of_cluster = |cluster: &&Cluster| {
+        let placement = &plan.clusters[&cluster.key];
+        cluster::render(cluster, placement, site, templates, &shared)
+    };
+    let (mut tree, rendered): (Tree, Vec<cluster::Rendered>) = rayon::join(
+        || hosts::render(site, plan),
+        || clusters.par_iter().map(of_cluster).collect(),
+    );
+    let mut findings = hosts::lost_patches(site, plan);
     let mut used_shared = BTreeSet::new();
     for of_cluster in rendered {
         tree.extend(of_cluster.tree);

@@ -102,9 +102,15 @@ impl Site {
         let mut all = Vec::new();
         let mut take = |findings: Vec<Finding>| all.extend(findings);
 
-        let (mut objects, findings) = objects::read(repo, &settings)?;
+        // Both are serial in part, so that neither alone keeps all cores busy.
+        let mut state = Ok((State::default(), Vec::new()));
+        let objects = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| state = State::read(repo, &settings));
+            objects::read(repo, &settings)
+        });
+        let (mut objects, findings) = objects?;
         take(findings);
-        let (state, findings) = State::read(repo, &settings)?;
+        let (state, findings) = state?;
         take(findings);
         take(concern::without_duplicates(
             &mut objects.hosts,

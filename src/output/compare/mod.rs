@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
+use crate::output::state::State;
 use crate::output::tree::above;
 use crate::output::{Tree, TreePath};
 
@@ -122,8 +123,8 @@ enum Found {
 
 /// Compares the rendered tree with the output directory.
 ///
-/// Files in `kept` stay unchanged. Of the tree, only `new_files` are compared with the disk: all
-/// others are known to be up to date.
+/// `state` has been read from this directory. Files in `kept` stay unchanged. Of the tree, only
+/// `new_files` are compared with the disk: all others are known to be up to date.
 ///
 /// # Errors
 ///
@@ -131,6 +132,7 @@ enum Found {
 pub fn compare(
     repo: &Files,
     output: &Utf8Path,
+    state: &State,
     tree: &Tree,
     new_files: &BTreeSet<TreePath>,
     kept: &BTreeSet<&Utf8PathBuf>,
@@ -155,9 +157,12 @@ pub fn compare(
         .iter()
         .filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION)))
         .collect();
-    let entries = entries(repo, output, tree)?;
-    let judge = |entry: &(Utf8PathBuf, Kind)| {
-        let (path, kind) = entry;
+    // A directory matters only in the way of a file.
+    let matters = |(path, kind): &&(Utf8PathBuf, Kind)| {
+        *kind != Kind::Directory || tree.contains_key(path.as_str())
+    };
+    let entries: Vec<&(Utf8PathBuf, Kind)> = state.entries.iter().filter(matters).collect();
+    let judge = |(path, kind): &&(Utf8PathBuf, Kind)| {
         let full = output.join(path);
         let not_plain = match kind {
             Kind::File => None,
@@ -262,22 +267,6 @@ fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'sta
         };
         Some((path.to_owned(), what))
     })
-}
-
-/// Returns everything below the output directory except directories, and directories at the path of
-/// a generated file. Paths are relative to the output directory.
-fn entries(
-    repo: &Files,
-    output: &Utf8Path,
-    tree: &Tree,
-) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
-    let below = |(path, kind): (Utf8PathBuf, Kind)| {
-        Some((path.strip_prefix(output).ok()?.to_owned(), kind))
-    };
-    let entries = repo.entries_below(output)?.into_iter().filter_map(below);
-    Ok(entries
-        .filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path.as_str()))
-        .collect())
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
