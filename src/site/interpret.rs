@@ -33,27 +33,38 @@ use crate::request::provisioning::{decode_software, of_label};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterKind, Spec};
 
-/// An object, before the builds that name it are known.
+/// An object, before the builds that name it are known. A site has thousands, so large parts are
+/// boxed.
 pub(super) enum Object {
-    Cluster(Origin, ClusterKind, Metadata, Spec, Vec<Finding>),
-    Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
+    Cluster(Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>),
+    Software(
+        Origin,
+        Box<Metadata>,
+        Option<Box<SoftwareSpec>>,
+        Vec<Finding>,
+    ),
     /// An object that a Cluster of Cluster API consists of.
     ClusterPart(Box<PartDocument>),
     /// A document of Cluster API that cannot be parsed.
-    BrokenClusterPart(Origin, Finding),
-    Host(Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>),
+    BrokenClusterPart(Origin, Box<Finding>),
+    Host(
+        Origin,
+        Box<BareMetalHost>,
+        Vec<Ambiguity>,
+        Option<Box<Finding>>,
+    ),
     /// A pool with addresses for hosts.
-    Address(Origin, Box<Metadata>, AddressObject),
+    Address(Origin, Box<(Metadata, AddressObject)>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, Box<NetworkDataObject>),
     /// A Secret with values in plain text, and its network data.
-    PlainSecret(PlainSecret, Option<(Origin, Box<NetworkDataObject>)>),
+    PlainSecret(Box<PlainSecret>, Option<(Origin, Box<NetworkDataObject>)>),
     /// A kustomization, with the reason if kustomize refuses to read it.
-    Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
-    Template(Template),
-    Agent(AgentObject),
+    Kustomization(Origin, Box<Kustomization>, Option<Box<Refusal>>),
+    Template(Box<Template>),
+    Agent(Box<AgentObject>),
     /// A Secret that registers a cluster in Argo CD, with its values in plain text.
-    ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
+    ClusterSecret(Box<AgentObject>, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
     /// HAProxy templates of the SIP operator.
     OperatorsTemplates(Vec<OperatorsTemplate>),
@@ -61,10 +72,12 @@ pub(super) enum Object {
     Definition(&'static str),
     /// A generated file with hosts.
     GeneratedHosts(Utf8PathBuf),
-    Unreadable(Origin, Finding),
+    Unreadable(Origin, Box<Finding>),
     /// A host that cannot be parsed.
-    UnreadableHost(Origin, Finding),
+    UnreadableHost(Origin, Box<Finding>),
 }
+
+const _: () = assert!(size_of::<Object>() <= 112);
 
 /// Fields common to all objects.
 #[derive(Deserialize, Default)]
@@ -92,7 +105,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
                 Some(Object::Kustomization(
                     origin,
                     Box::new(kustomization),
-                    refusal,
+                    refusal.map(Box::new),
                 ))
             }
             Err(_) if document.looks_like_template() => None,
@@ -126,7 +139,10 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
         .filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
         .help("check the program that renders it: it may have failed, or printed an error here");
-    Some(Object::Unreadable(document.origin.clone(), finding))
+    Some(Object::Unreadable(
+        document.origin.clone(),
+        Box::new(finding),
+    ))
 }
 
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
@@ -149,7 +165,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             };
             is_ours.then(|| read(origin, error, "resource"))
         } else {
-            is_request.then(|| Object::Template(Template::new(document)))
+            is_request.then(|| template(document))
         };
     }
     let kind = document.kind()?;
@@ -161,6 +177,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);
+                let found = found.map(Box::new);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
             Ok(host) => misspelled_object(document, Some(host.api_version)),
@@ -186,7 +203,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 .map(Object::Definition)
         }
         FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY
-        | OCI_REPOSITORY | BUCKET => AgentObject::read(document).map(Object::Agent),
+        | OCI_REPOSITORY | BUCKET => agent_object(document).map(Object::Agent),
         "Secret" => secret(document),
         "ConfigMap" => match operators_templates::of_config_map(document) {
             templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
@@ -196,18 +213,25 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     }
 }
 
+fn agent_object(document: &Document<'_>) -> Option<Box<AgentObject>> {
+    AgentObject::read(document).map(Box::new)
+}
+
+fn template(document: &Document<'_>) -> Object {
+    Object::Template(Box::new(Template::new(document)))
+}
+
 /// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
 fn secret(document: &Document<'_>) -> Option<Object> {
-    let cluster_secret = || AgentObject::read(document);
     let Ok(secret) = document.parse::<Secret>() else {
-        return cluster_secret().map(|object| Object::ClusterSecret(object, None));
+        return agent_object(document).map(|object| Object::ClusterSecret(object, None));
     };
     let origin = &document.origin;
-    let plain = plaintext_secrets::of_document(document, &secret);
+    let plain = plaintext_secrets::of_document(document, &secret).map(Box::new);
     if secret.is_of_argocd()
-        && let Some(object) = cluster_secret()
+        && let Some(object) = agent_object(document)
     {
-        return Some(Object::ClusterSecret(object, plain.map(Box::new)));
+        return Some(Object::ClusterSecret(object, plain));
     }
     let network_data = secret.into_network_data().map(|secret| {
         let object = NetworkDataObject::new(Kind::Secret, origin, secret);
@@ -245,9 +269,9 @@ fn misspelled_object(document: &Document<'_>, api_version: Option<String>) -> Op
         } else {
             Object::Unreadable
         };
-        return Some(unreadable(origin, finding));
+        return Some(unreadable(origin, Box::new(finding)));
     }
-    (kind != host::KIND).then(|| Object::Template(Template::new(document)))
+    (kind != host::KIND).then(|| template(document))
 }
 
 /// Gives a host without a status the one in its annotation, as Metal3 does.
@@ -280,7 +304,7 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
     if kind != cluster_api::KIND {
         if let Some(finding) = misspelled_part(document, kind) {
             let origin = document.origin.clone();
-            return Some(Object::BrokenClusterPart(origin, finding));
+            return Some(Object::BrokenClusterPart(origin, Box::new(finding)));
         }
         return Some(match cluster_parts::read(document)? {
             Ok(part) => Object::ClusterPart(Box::new(part)),
@@ -292,7 +316,7 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
     let envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         Err(_) if document.looks_like_template() => {
-            return Some(Object::Template(Template::new(document)));
+            return Some(template(document));
         }
         Err(error) => return Some(broken_cluster_part(document, &error)),
     };
@@ -303,7 +327,7 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
     Some(Object::Cluster(
         origin,
         ClusterKind::ClusterApi,
-        envelope.metadata,
+        Box::new(envelope.metadata),
         spec,
         found,
     ))
@@ -335,7 +359,7 @@ fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
 fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> Object {
     let origin = document.origin.clone();
     let finding = unreadable(&origin, error, "resource");
-    Object::BrokenClusterPart(origin, finding)
+    Object::BrokenClusterPart(origin, Box::new(finding))
 }
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
@@ -349,7 +373,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
             return None;
         }
         Err(_) if document.looks_like_template() => {
-            return Some(Object::Template(Template::new(document)));
+            return Some(template(document));
         }
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
@@ -357,18 +381,14 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
         return misspelled_object(document, Some(envelope.api_version));
     }
     if envelope.api_version != api_version {
-        return Some(Object::Unreadable(
-            origin.clone(),
-            Finding::new(
-                Code::UnknownVersion,
-                format!(
-                    "the {kind} has the unknown apiVersion {}",
-                    envelope.api_version
-                ),
-            )
+        let message = format!(
+            "the {kind} has the unknown apiVersion {}",
+            envelope.api_version
+        );
+        let finding = Finding::new(Code::UnknownVersion, message)
             .at(origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {api_version}`")),
-        ));
+            .help(format!("write `apiVersion: {api_version}`"));
+        return Some(Object::Unreadable(origin, Box::new(finding)));
     }
     let unquoted = if object.cluster_label.is_some() {
         of_label(document, kind, &mut envelope.metadata)
@@ -379,19 +399,20 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
         let (spec, mut found) = decode_software(document);
         found.extend(unquoted);
         if spec.is_none() && document.looks_like_template() {
-            return Some(Object::Template(Template::new(document)));
+            return Some(template(document));
         }
-        return Some(Object::Software(origin, envelope.metadata, spec, found));
+        let metadata = Box::new(envelope.metadata);
+        return Some(Object::Software(origin, metadata, spec, found));
     };
     let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
     if spec.is_none() && document.looks_like_template() {
-        return Some(Object::Template(Template::new(document)));
+        return Some(template(document));
     }
     Some(Object::Cluster(
         origin,
         request,
-        envelope.metadata,
+        Box::new(envelope.metadata),
         spec,
         found,
     ))
@@ -399,7 +420,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
 
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
-    Object::Unreadable(origin, finding)
+    Object::Unreadable(origin, Box::new(finding))
 }
 
 fn address_object<T: DeserializeOwned>(
@@ -413,10 +434,10 @@ fn address_object<T: DeserializeOwned>(
         spec,
     } = document.parse::<WithSpec<T>>().ok()?;
     ipam::is_address_object(kind, &api_version)
-        .then(|| Object::Address(document.origin.clone(), Box::new(metadata), object(spec)))
+        .then(|| Object::Address(document.origin.clone(), Box::new((metadata, object(spec)))))
 }
 
 fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
-    Object::UnreadableHost(origin, finding)
+    Object::UnreadableHost(origin, Box::new(finding))
 }

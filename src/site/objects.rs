@@ -369,7 +369,7 @@ fn take_kustomizations(
             continue;
         };
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
-        refused.extend(refusal.map(|refusal| (directory.to_owned(), refusal)));
+        refused.extend(refusal.map(|refusal| (directory.to_owned(), *refusal)));
         kustomizations.push((origin, *kustomization));
     }
     (kustomizations, refused)
@@ -396,9 +396,19 @@ struct ByKind {
     unreadable_hosts: Vec<(Origin, Finding)>,
 }
 
-type ReadCluster = (Origin, ClusterKind, Metadata, Spec, Vec<Finding>);
-type ReadSoftware = (Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>);
-type ReadHost = (Origin, Box<BareMetalHost>, Vec<Ambiguity>, Option<Finding>);
+type ReadCluster = (Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>);
+type ReadSoftware = (
+    Origin,
+    Box<Metadata>,
+    Option<Box<SoftwareSpec>>,
+    Vec<Finding>,
+);
+type ReadHost = (
+    Origin,
+    Box<BareMetalHost>,
+    Vec<Ambiguity>,
+    Option<Box<Finding>>,
+);
 
 impl ByKind {
     fn of(objects: impl Iterator<Item = Object>) -> Self {
@@ -417,36 +427,37 @@ impl ByKind {
             }
             Object::ClusterPart(part) => self.cluster_parts.push(*part),
             Object::BrokenClusterPart(origin, finding) => {
-                self.broken_cluster_parts.push((origin, finding));
+                self.broken_cluster_parts.push((origin, *finding));
             }
             Object::Host(origin, host, doubts, found) => {
                 self.hosts.push((origin, host, doubts, found));
             }
             Object::Secret(origin, object) => self.secrets.push((origin, object)),
             Object::PlainSecret(plain, network_data) => {
-                self.plain_secrets.push(plain);
+                self.plain_secrets.push(*plain);
                 self.secrets.extend(network_data);
             }
             // Rendered kustomizations build nothing. Those of the repo were removed earlier.
             Object::Kustomization(..) => {}
-            Object::Template(template) => self.templates.push(template),
-            Object::Agent(object) => self.agent_objects.push(object),
+            Object::Template(template) => self.templates.push(*template),
+            Object::Agent(object) => self.agent_objects.push(*object),
             Object::ClusterSecret(object, plain) => {
-                self.agent_objects.push(object);
+                self.agent_objects.push(*object);
                 self.plain_secrets.extend(plain.map(|plain| *plain));
             }
             Object::Service(origin, service) => self.services.push((origin, service)),
-            Object::Address(origin, metadata, object) => {
-                self.address_objects.push((origin, *metadata, object));
+            Object::Address(origin, object) => {
+                let (metadata, object) = *object;
+                self.address_objects.push((origin, metadata, object));
             }
             Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
             Object::Definition(name) => {
                 self.definitions.insert(name);
             }
             Object::GeneratedHosts(file) => self.generated_hosts.push(file),
-            Object::Unreadable(origin, finding) => self.unreadable.push((origin, finding)),
+            Object::Unreadable(origin, finding) => self.unreadable.push((origin, *finding)),
             Object::UnreadableHost(origin, finding) => {
-                self.unreadable_hosts.push((origin, finding));
+                self.unreadable_hosts.push((origin, *finding));
             }
         }
     }
@@ -539,7 +550,7 @@ fn name_clusters(
             key,
             name,
             origin,
-            metadata,
+            metadata: *metadata,
         };
         documents.push((document, spec));
     }
@@ -630,7 +641,7 @@ fn name_hosts(hosts: Vec<ReadHost>, names: &mut Names<'_>, concern: &Concern<'_>
             continue;
         };
         document.is_meant = is_meant;
-        names.findings.extend(found);
+        names.findings.extend(found.map(|finding| *finding));
         if !origin.is_rendered() {
             named
                 .documents
