@@ -43,6 +43,22 @@ fn what_agents_apply_is_right_for_a_site_in_a_subdirectory() {
     }
 }
 
+/// A site that waits on a thread of the pool must not wait for work that only the pool can do.
+#[test]
+fn one_thread_is_enough_for_several_sites() {
+    let all = monorepo(SETTINGS);
+    all.generate(&[]).expect(0);
+    let repo = monorepo(SETTINGS);
+
+    run(std::process::Command::new(env!("CARGO_BIN_EXE_sipgen"))
+        .args(["generate", "--repo"])
+        .arg(repo.path())
+        .env("RAYON_NUM_THREADS", "1"))
+    .expect(0);
+
+    assert_eq!(repo.files("overlays"), all.files("overlays"));
+}
+
 #[test]
 fn a_site_can_be_taken_alone_by_its_name_or_directory() {
     let all = monorepo(SETTINGS);
