@@ -102,7 +102,8 @@ impl Site {
         let mut all = Vec::new();
         let mut take = |findings: Vec<Finding>| all.extend(findings);
 
-        // Both are serial in part, so that neither alone keeps all cores busy.
+        // Both are serial in part, so that neither alone keeps all cores busy. Objects are read on
+        // the calling thread, whose stack is larger than those of the pool.
         let mut state = Ok((State::default(), Vec::new()));
         let objects = rayon::in_place_scope(|scope| {
             scope.spawn(|_| state = State::read(repo, &settings));
