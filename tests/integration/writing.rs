@@ -284,15 +284,13 @@ fn a_file_where_a_directory_is_to_be_is_not_replaced() {
 
 #[test]
 fn a_file_in_place_of_the_output_directory_is_not_replaced() {
-    let repo = Repo::of_fixture("quickstart");
-    repo.write("overlays", "mine\n");
-    let before = repo.on_disk("");
+    for output in ["build", "build/overlays"] {
+        let repo = Repo::of_fixture("quickstart");
+        repo.write("sipgen.yaml", &format!("output: {output}\n"));
+        repo.write("build", "mine\n");
 
-    let run = repo.generate(&[]);
-
-    assert_ne!(run.code, 0, "{}", run.stderr);
-    assert_says(&run.stderr, &["overlays"]);
-    assert!(repo.on_disk("") == before, "files have changed");
+        refused(&repo, "error[SIP0005]: `build` is not a directory");
+    }
 }
 
 #[test]

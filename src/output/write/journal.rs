@@ -20,7 +20,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Prepared, Staged, WriteError, above, handover, remove, remove_empty};
+use super::{Prepared, Staged, WriteError, above, handover, is_absent, remove, remove_empty};
 use crate::layout;
 use crate::output::compare::Change;
 use crate::output::git::Head;
@@ -118,7 +118,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
         reason,
     };
     let text = match fs::symlink_metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if is_absent(&error) => return Ok(()),
         Ok(found) if found.is_file() => {
             fs::read(&path).map_err(|error| unusable(error.to_string()))?
         }
@@ -231,14 +231,7 @@ impl Journal {
             let full = root.join(&path);
             let text = match fs::read(&full) {
                 Ok(content) => Some(String::from_utf8_lossy(&content).into_owned()),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                    ) =>
-                {
-                    None
-                }
+                Err(error) if is_absent(&error) => None,
                 // sipgen never creates a directory at the path of a file.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Some(String::new()),
                 Err(error) => return Err(WriteError::refused("read", full)(error)),

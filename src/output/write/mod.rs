@@ -162,7 +162,7 @@ fn expect_unchanged<'a>(
     let read = |(path, change): (&'a Utf8PathBuf, &Change)| {
         let full = root.join(path);
         let content = match fs::symlink_metadata(&full) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if is_absent(&error) => None,
             Err(error) => return Err(WriteError::refused("read", full)(error)),
             Ok(found) if !found.is_file() => return Err(WriteError::Changed(path.clone())),
             Ok(_) => Some(fs::read(&full).map_err(WriteError::refused("read", full))?),
@@ -357,10 +357,19 @@ fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError>
     Ok(())
 }
 
+/// Returns whether an error says that a path does not exist, even because a file is in place of a
+/// directory above it.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Removes a file if it exists.
 fn remove(path: &Utf8Path) -> Result<(), WriteError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+        Err(error) if !is_absent(&error) => {
             Err(WriteError::refused("delete", path.to_owned())(error))
         }
         _ => Ok(()),
