@@ -1,7 +1,9 @@
 //! A host's network data: OpenStack's `network_data.json`, in JSON or YAML.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Deref;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -112,42 +114,61 @@ pub enum Malformed {
     },
 }
 
+/// A text. JSON without escapes is not copied.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 /// The fields that matter. `null` stands for a value of an unexpected type where services do not
 /// use it.
 #[derive(Deserialize)]
-struct Raw {
-    #[serde(default)]
-    networks: Vec<RawNetwork>,
-    #[serde(default)]
-    links: Vec<RawLink>,
+struct Raw<'a> {
+    #[serde(borrow, default)]
+    networks: Vec<RawNetwork<'a>>,
+    #[serde(borrow, default)]
+    links: Vec<RawLink<'a>>,
 }
 
 #[derive(Deserialize)]
-struct RawNetwork {
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    ip_address: Option<String>,
-    #[serde(default)]
-    link: Option<String>,
+struct RawNetwork<'a> {
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    ip_address: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    link: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
-struct RawLink {
-    id: String,
-    #[serde(default)]
-    ethernet_mac_address: Option<String>,
+struct RawLink<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    ethernet_mac_address: Option<Text<'a>>,
     /// The links of a bond.
-    #[serde(default)]
-    bond_links: Option<Vec<String>>,
+    #[serde(borrow, default)]
+    bond_links: Option<Vec<Text<'a>>>,
     /// The link that a VLAN uses.
-    #[serde(default)]
-    vlan_link: Option<String>,
+    #[serde(borrow, default)]
+    vlan_link: Option<Text<'a>>,
 }
 
-impl Raw {
+impl<'a> Raw<'a> {
     /// Parses JSON or YAML.
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &'a str) -> Option<Self> {
         // JSON first, because it is usual in real Secrets and fast to parse.
         let json = || serde_json::from_str(text).ok();
         let lenient_json = || serde_json::from_str::<LenientRaw>(text).ok();
@@ -188,17 +209,18 @@ struct LenientLink {
 }
 
 impl LenientRaw {
-    fn into_raw(self) -> Raw {
+    fn into_raw(self) -> Raw<'static> {
         let network = |network: LenientNetwork| RawNetwork {
-            id: network.id,
-            ip_address: network.ip_address,
-            link: network.link.get(),
+            id: network.id.map(Text::from),
+            ip_address: network.ip_address.map(Text::from),
+            link: network.link.get().map(Text::from),
         };
+        let texts = |texts: Vec<String>| texts.into_iter().map(Text::from).collect();
         let link = |link: LenientLink| RawLink {
-            id: link.id,
-            ethernet_mac_address: link.ethernet_mac_address.get(),
-            bond_links: link.bond_links.get(),
-            vlan_link: link.vlan_link.get(),
+            id: link.id.into(),
+            ethernet_mac_address: link.ethernet_mac_address.get().map(Text::from),
+            bond_links: link.bond_links.get().map(texts),
+            vlan_link: link.vlan_link.get().map(Text::from),
         };
         let links = self.links.get().into_iter().flatten();
         Raw {
@@ -231,28 +253,30 @@ impl<T> Lenient<T> {
     }
 }
 
-/// The maximum number of links between a network and its cards. A VLAN on a bond has 2. The limit
-/// also ends cycles.
-const DEEPEST_LINK: usize = 4;
+/// The maximum number of links that a network uses. A VLAN on a bond of eight cards uses ten.
+const MOST_LINKS: usize = 32;
 
 /// Returns the MAC addresses of the network cards below a link, its own first. A VLAN has the MAC
 /// address of the link that it uses.
-fn cards(link: &str, links: &[RawLink], depth: usize) -> Vec<MacAddress> {
-    let Some(link) = links
-        .iter()
-        .find(|known| known.id == link)
-        .filter(|_| depth < DEEPEST_LINK)
-    else {
-        return Vec::new();
-    };
-    let own = link.ethernet_mac_address.as_deref();
-    let below = link.bond_links.iter().flatten().chain(&link.vlan_link);
-    let own = own.and_then(|mac| mac.parse().ok());
-    let mut found: Vec<MacAddress> = own.into_iter().collect();
-    for card in below.flat_map(|below| cards(below, links, depth + 1)) {
-        if !found.contains(&card) {
-            found.push(card);
+fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
+    let mut found: Vec<MacAddress> = Vec::new();
+    let mut used: Vec<&str> = Vec::new();
+    let mut open = vec![link];
+    while let Some(id) = open.pop().filter(|_| used.len() < MOST_LINKS) {
+        // Links may use each other.
+        if used.contains(&id) {
+            continue;
         }
+        used.push(id);
+        let Some(link) = links.iter().find(|known| *known.id == *id) else {
+            continue;
+        };
+        let own = link.ethernet_mac_address.as_deref();
+        let own = own.and_then(|mac| mac.parse().ok());
+        found.extend(own.filter(|mac| !found.contains(mac)));
+        open.extend(link.vlan_link.as_deref());
+        let bonded = link.bond_links.as_deref().unwrap_or_default().iter();
+        open.extend(bonded.take(MOST_LINKS).rev().map(|id| &**id));
     }
     found
 }
@@ -302,7 +326,7 @@ impl NetworkData {
         let Raw { networks, links } = Raw::parse(text).ok_or(Malformed::Shape)?;
         let mut networks: Vec<Network> = networks
             .into_iter()
-            .filter_map(|mut network| Some((network.id.take()?, network)))
+            .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
             .map(
                 |(id, network)| match network.ip_address.as_deref().map(parse_address) {
                     None | Some(Ok(None)) => Ok(Network {
@@ -318,7 +342,7 @@ impl NetworkData {
                     }
                     Some(Ok(address)) => {
                         let link = network.link.as_deref();
-                        let cards = link.map(|link| cards(link, &links, 0)).unwrap_or_default();
+                        let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
                         Ok(Network { id, address, cards })
                     }
                     Some(Err(address)) => Err(Malformed::Address {
@@ -549,6 +573,18 @@ mod tests {
             "00:00:5e:00:53:02 192.0.2.3",
         ];
         assert_eq!(cards, expected);
+    }
+
+    #[test]
+    fn bonds_of_bonds_are_followed_once() {
+        let ids: Vec<String> = (0..200).map(|id| id.to_string()).collect();
+        let link = |id: &String| json!({"id": id, "ethernet_mac_address": "00:00:5e:00:53:01", "bond_links": ids});
+        let text = json!({
+            "links": ids.iter().map(link).collect::<Vec<_>>(),
+            "networks": [{"id": "a", "link": "7", "ip_address": "192.0.2.7"}],
+        });
+        let data = NetworkData::parse(&text.to_string()).unwrap();
+        assert_eq!(data.of_cards().count(), 1);
     }
 
     #[test]
