@@ -56,7 +56,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
                 let opened = seal.open(text, &held.holder).map(Arc::new);
                 if matches!(opened, Err(Unreadable::Refused)) {
                     let reason = "the file has no such value once it is decrypted".to_owned();
-                    refused.entry(reason).or_default().push(held.place.clone());
+                    refused.entry(reason).or_default().push(held.place());
                 }
                 opened
             }
@@ -64,7 +64,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
                 refused
                     .entry(refusal.to_string())
                     .or_default()
-                    .push(held.place.clone());
+                    .push(held.place());
                 Err(Unreadable::Refused)
             }
         };

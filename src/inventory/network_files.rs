@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::networks::{Held, Holder, Referring, Sealed, Unreadable, read_text, read_value};
+use super::networks::{
+    Held, Holder, Referring, Sealed, Unreadable, Whereabouts, read_text, read_value,
+};
 use crate::api::kustomization::GeneratorValue;
 use crate::api::names::ObjectName;
 use crate::api::names::SecretKey;
@@ -92,8 +94,7 @@ impl<'a> PlainFiles<'a> {
         let place = Origin::of_file(Arc::from(file), &text).start();
         Some(Held {
             holder: Holder::File(file.to_owned()),
-            start: place.clone(),
-            place,
+            whereabouts: Whereabouts::Other(place),
             is_declared: true,
             is_live: false,
             overrides: false,

@@ -9,11 +9,62 @@ use super::addresses::{ClaimedAddresses, NamedObject};
 use super::decryption;
 use super::keyless::{self, Keyless};
 use super::network_files::PlainFiles;
-use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable};
+use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable, Whereabouts};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::Malformed;
-use crate::finding::{Code, Finding, Origin, Place};
+use crate::finding::{Code, Finding, Origin};
 use crate::load::Files;
+
+/// Network data by the Secret that holds it, or that a generator makes it for. A manifest wins over
+/// its snapshot.
+#[derive(Default)]
+pub(crate) struct BySecret {
+    held: BTreeMap<SecretKey, Vec<Held>>,
+    /// Findings about Secrets that are held twice, with different network data.
+    duplicates: Vec<(SecretKey, Finding)>,
+}
+
+impl Extend<Held> for BySecret {
+    fn extend<I: IntoIterator<Item = Held>>(&mut self, all: I) {
+        all.into_iter().for_each(|one| self.add(one));
+    }
+}
+
+impl BySecret {
+    fn add(&mut self, one: Held) {
+        let Some(key) = one.holder.key() else {
+            return;
+        };
+        let alike = match self.held.entry(key.clone()) {
+            // Nearly all have one holder.
+            Entry::Vacant(entry) => {
+                entry.insert(vec![one]);
+                return;
+            }
+            Entry::Occupied(entry) => entry.into_mut(),
+        };
+        match alike
+            .iter_mut()
+            .find(|other| other.holder.is_like(&one.holder))
+        {
+            None => alike.push(one),
+            Some(other) if !other.is_declared && one.is_declared => *other = one,
+            Some(other) if other.is_declared && !one.is_declared => {}
+            Some(other) => {
+                let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
+                if !same {
+                    let message =
+                        format!("{} is duplicated with different network data", one.holder);
+                    let finding = Finding::new(Code::DuplicateNetworkData, message)
+                        .at(one.place())
+                        .see(other.place(), "the other one")
+                        .help("remove one of them: it is ambiguous which one the host uses");
+                    self.duplicates.push((key.clone(), finding));
+                }
+            }
+        }
+    }
+}
 
 /// All network data of a repo.
 #[derive(Default)]
@@ -45,52 +96,20 @@ impl Networks {
         &self.claimed
     }
 
-    /// Indexes network data. A manifest wins over its snapshot; two that differ are a finding if a
-    /// host names them. Encrypted network data is decrypted if a host needs it and `decrypt` is
-    /// set.
+    /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
+    /// them. Encrypted network data is decrypted if a host needs it and `decrypt` is set.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
-        all: Vec<Held>,
+        by_secret: BySecret,
         hosts: &[Referring<'_>],
         decrypt: bool,
         findings: &mut Vec<Finding>,
     ) -> Self {
-        let mut held: BTreeMap<SecretKey, Vec<Held>> = BTreeMap::new();
-        let mut duplicates: Vec<(SecretKey, Finding)> = Vec::new();
-        for one in all {
-            let Some(key) = one.holder.key() else {
-                continue;
-            };
-            let alike = match held.entry(key.clone()) {
-                // Nearly all have one holder.
-                Entry::Vacant(entry) => {
-                    entry.insert(vec![one]);
-                    continue;
-                }
-                Entry::Occupied(entry) => entry.into_mut(),
-            };
-            match alike
-                .iter_mut()
-                .find(|other| other.holder.is_like(&one.holder))
-            {
-                None => alike.push(one),
-                Some(other) if !other.is_declared && one.is_declared => *other = one,
-                Some(other) if other.is_declared && !one.is_declared => {}
-                Some(other) => {
-                    let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
-                    if !same {
-                        let message =
-                            format!("{} is duplicated with different network data", one.holder);
-                        let finding = Finding::new(Code::DuplicateNetworkData, message)
-                            .at(one.place.clone())
-                            .see(other.place.clone(), "the other one")
-                            .help("remove one of them: it is ambiguous which one the host uses");
-                        duplicates.push((key.clone(), finding));
-                    }
-                }
-            }
-        }
+        let BySecret {
+            mut held,
+            mut duplicates,
+        } = by_secret;
         // Generators that merge into or replace another object come first.
         for alike in held.values_mut() {
             alike.sort_by(|a, b| {
@@ -163,29 +182,30 @@ impl Networks {
             .collect();
         let has_networks =
             |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
-        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
-        let secrets =
-            self.held
-                .values()
-                .flatten()
-                .filter_map(|held| match (&held.holder, &held.start) {
-                    (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
-                    _ => None,
-                });
-        // Several builds may put one Secret into several namespaces. It is named if a host of any
-        // of these names it.
-        let mut seen: HashSet<_> = secrets
-            .clone()
-            .filter(|(key, ..)| named.contains(key))
-            .map(|(_, origin, _)| place(origin))
-            .collect();
+        let secrets = self.held.values().flatten().filter_map(|held| {
+            match (&held.holder, &held.whereabouts) {
+                (Holder::Secret(key), Whereabouts::Object(origin, _)) => Some((key, origin, held)),
+                _ => None,
+            }
+        });
         let unnamed = secrets
+            .clone()
             .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
         let unnamed = unnamed.map(|(key, origin, _)| Unnamed {
             key: key.clone(),
             origin: origin.clone(),
         });
         let mut unnamed: Vec<Unnamed> = unnamed.collect();
+        if unnamed.is_empty() {
+            return unnamed;
+        }
+        // Several builds may put one Secret into several namespaces. It is named if a host of any
+        // of these names it.
+        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
+        let mut seen: HashSet<_> = secrets
+            .filter(|(key, ..)| named.contains(key))
+            .map(|(_, origin, _)| place(origin))
+            .collect();
         unnamed.sort_by(|a, b| {
             place(&a.origin)
                 .cmp(&place(&b.origin))
@@ -260,15 +280,15 @@ impl Networks {
                         host.key, first.holder, other.holder
                     ),
                 )
-                .at(first.place.clone())
-                .see(other.place.clone(), "the other one")
+                .at(first.place())
+                .see(other.place(), "the other one")
                 .help("remove one of them, or make them equal"),
             );
         }
         let network = match &first.data {
             Ok(data) => Network::Known(data.clone()),
             Err(Unreadable::Encrypted(_)) => {
-                Network::Encrypted(first.holder.clone(), Box::new(first.place.clone()))
+                Network::Encrypted(first.holder.clone(), Box::new(first.place()))
             }
             Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
             Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
@@ -299,7 +319,7 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
             let help = format!(
                 "fix the address in {holder}; `<no value>` or no ip_address means that it has none"
             );
-            return Some(finding.at(held.place.clone()).help(help));
+            return Some(finding.at(held.place()).help(help));
         }
         Unreadable::Malformed(Malformed::Shape) => {
             "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
@@ -321,7 +341,7 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     );
     Some(
         Finding::new(Code::UnreadableNetworkData, message)
-            .at(held.place.clone())
+            .at(held.place())
             .help(help),
     )
 }

@@ -116,10 +116,7 @@ pub struct Unnamed {
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) holder: Holder,
-    /// Place of the value.
-    pub(crate) place: Place,
-    /// Start of its holder.
-    pub(crate) start: Place,
+    pub(super) whereabouts: Whereabouts,
     /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
     /// Set if it is a copy of a live object. A snapshot has many that no host names.
@@ -127,6 +124,15 @@ pub(crate) struct Held {
     /// Set if a generator makes it to replace or merge into another.
     pub(crate) overrides: bool,
     pub(crate) data: Data,
+}
+
+/// Position of network data.
+#[derive(Debug)]
+pub(super) enum Whereabouts {
+    /// The value at this route of a Secret or ConfigMap.
+    Object(Origin, [&'static str; 2]),
+    /// A generator, or a plain file.
+    Other(Place),
 }
 
 /// Reasons why network data cannot be read. The display is a clause about its holder.
@@ -251,6 +257,14 @@ impl NetworkDataObject {
 }
 
 impl Held {
+    /// Returns the place of the value.
+    pub(super) fn place(&self) -> Place {
+        match &self.whereabouts {
+            Whereabouts::Object(origin, route) => origin.at(*route),
+            Whereabouts::Other(place) => place.clone(),
+        }
+    }
+
     /// Returns the network data of an object under the key that builds give it; `None` if it has
     /// none.
     pub(crate) fn of_object(
@@ -265,8 +279,7 @@ impl Held {
                 Kind::Secret => Holder::Secret(key),
                 Kind::ConfigMap => Holder::ConfigMap(key),
             },
-            place: origin.at(*route),
-            start: origin.start(),
+            whereabouts: Whereabouts::Object(origin.clone(), *route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
             overrides: false,
@@ -281,15 +294,13 @@ impl Held {
         overrides: bool,
         data: Result<NetworkData, Unreadable>,
     ) -> Self {
-        let (holder, start, data) = (Holder::Generator(key), place.clone(), data.map(Arc::new));
         Self {
-            holder,
-            place,
-            start,
+            holder: Holder::Generator(key),
+            whereabouts: Whereabouts::Other(place),
             is_declared: true,
             is_live: false,
             overrides,
-            data,
+            data: data.map(Arc::new),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! at most warnings, which suggest the line of `sources` that excludes their files. Requests are an
 //! exception: nothing else would report a missing cluster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -57,7 +57,7 @@ pub(super) struct Concern<'a> {
     /// Directories of those files, except examples.
     directories: BTreeSet<Utf8PathBuf>,
     /// Names of Secrets that hosts refer to.
-    secrets: BTreeSet<String>,
+    secrets: HashSet<String>,
 }
 
 impl<'a> Concern<'a> {
@@ -77,7 +77,7 @@ impl<'a> Concern<'a> {
         applied.retain(|followed| {
             followed.is_of_site && !builds.has_kustomization(&followed.directory)
         });
-        let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), HashSet::new());
         let mut concern = Self {
             repo,
             settings,

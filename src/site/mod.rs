@@ -102,12 +102,13 @@ impl Site {
         let mut all = Vec::new();
         let mut take = |findings: Vec<Finding>| all.extend(findings);
 
-        // Both are serial in part, so that neither alone keeps all cores busy. Objects are read on
-        // the calling thread, whose stack is larger than those of the pool.
+        let scanned = objects::scan(repo, &settings)?;
+        // Naming is serial for the most part, and the previous output keeps the other cores busy.
+        // Objects are named on the calling thread, whose stack is larger than those of the pool.
         let mut state = Ok((State::default(), Vec::new()));
         let objects = rayon::in_place_scope(|scope| {
             scope.spawn(|_| state = State::read(repo, &settings));
-            objects::read(repo, &settings)
+            objects::named(scanned, repo, &settings)
         });
         let (mut objects, findings) = objects?;
         take(findings);

@@ -75,6 +75,30 @@ pub(super) fn namespaces(
     namespaces
 }
 
+/// Returns the network data of a Secret or ConfigMap under each namespace that a build gives it.
+/// Mistakes in its name are not reported.
+pub(super) fn network_data(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    origin: &Origin,
+    object: &NetworkDataObject,
+) -> Vec<Held> {
+    let Some(name) = &object.name else {
+        return Vec::new();
+    };
+    let own = object.namespace.as_deref();
+    let keys = namespaces(builds, inputs, origin, own)
+        .into_iter()
+        .filter_map(|(namespace, _)| {
+            Some(SecretKey {
+                namespace: namespace.parse().ok()?,
+                name: name.clone(),
+            })
+        });
+    keys.filter_map(|key| Held::of_object(key, origin, object, builds))
+        .collect()
+}
+
 /// Names objects as builds do, and collects findings about names.
 pub(super) struct Names<'a> {
     builds: &'a Builds,
@@ -128,7 +152,7 @@ impl<'a> Names<'a> {
             );
             return None;
         }
-        let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
+        let name: Option<ObjectName> = self.valid(name, || origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
         // Two builds with different namespaces make two objects of one document.
         if let [(one, _), (two, _), ..] = namespaces.as_slice() {
@@ -156,10 +180,13 @@ impl<'a> Names<'a> {
         }
         self.refuse_renaming(kind, origin);
         let (namespace, given_by) = namespaces.into_iter().next()?;
-        let place = given_by.map_or_else(
-            || origin.at(["metadata", "namespace"]),
-            |file| self.builds.place_of_namespace(&file),
-        );
+        let builds = self.builds;
+        let place = || {
+            given_by.map_or_else(
+                || origin.at(["metadata", "namespace"]),
+                |file| builds.place_of_namespace(&file),
+            )
+        };
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
     }
@@ -224,14 +251,14 @@ impl<'a> Names<'a> {
     fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         text: &str,
-        place: Place,
+        place: impl FnOnce() -> Place,
         field: &str,
     ) -> Option<T> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
             self.findings.push(
                 Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
-                    .at(place)
+                    .at(place())
                     .help(format!("fix the {field}: Kubernetes refuses it")),
             );
         };
@@ -301,24 +328,5 @@ impl<'a> Names<'a> {
             namespaces,
             node_ports,
         })
-    }
-
-    /// Returns the network data of a Secret or ConfigMap under each namespace that a build gives
-    /// it. Mistakes in its name are not reported.
-    pub(super) fn network_data(&self, origin: &Origin, object: &NetworkDataObject) -> Vec<Held> {
-        let Some(name) = &object.name else {
-            return Vec::new();
-        };
-        let own = object.namespace.as_deref();
-        let keys = namespaces(self.builds, self.inputs, origin, own)
-            .into_iter()
-            .filter_map(|(namespace, _)| {
-                Some(SecretKey {
-                    namespace: namespace.parse().ok()?,
-                    name: name.clone(),
-                })
-            });
-        keys.filter_map(|key| Held::of_object(key, origin, object, self.builds))
-            .collect()
     }
 }

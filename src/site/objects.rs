@@ -1,4 +1,5 @@
-//! Typed objects of a repo, with the names that builds give them. [`read`] has the steps.
+//! Typed objects of a repo, with the names that builds give them. [`scan`] reads the files, and
+//! [`named`] has the other steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +11,7 @@ use super::inputs::{self, Inputs, Rendered};
 use super::interpret::{Object, interpret, interpret_rendered, is_kustomization};
 use super::left_out::HostLeftOut;
 use super::listing::{listed_elsewhere, not_too_large};
-use super::names::{Names, ServiceWithPorts};
+use super::names::{Names, ServiceWithPorts, network_data};
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
@@ -31,8 +32,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
-use crate::inventory::network_index::Networks;
-use crate::inventory::networks::{Held, NetworkDataObject, Referring};
+use crate::inventory::network_index::{BySecret, Networks};
+use crate::inventory::networks::{NetworkDataObject, Referring};
 use crate::kustomize::{Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
@@ -91,13 +92,13 @@ const WORDS: [&str; 11] = [
     ARGOCD_GROUP,
 ];
 
-/// Reads the typed objects of a repo's files, except below its output directory, and of rendered
-/// inputs.
+/// Names the typed objects of a repo's files as builds do, and reads those of rendered inputs.
 ///
 /// # Errors
 ///
 /// Returns an error if a file or directory cannot be read.
-pub(super) fn read(
+pub(super) fn named(
+    scanned: Scanned,
     repo: &Files,
     settings: &Settings,
 ) -> Result<(Objects, Vec<Finding>), ReadError> {
@@ -110,7 +111,7 @@ pub(super) fn read(
         of_builds,
         too_large,
         unread,
-    } = scan(repo, settings)?;
+    } = scanned;
     let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
     let naming = Naming {
         repo,
@@ -184,11 +185,20 @@ pub(super) fn read(
     let (cluster_api_clusters, clusters): (Vec<_>, Vec<_>) = clusters
         .into_iter()
         .partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
+    let secrets = all.secrets.into_iter();
+    let secrets = secrets.filter(|(origin, _)| inputs.takes(origin));
+    let held =
+        secrets.flat_map(|(origin, object)| network_data(&builds, &inputs, &origin, &object));
+    let mut by_secret = BySecret::default();
+    let named_hosts = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| by_secret.extend(held));
+        name_hosts(all.hosts, &mut names, &concern)
+    });
     let HostDocuments {
         inputs: hosts,
         others,
         documents,
-    } = name_hosts(all.hosts, &mut names, &concern);
+    } = named_hosts;
     let renamed = || {
         let files = documents.iter().map(|(_, origin)| &*origin.file);
         let sources = settings.sources.iter();
@@ -202,11 +212,6 @@ pub(super) fn read(
     };
     let (hosts, left_out, found) = host_origin::complete(hosts, others, &inputs, settings, renamed);
     names.findings.extend(found);
-    let secrets = all.secrets.into_iter();
-    let mut held: Vec<Held> = secrets
-        .filter(|(origin, _)| inputs.takes(origin))
-        .flat_map(|(origin, object)| names.network_data(&origin, &object))
-        .collect();
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
     let services = all.services.into_iter();
     let services = services
@@ -220,11 +225,11 @@ pub(super) fn read(
         .collect();
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    held.extend(network_files::generated(
+    by_secret.extend(network_files::generated(
         repo, &builds, &referring, &namespace,
     ));
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
-    let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings)
+    let networks = Networks::new(repo, &files, by_secret, &referring, decrypt, &mut findings)
         .with_claimed(address_objects, &mut findings);
     let objects = Objects {
         clusters,
@@ -250,7 +255,7 @@ pub(super) fn read(
 }
 
 /// Objects of a repo's files, and the kustomizations that reach the files.
-struct Scanned {
+pub(super) struct Scanned {
     /// Every object except kustomizations.
     objects: Vec<Object>,
     /// Files that were read, sorted.
@@ -266,7 +271,12 @@ struct Scanned {
     unread: Vec<Finding>,
 }
 
-fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
+/// Reads the typed objects of a repo's files, except below its output directory.
+///
+/// # Errors
+///
+/// Returns an error if a file or directory cannot be read.
+pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
     let output = &settings.output;
     let (files, closed) = repo.files_and_closed(output)?;
     let (mut files, too_large) = not_too_large(repo, files);
