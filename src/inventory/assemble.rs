@@ -82,7 +82,7 @@ impl Inventory {
 
 /// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
-    documents: Vec<HostDocument>,
+    mut documents: Vec<HostDocument>,
     networks: Networks,
     builds: &Builds,
     settings: &Settings,
@@ -90,14 +90,19 @@ pub(crate) fn assemble(
 ) -> (Inventory, Vec<Finding>) {
     let output = &settings.output;
     let mut findings = Vec::new();
-    let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
+    // Most files list hosts in this order, so that sorting is faster than a map.
+    documents.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut described: Vec<(HostKey, Descriptions)> = Vec::new();
     for document in documents {
-        by_key.entry(document.key.clone()).or_default().add(
-            Box::new(document),
-            builds,
-            settings,
-            &mut findings,
-        );
+        let is_known = described
+            .last()
+            .is_some_and(|(key, _)| *key == document.key);
+        if !is_known {
+            described.push((document.key.clone(), Descriptions::default()));
+        }
+        if let Some((_, descriptions)) = described.last_mut() {
+            descriptions.add(Box::new(document), builds, settings, &mut findings);
+        }
     }
     let nothing = HostHardware::default();
     let join = |(key, descriptions): (HostKey, Descriptions)| {
@@ -106,7 +111,7 @@ pub(crate) fn assemble(
         let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
         (host, findings)
     };
-    let joined: Vec<(Option<Host>, Vec<Finding>)> = by_key.into_par_iter().map(join).collect();
+    let joined: Vec<(Option<Host>, Vec<Finding>)> = described.into_par_iter().map(join).collect();
     let take = |(host, found): (Option<Host>, Vec<Finding>)| {
         findings.extend(found);
         host
@@ -147,15 +152,24 @@ pub(crate) fn assemble(
     inventory.by_key = indices(&inventory.hosts);
     let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
     inventory.reservations = reservations.cloned().collect();
-    findings.extend(idle_reservations(&inventory.hosts, settings));
-    let labels: Vec<_> = inventory.hosts.iter().map(|host| &host.labels).collect();
-    let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
-    findings.extend(idle_marks(&labels, is_known, settings));
-    findings.extend(shared_addresses(&inventory.hosts));
-    findings.extend(shared_bmcs(&inventory.hosts));
-    findings.extend(bmcs_with_user(&inventory.hosts));
-    findings.extend(ambiguous_networks(&inventory.hosts));
+    findings.extend(of_all_hosts(&inventory, settings));
     (inventory, findings)
+}
+
+/// Reports mistakes that only all hosts together show.
+fn of_all_hosts(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
+    let hosts = inventory.hosts.as_slice();
+    let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
+    let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
+    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 6] = [
+        &|| idle_reservations(hosts, settings),
+        &|| idle_marks(&labels, is_known, settings),
+        &|| shared_addresses(hosts),
+        &|| shared_bmcs(hosts),
+        &|| bmcs_with_user(hosts).into_iter().collect(),
+        &|| ambiguous_networks(hosts),
+    ];
+    rules.par_iter().flat_map_iter(|rule| rule()).collect()
 }
 
 fn indices(hosts: &[Host]) -> HashMap<HostKey, usize> {

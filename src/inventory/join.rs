@@ -173,17 +173,18 @@ impl Descriptions {
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
         };
-        let labels = primary.host.metadata.labels.clone().unwrap_or_default();
+        let none = BTreeMap::new();
+        let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
         let machine = hardware.map(|hardware| {
-            findings.extend(machine::unclear_labels(&key, &labels, &primary.origin));
+            findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
             Machine::new(
                 hardware,
                 &network.data,
-                &labels,
+                labels,
                 &settings.provisioning.devices,
             )
         });
-        Some(Host {
+        let mut host = Host {
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,
             file: primary.file.clone(),
@@ -199,7 +200,7 @@ impl Descriptions {
             applied_in_full_by: live
                 .filter(|_| manifest.is_none())
                 .and_then(|live| appliers::applied_in_full(&key, &live.host.metadata, settings)),
-            bmc: spec.and_then(|spec| spec.bmc.clone()),
+            bmc: None,
             reserved_by: [PAUSED, DETACHED]
                 .into_iter()
                 .chain(UNHEALTHY)
@@ -207,9 +208,9 @@ impl Descriptions {
                     self.all()
                         .any(|document| annotation(document, name).is_some())
                 }),
-            reservations: self.reservations(&labels, settings, findings),
+            reservations: self.reservations(labels, settings, findings),
             maintenance: self
-                .maintenance(&key, &labels, settings, findings)
+                .maintenance(&key, labels, settings, findings)
                 .map(Box::new),
             disable_power_off: self
                 .all()
@@ -219,9 +220,15 @@ impl Descriptions {
             assignment: self.assignment_labels(settings),
             network,
             machine: machine.unwrap_or_default(),
-            labels,
+            labels: BTreeMap::new(),
             key,
-        })
+        };
+        // Moved, because a site has thousands.
+        let manifest = self.manifest.map(|(document, _)| document);
+        let primary = *manifest.or(self.snapshot)?.host;
+        host.labels = primary.metadata.labels.unwrap_or_default();
+        host.bmc = primary.spec.and_then(|spec| spec.bmc);
+        Some(host)
     }
 
     /// Returns the reservations of the settings and of the annotation.

@@ -34,18 +34,17 @@ impl Undecided {
             .labels
             .iter()
             .flatten()
-            .map(|(key, value)| (key.clone(), value.as_str()));
+            .map(|(key, value)| (key.as_str(), value.as_str()));
         let spec = document.host.spec.as_ref();
         let address = spec
             .and_then(|spec| spec.bmc.as_ref())
-            .map(|bmc| ("bmc.address".to_owned(), &*bmc.address));
+            .map(|bmc| ("bmc.address", &*bmc.address));
         let mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
-        let mac = mac.map(|mac| ("bootMACAddress".to_owned(), mac));
+        let mac = mac.map(|mac| ("bootMACAddress", mac));
         labels.chain(address).chain(mac).find_map(|(field, value)| {
-            Some(Undecided {
-                field,
-                variable: variable(value)?,
-            })
+            let variable = variable(value)?;
+            let field = field.to_owned();
+            Some(Undecided { field, variable })
         })
     }
 }

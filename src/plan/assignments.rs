@@ -14,7 +14,7 @@
 //!
 //! A snapshot may be older than the output, so a missing label proves nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::claims::{
     Adopter, Machines, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
@@ -36,9 +36,9 @@ use crate::site::Site;
 
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
-    /// Assigned hosts per cluster, in inventory order, until [`Assignments::retain`] decides on
-    /// them.
-    by_cluster: BTreeMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
+    /// Assigned hosts of every requested cluster, in inventory order, until
+    /// [`Assignments::retain`] decides on them. Hosts are many: to hash is cheaper than to compare.
+    by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
     /// Owners of every retained host; more than one is an error.
     pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
     /// Reasons why a retained host would not be chosen again.
@@ -58,7 +58,7 @@ pub(super) fn current_assignments<'a>(
 ) -> (Assignments<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut assignments = Assignments {
-        by_cluster: BTreeMap::new(),
+        by_cluster: site.clusters.keys().map(|key| (key, Vec::new())).collect(),
         retained: BTreeMap::new(),
         violations: BTreeMap::new(),
         released: Vec::new(),
@@ -95,12 +95,8 @@ pub(super) fn current_assignments<'a>(
                     &held.part,
                     &held.origin,
                 ));
-            } else if site.clusters.contains_key(&held.cluster) {
-                assignments
-                    .by_cluster
-                    .entry(&held.cluster)
-                    .or_default()
-                    .push(assignment);
+            } else if let Some(of_cluster) = assignments.by_cluster.get_mut(&held.cluster) {
+                of_cluster.push(assignment);
             } else {
                 assignments.released.push((&held.cluster, host, How::Stays));
             }

@@ -10,6 +10,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
 use super::bounds::{self, Edited, Unfit};
+use super::yaml_block::block;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 
@@ -144,7 +145,11 @@ impl Templates {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
         });
-        bounds::apply(&mut environment);
+        environment.add_filter("block", block);
+        // Built-in templates make what their values require, and no more.
+        if !own.is_empty() {
+            bounds::apply(&mut environment);
+        }
         let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
         let mut templates = Self {
             environment,

@@ -1,6 +1,6 @@
 //! Decoded requests, before validation.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::cluster_parts::ClusterParts;
 use super::kind::ClusterKind;
@@ -52,8 +52,8 @@ pub(crate) struct Context<'a> {
     pub(crate) software: &'a [SoftwareDocument],
     pub(crate) cluster_parts: &'a ClusterParts,
     // Created on demand: few requests use these, and a site may have thousands of hosts.
-    topology_labels: OnceCell<TopologyLabels<'a>>,
-    hosts_by_mac: OnceCell<HostsByMac<'a>>,
+    topology_labels: OnceLock<TopologyLabels<'a>>,
+    hosts_by_mac: OnceLock<HostsByMac<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -68,8 +68,8 @@ impl<'a> Context<'a> {
             settings,
             software,
             cluster_parts,
-            topology_labels: OnceCell::new(),
-            hosts_by_mac: OnceCell::new(),
+            topology_labels: OnceLock::new(),
+            hosts_by_mac: OnceLock::new(),
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::api::names::ClusterKey;
 use crate::decode::suspected_templates::Template;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin};
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{
     Checked, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api, provisioning,
@@ -27,8 +29,10 @@ pub(super) fn check(
         templates,
         findings: Vec::new(),
     };
-    for (document, spec) in documents {
-        requests.add(document, spec);
+    let check = |(document, spec)| CheckedAlone::new(document, spec, context);
+    let checked: Vec<CheckedAlone> = documents.into_par_iter().map(check).collect();
+    for request in checked {
+        requests.add(request);
     }
     let known: BTreeSet<ClusterKey> = of_cluster_api
         .iter()
@@ -71,29 +75,47 @@ struct Requests<'a, 'site> {
     findings: Vec<Finding>,
 }
 
+/// A request that was checked without the others.
+struct CheckedAlone {
+    kind: ClusterKind,
+    key: ClusterKey,
+    origin: Origin,
+    /// Set if it is no request without hosts: it may be for another infrastructure provider.
+    may_need_none: bool,
+    checked: Checked,
+}
+
+impl CheckedAlone {
+    fn new(document: ClusterDocument, spec: Spec, context: &Context<'_>) -> Self {
+        Self {
+            kind: document.kind,
+            key: document.key.clone(),
+            origin: document.origin.clone(),
+            may_need_none: document.kind == ClusterKind::ClusterApi
+                && !cluster_api::is_annotated(&document.metadata),
+            checked: match spec {
+                Some(spec) => spec.check(document, context),
+                None => Checked::Request(Box::new(document.into_request(None)), Vec::new()),
+            },
+        }
+    }
+}
+
 impl Requests<'_, '_> {
-    /// Checks a request and adds it, unless its cluster has one.
-    fn add(&mut self, document: ClusterDocument, spec: Spec) {
-        if let Some(other) = self.clusters.get(&document.key) {
-            let finding = duplicate(&document, other, self.context.settings);
+    /// Adds a request, unless its cluster has one.
+    fn add(&mut self, request: CheckedAlone) {
+        if let Some(other) = self.clusters.get(&request.key) {
+            let finding = duplicate(&request, other, self.context.settings);
             self.findings.push(finding);
             return;
         }
-        let key = document.key.clone();
-        let Some(spec) = spec else {
-            self.clusters.insert(key, document.into_request(None));
-            return;
-        };
-        // A Cluster of another infrastructure provider needs no hosts.
-        let is_optional = document.kind == ClusterKind::ClusterApi
-            && !cluster_api::is_annotated(&document.metadata);
-        match spec.check(document, self.context) {
-            Checked::Request(request, found) => {
+        match request.checked {
+            Checked::Request(checked, found) => {
                 self.findings.extend(found);
-                let cluster = request.cluster.as_ref();
+                let cluster = checked.cluster.as_ref();
                 let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
-                if !(is_optional && needs_none) {
-                    self.clusters.insert(key, *request);
+                if !(request.may_need_none && needs_none) {
+                    self.clusters.insert(request.key, *checked);
                 }
             }
             Checked::Template(origin) => self.templates.push(Template {
@@ -111,7 +133,7 @@ impl Requests<'_, '_> {
                 self.findings.extend(found);
             }
             _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
-                self.add(document, spec);
+                self.add(CheckedAlone::new(document, spec, self.context));
             }
             _ => {}
         }
@@ -153,10 +175,10 @@ fn orphan(document: &PartDocument, cluster: &str) -> Finding {
 }
 
 /// Reports a second request of a cluster.
-fn duplicate(document: &ClusterDocument, other: &Request, settings: &Settings) -> Finding {
-    let ClusterDocument {
+fn duplicate(request: &CheckedAlone, other: &Request, settings: &Settings) -> Finding {
+    let CheckedAlone {
         kind, key, origin, ..
-    } = document;
+    } = request;
     let kind = *kind;
     let message = if kind == other.kind {
         format!("there are two {kind}s {key}")

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
@@ -162,7 +163,8 @@ impl Scheme {
 
     /// Returns whether these are SIP's labels, which are read without a scheme.
     pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
+        static DEFAULT: LazyLock<Scheme> = LazyLock::new(Scheme::default);
+        *self == *DEFAULT
     }
 
     /// Returns the keys of the labels that tell a host's assignment.
