@@ -425,7 +425,7 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
         };
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
-    let all = site.clusters.keys().chain(site.state.clusters());
+    let all = site.clusters.keys().chain(&site.state.clusters);
     Ok(all
         .filter(|cluster| !options.only.contains(cluster))
         .cloned()
@@ -499,7 +499,7 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     } else {
         "what renders it"
     };
-    if site.state.clusters().is_empty() {
+    if site.state.clusters.is_empty() {
         return Finding::new(Code::NoCluster, message).help(format!(
             "check {check} if you expect a cluster; `sipgen example sipcluster` prints a first one"
         ));

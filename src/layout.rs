@@ -329,6 +329,12 @@ pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
     }
 }
 
+/// Returns whether a file patches or guards declared hosts.
+pub(crate) fn is_below_declared(file: &Utf8Path) -> bool {
+    let mut parts = file.iter();
+    parts.next() == Some(HOSTS) && parts.next() == Some(DECLARED)
+}
+
 /// Returns the directory of an agent's objects.
 pub fn agent_directory(agent: Agent) -> Utf8PathBuf {
     Utf8Path::new(AGENTS).join(match agent {

@@ -236,7 +236,7 @@ fn interface(hosts: &[&Host]) -> Option<String> {
 fn unused_name(generated: &Generated, namespace: &str) -> String {
     let requested = generated.site.clusters.keys();
     let used: BTreeSet<String> = requested
-        .chain(generated.site.state.clusters())
+        .chain(&generated.site.state.clusters)
         .map(ToString::to_string)
         .collect();
     let mut name = NAME.to_owned();

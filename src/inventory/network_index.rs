@@ -141,12 +141,14 @@ impl Networks {
             duplicates.retain(|(key, _)| named.contains(key));
             findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
         }
-        let is_there = |name: &SecretKey| networks.key_of(name).is_some();
-        let lacking = hosts
-            .iter()
-            .map(|host| &host.names)
-            .filter(|names| !names.iter().any(is_there));
-        let lacking: BTreeSet<SecretKey> = lacking.flatten().cloned().collect();
+        let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
+        for host in hosts {
+            named.extend(host.for_inspection());
+            match host.names.iter().find_map(|name| networks.key_of(name)) {
+                Some(key) => named.extend([key]),
+                None => lacking.extend(host.names.iter().cloned()),
+            }
+        }
         networks.keyless = keyless::find(repo, files, &lacking);
         if decrypt {
             let needed: BTreeSet<SecretKey> = hosts
@@ -164,7 +166,7 @@ impl Networks {
                 keyed.chain(networks.beside.values_mut()).collect(),
             ));
         }
-        networks.unnamed = networks.unnamed_by(hosts);
+        networks.unnamed = networks.unnamed_but(&named);
         networks
     }
 
@@ -174,12 +176,7 @@ impl Networks {
         &self.unnamed
     }
 
-    fn unnamed_by(&self, hosts: &[Referring<'_>]) -> Vec<Unnamed> {
-        let named: HashSet<SecretKey> = hosts
-            .iter()
-            .filter_map(|host| host.names.iter().find_map(|name| self.key_of(name)))
-            .chain(hosts.iter().filter_map(Referring::for_inspection))
-            .collect();
+    fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<Unnamed> {
         let has_networks =
             |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
         let secrets = self.held.values().flatten().filter_map(|held| {

@@ -38,6 +38,8 @@ pub struct State {
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// What the installer Job of each cluster installs, if its image can add workers alone.
     pub installed: BTreeMap<ClusterKey, Installed>,
+    /// Clusters with files or hosts.
+    pub clusters: BTreeSet<ClusterKey>,
     /// Everything in the output directory, relative to it, directories included.
     pub(super) entries: Vec<(Utf8PathBuf, Kind)>,
     /// Content hash of every file, by path relative to the output directory.
@@ -63,6 +65,7 @@ pub struct Held {
 struct File {
     /// Path relative to the output directory.
     path: Utf8PathBuf,
+    cluster: Option<ClusterKey>,
     fingerprint: u64,
     /// Set if it should have hosts but is empty.
     emptied: bool,
@@ -87,14 +90,18 @@ enum Entry {
 }
 
 impl State {
-    /// Reads the previous output. Files without the ownership marker are ignored.
+    /// Reads the previous output from `entries`, which are the [entries](Files::entries_below) of the
+    /// output directory. Files without the ownership marker are ignored.
     ///
     /// # Errors
     ///
-    /// Fails if a file or directory cannot be read.
-    pub fn read(repo: &Files, settings: &Settings) -> Result<(Self, Vec<Finding>), ReadError> {
+    /// Fails if a file cannot be read.
+    pub fn read(
+        repo: &Files,
+        settings: &Settings,
+        entries: Vec<(Utf8PathBuf, Kind)>,
+    ) -> Result<(Self, Vec<Finding>), ReadError> {
         let output = settings.output.as_path();
-        let entries = repo.entries_below(output)?;
         let is_read =
             |(path, kind): &&(Utf8PathBuf, Kind)| *kind == Kind::File && !layout::is_leftover(path);
         let files = entries.iter().filter(is_read);
@@ -108,6 +115,7 @@ impl State {
                 && below.file_name() != Some(layout::KUSTOMIZATION);
             let file = File {
                 path: below.to_owned(),
+                cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
                 is_newer: layout::is_newer(content),
@@ -143,64 +151,11 @@ impl State {
             entries: entries.into_iter().filter_map(below).collect(),
             ..State::default()
         };
-        let mut findings = Vec::new();
-        let mut newer = Vec::new();
+        let (mut of_files, mut held, mut findings) = (Vec::new(), Vec::new(), Vec::new());
         for fact in facts {
             match fact {
-                Entry::File(File {
-                    path,
-                    fingerprint,
-                    emptied,
-                    is_newer,
-                    node_ports,
-                    made_from,
-                    installed,
-                    shared,
-                }) => {
-                    if emptied {
-                        // A machine crash may leave empty files. Treating them as no assignments
-                        // would release hosts.
-                        let file = output.join(&path);
-                        findings.push(unreadable(
-                            "it is empty",
-                            &file,
-                            Place::File(Arc::from(file.as_path())),
-                        ));
-                    }
-                    if is_newer {
-                        newer.push(output.join(&path));
-                    }
-                    if let Some(cluster) = layout::cluster_of(&path) {
-                        let inputs = state.made_from.entry(cluster.clone()).or_default();
-                        inputs.extend(made_from);
-                        if let Some(installed) = installed {
-                            state.installed.insert(cluster.clone(), installed);
-                        }
-                        if !shared.is_empty() {
-                            state
-                                .shared
-                                .entry(cluster.clone())
-                                .or_default()
-                                .extend(shared);
-                        }
-                        state.files.entry(cluster).or_default().push(path.clone());
-                    } else if path.starts_with(layout::SHARED) {
-                        state.shared_files.insert(path.clone());
-                    }
-                    let service = path.parent().unwrap_or(&path);
-                    state.node_ports.extend(
-                        node_ports
-                            .into_iter()
-                            .map(|port| (port, service.to_owned())),
-                    );
-                    state.fingerprints.insert(path.into_string(), fingerprint);
-                }
-                Entry::Held(host, held) => {
-                    // Nearly all hosts have one assignment, and `push` would make room for four.
-                    let all = state.held.entry(host).or_default();
-                    all.reserve_exact(1);
-                    all.push(held);
-                }
+                Entry::File(file) => of_files.push(file),
+                Entry::Held(host, assignment) => held.push((host, assignment)),
                 Entry::Released(host, release) => {
                     state.released.insert(host, release);
                 }
@@ -210,16 +165,65 @@ impl State {
                 Entry::Unreadable(finding) => findings.push(finding),
             }
         }
-        findings.extend(written_by_newer(&newer));
+        findings.extend(emptied(&of_files, output));
+        findings.extend(written_by_newer(&of_files, output));
+        let (held, ()) = rayon::join(|| by_host(held), || state.add_files(of_files));
+        // Many hosts have the same cluster: to hash is cheaper than to compare.
+        let of_hosts: HashSet<&ClusterKey> =
+            held.values().flatten().map(|held| &held.cluster).collect();
+        state.clusters = of_hosts
+            .into_iter()
+            .chain(state.files.keys())
+            .cloned()
+            .collect();
+        state.held = held;
         Ok((state, findings))
     }
 
-    /// Returns the clusters with files or hosts in the output directory.
-    pub fn clusters(&self) -> BTreeSet<&ClusterKey> {
-        let of_hosts = self.held.values().flatten().map(|held| &held.cluster);
-        // Many hosts have the same cluster: to hash is cheaper than to compare.
-        let of_hosts: HashSet<&ClusterKey> = of_hosts.collect();
-        of_hosts.into_iter().chain(self.files.keys()).collect()
+    fn add_files(&mut self, files: Vec<File>) {
+        // Most files of a cluster follow one another.
+        let mut by_cluster: Vec<(Option<ClusterKey>, Vec<File>)> = Vec::new();
+        for file in files {
+            match by_cluster.last_mut() {
+                Some((cluster, files)) if *cluster == file.cluster => files.push(file),
+                _ => by_cluster.push((file.cluster.clone(), vec![file])),
+            }
+        }
+        for (cluster, files) in by_cluster {
+            let mut paths = Vec::with_capacity(files.len());
+            let (mut made_from, mut shared) = (BTreeSet::new(), BTreeSet::new());
+            for file in files {
+                let service = file.path.parent().unwrap_or(&file.path);
+                let ports = file.node_ports.into_iter();
+                self.node_ports
+                    .extend(ports.map(|port| (port, service.to_owned())));
+                if let (Some(cluster), Some(installed)) = (&cluster, file.installed) {
+                    self.installed.insert(cluster.clone(), installed);
+                }
+                made_from.extend(file.made_from);
+                shared.extend(file.shared);
+                self.fingerprints
+                    .insert(file.path.to_string(), file.fingerprint);
+                paths.push(file.path);
+            }
+            let Some(cluster) = cluster else {
+                let shared = paths.into_iter();
+                self.shared_files
+                    .extend(shared.filter(|path| path.starts_with(layout::SHARED)));
+                continue;
+            };
+            if !shared.is_empty() {
+                self.shared
+                    .entry(cluster.clone())
+                    .or_default()
+                    .extend(shared);
+            }
+            self.made_from
+                .entry(cluster.clone())
+                .or_default()
+                .extend(made_from);
+            self.files.entry(cluster).or_default().extend(paths);
+        }
     }
 
     /// Returns the files of clusters, and the shared files that they refer to.
@@ -360,10 +364,37 @@ fn read_entry(document: &Document<'_>, assignment: &Assignment) -> Entry {
     }
 }
 
+/// Groups assignments by host.
+fn by_host(mut all: Vec<(HostKey, Held)>) -> BTreeMap<HostKey, Vec<Held>> {
+    // Sorting and then collecting is faster than to insert one by one.
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut by_host: Vec<(HostKey, Vec<Held>)> = Vec::with_capacity(all.len());
+    for (host, held) in all {
+        match by_host.last_mut() {
+            Some((last, all)) if *last == host => all.push(held),
+            _ => by_host.push((host, vec![held])),
+        }
+    }
+    by_host.into_iter().collect()
+}
+
+/// Reports files of hosts without content. A machine crash may leave such files. Treating them as no
+/// assignments would release hosts.
+fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
+    let emptied = files.iter().filter(|file| file.emptied);
+    let describe = |file: &File| {
+        let file = output.join(&file.path);
+        let place = Place::File(Arc::from(file.as_path()));
+        unreadable("it is empty", &file, place)
+    };
+    emptied.map(describe).collect()
+}
+
 /// Reports files that a newer sipgen has written. Without their assignments, hosts would seem free.
-fn written_by_newer(files: &[Utf8PathBuf]) -> Option<Finding> {
-    let first = files.first()?;
-    let others = match files.len() - 1 {
+fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
+    let mut newer = files.iter().filter(|file| file.is_newer);
+    let first = output.join(&newer.next()?.path);
+    let others = match newer.count() {
         0 => String::new(),
         count => format!(" and {}", counted(count, "other file")),
     };

@@ -141,8 +141,8 @@ pub(super) fn overviews(
     // Removed clusters are known by the previous output, or by the hosts that this plan releases.
     let gone: BTreeSet<&ClusterKey> = site
         .state
-        .clusters()
-        .into_iter()
+        .clusters
+        .iter()
         .chain(plan.given_back.keys())
         .collect();
     let gone = gone

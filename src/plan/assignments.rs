@@ -15,6 +15,9 @@
 //! A snapshot may be older than the output, so a missing label proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
+
+use rayon::prelude::*;
 
 use super::claims::{
     Adopter, Machines, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
@@ -37,7 +40,7 @@ use crate::site::Site;
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
     /// Assigned hosts of every requested cluster, in inventory order, until
-    /// [`Assignments::retain`] decides on them. Hosts are many: to hash is cheaper than to compare.
+    /// [`Assignments::take_sorted`]. Hosts are many: to hash is cheaper than to compare.
     by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
     /// Owners of every retained host; more than one is an error.
     pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
@@ -141,31 +144,86 @@ pub(super) fn current_assignments<'a>(
     (assignments, findings)
 }
 
-impl<'a> Assignments<'a> {
-    /// Retains as many hosts of a cluster as it wants, and releases the others.
-    ///
-    /// Hosts in maintenance are released first, and hosts in use last. Of the others, those with the worst [`Violation`] go first,
-    /// then those that only labels assign, then the last by name. With `inherit`, renamed machines
-    /// retain their hosts.
-    pub(super) fn retain(
-        &mut self,
+/// The assigned hosts of a cluster, sorted by retention.
+pub(super) struct Sorted<'a> {
+    /// Set if a machine retains a host under another name.
+    is_renamed: bool,
+    parts: Vec<OfPart<'a>>,
+}
+
+/// The assigned hosts of a part of a cluster.
+struct OfPart<'a> {
+    part: &'a Part,
+    /// Those that it may retain, the ones to keep first.
+    own: Vec<(Option<Violation>, CurrentAssignment<'a>)>,
+    /// Those in whose place its machine names another host.
+    others: Vec<CurrentAssignment<'a>>,
+}
+
+impl<'a> Sorted<'a> {
+    fn new(
         cluster: &'a Cluster,
+        assignments: Vec<CurrentAssignment<'a>>,
         site: &'a Site,
         inherit: bool,
-    ) -> (Placement, Vec<Finding>) {
-        let mut placement = Placement::new();
-        let mut findings = Vec::new();
-        let assignments = self.by_cluster.remove(&cluster.key).unwrap_or_default();
+    ) -> Self {
         let mut assignments = by_part(assignments, cluster);
-        self.renamed |= inherit && renaming::inherit(&mut assignments, cluster, site);
-        for (part, assignments) in assignments {
+        let is_renamed = inherit && renaming::inherit(&mut assignments, cluster, site);
+        let sort = |(part, assignments): (&'a Part, Vec<CurrentAssignment<'a>>)| {
             let node_set = cluster.node_sets.get(part);
-            let wanted = node_set.map_or(0, NodeSet::wanted);
             let is_another =
                 |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
             let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
-            let mut own = by_retention(own, node_set, site);
-            // `by_retention` puts the hosts to keep first, so the surplus is at the end.
+            let own = by_retention(own, node_set, site);
+            OfPart { part, own, others }
+        };
+        Self {
+            is_renamed,
+            parts: assignments.into_iter().map(sort).collect(),
+        }
+    }
+}
+
+impl<'a> Assignments<'a> {
+    /// Takes the assigned hosts of each cluster, sorted by retention. With `inherit`, renamed
+    /// machines retain their hosts.
+    pub(super) fn take_sorted(
+        &mut self,
+        clusters: &[&'a Cluster],
+        site: &'a Site,
+        inherit: bool,
+    ) -> Vec<Sorted<'a>> {
+        let mut by_cluster = mem::take(&mut self.by_cluster);
+        let mut take = |cluster: &&'a Cluster| {
+            let assignments = by_cluster.remove(&cluster.key).unwrap_or_default();
+            (*cluster, assignments)
+        };
+        let of_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
+        let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit);
+        of_clusters.into_par_iter().map(sort).collect()
+    }
+
+    /// Retains as many hosts of a cluster as it wants, and releases the others.
+    ///
+    /// Hosts in maintenance are released first, and hosts in use last. Of the others, those with the worst [`Violation`] go first,
+    /// then those that only labels assign, then the last by name.
+    pub(super) fn retain(
+        &mut self,
+        cluster: &'a Cluster,
+        sorted: Sorted<'a>,
+        site: &'a Site,
+    ) -> (Placement, Vec<Finding>) {
+        let mut placement = Placement::new();
+        let mut findings = Vec::new();
+        self.renamed |= sorted.is_renamed;
+        for OfPart {
+            part,
+            mut own,
+            others,
+        } in sorted.parts
+        {
+            let wanted = cluster.node_sets.get(part).map_or(0, NodeSet::wanted);
+            // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A drained host is held for
             // any kind of cluster, because its Machine is deleted after the assignment of its

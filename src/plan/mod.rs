@@ -55,6 +55,8 @@ mod violations;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
 use crate::output::state::Release;
@@ -157,8 +159,9 @@ fn with_names(
     let (mut assignments, mut findings) = current_assignments(site, frozen);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
-    for cluster in &clusters {
-        let (placement, found) = assignments.retain(cluster, site, inherit);
+    let sorted = assignments.take_sorted(&clusters, site, inherit);
+    for (cluster, sorted) in clusters.iter().zip(sorted) {
+        let (placement, found) = assignments.retain(cluster, sorted, site);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -272,6 +275,7 @@ fn demands<'a>(
     let node_sets = clusters
         .iter()
         .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+    let node_sets: Vec<_> = node_sets.collect();
     let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
         let kept = placements
             .get(&cluster.key)
@@ -285,7 +289,7 @@ fn demands<'a>(
             |host| gives_way(part, host),
         )
     };
-    node_sets.map(demand).collect()
+    node_sets.into_par_iter().map(demand).collect()
 }
 
 /// Adds chosen hosts to a placement and removes the hosts that they replace.

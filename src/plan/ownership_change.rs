@@ -103,11 +103,8 @@ pub(super) fn applied_during_release(
 
 /// Returns whether the output patches the manifest of the host.
 pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
-    held.origin.file.starts_with(
-        site.settings
-            .output
-            .join(layout::declared_directory("".into())),
-    )
+    let below = held.origin.file.strip_prefix(&site.settings.output);
+    below.is_ok_and(layout::is_below_declared)
 }
 
 fn no_longer_declared(host: &Host, held: &Held) -> Finding {

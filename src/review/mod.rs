@@ -164,11 +164,10 @@ type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 impl Review {
     /// Reviews changes to the output directory of `site`. `later` is its content afterwards.
     pub fn of(changes: &Changes, later: &Tree, site: &Site) -> Self {
-        let clusters = site.state.clusters().into_iter().cloned().collect();
         Self::between(
             changes,
             &Before {
-                clusters: &clusters,
+                clusters: &site.state.clusters,
                 inventory: None,
                 output: None,
             },

@@ -342,13 +342,23 @@ pub(super) fn without_duplicates(
     state: &State,
     settings: &Settings,
 ) -> Vec<Finding> {
-    let mut by_key: HashMap<&HostKey, Vec<usize>> = HashMap::new();
+    let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());
+    let again = documents
+        .iter()
+        .filter(|document| !known.insert(&document.key));
+    let mut by_key: HashMap<&HostKey, Vec<usize>> =
+        again.map(|document| (&document.key, Vec::new())).collect();
+    if by_key.is_empty() {
+        return Vec::new();
+    }
     for (index, document) in documents.iter().enumerate() {
-        by_key.entry(&document.key).or_default().push(index);
+        if let Some(indices) = by_key.get_mut(&document.key) {
+            indices.push(index);
+        }
     }
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
-    for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
+    for (key, indices) in by_key {
         let (meant, mut unused): (Vec<usize>, Vec<usize>) = indices
             .iter()
             .partition(|index| documents[**index].is_meant);

@@ -90,8 +90,8 @@ pub(super) fn clusters(
     in_repo: &HashMap<ClusterKey, Origin>,
 ) -> Option<Finding> {
     let of_state = state
-        .clusters()
-        .into_iter()
+        .clusters
+        .iter()
         .filter(|cluster| !clusters.contains_key(cluster));
     let left_out: Vec<(&ClusterKey, &Origin)> = of_state
         .filter_map(|cluster| Some((cluster, in_repo.get(cluster)?)))

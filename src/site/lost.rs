@@ -87,8 +87,8 @@ impl Known<'_> {
     fn lost(&self) -> Vec<Lost<'_>> {
         let clusters = self
             .state
-            .clusters()
-            .into_iter()
+            .clusters
+            .iter()
             .filter(|cluster| !self.clusters.contains_key(*cluster));
         let clusters = clusters.map(|cluster| Lost {
             what: format!("cluster `{cluster}`"),

@@ -27,8 +27,8 @@ pub(crate) fn mistaken(
     let mut findings = Vec::new();
     let mut told: Vec<&Origin> = Vec::new();
     for cluster in state
-        .clusters()
-        .into_iter()
+        .clusters
+        .iter()
         .filter(|cluster| !clusters.contains_key(cluster))
     {
         let may_be = |template: &&Template| {

@@ -102,12 +102,18 @@ impl Site {
         let mut all = Vec::new();
         let mut take = |findings: Vec<Finding>| all.extend(findings);
 
-        let scanned = objects::scan(repo, &settings)?;
-        // Naming is serial for the most part, and the previous output keeps the other cores busy.
-        // Objects are named on the calling thread, whose stack is larger than those of the pool.
+        // Listing and naming are serial for the most part, and what runs beside them keeps the other
+        // cores busy. Objects are read on the calling thread, whose stack is larger than those of the
+        // pool.
+        let mut entries = Ok(Vec::new());
+        let scanned = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| entries = repo.entries_below(&settings.output));
+            objects::scan(repo, &settings)
+        })?;
+        let entries = entries?;
         let mut state = Ok((State::default(), Vec::new()));
         let objects = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| state = State::read(repo, &settings));
+            scope.spawn(|_| state = State::read(repo, &settings, entries));
             objects::named(scanned, repo, &settings)
         });
         let (mut objects, findings) = objects?;

@@ -223,13 +223,14 @@ pub fn compare(
         .map(judge)
         .collect::<Result<_, ReadError>>()?;
 
-    let there: HashSet<&str> = entries.iter().map(|(path, _)| path.as_str()).collect();
-    let created = tree
+    let there = entries.iter().map(|(path, _)| path.as_str());
+    let there: HashSet<&str> = there.filter(|path| new_files.contains(*path)).collect();
+    let created = new_files
         .iter()
-        .filter(|(path, _)| !there.contains(path.as_str()));
-    let created = created.map(|(path, after)| {
-        let after = after.clone();
-        (output.join(path), Change::Create { after })
+        .filter(|path| !there.contains(path.as_str()));
+    let created = created.filter_map(|path| {
+        let after = tree.get(path.as_str())?.clone();
+        Some((output.join(path), Change::Create { after }))
     });
     let mut changes = Changes {
         // Collecting compares paths far less often than insertion one by one.
