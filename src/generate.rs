@@ -346,7 +346,7 @@ pub(crate) fn generate_by(
         rebalance: options.rebalance,
         moves: &options.moves,
     };
-    let (plan, tree, new_files) = loop {
+    let (plan, tree, new_files, warnings) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
@@ -370,25 +370,33 @@ pub(crate) fn generate_by(
         // A plan with failing clusters is never written: failing clusters keep the hosts that it
         // would release.
         if !(more && options.keep_going && may_write(&findings, options)) {
-            // With errors in the inventory, warnings mislead: a host that seems gone may be
-            // unreadable.
-            if findings
-                .iter()
-                .all(|finding| !finding.is_error() || !finding.clusters.is_empty())
-            {
-                findings.extend(warnings);
-                findings.extend(lint(&site, &except));
-            }
-            break (plan, tree, new_files);
+            break (plan, tree, new_files, warnings);
         }
     };
 
-    let mut changes = None;
-    if may_write(&findings, options) {
+    // With errors in the inventory, warnings mislead: a host that seems gone may be unreadable.
+    let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();
+    let warns = findings.iter().all(is_known);
+    let writes = may_write(&findings, options);
+    if writes {
         progress(Stage::Comparing);
+    }
+    let compare = || {
         let kept = site.state.files_of(&plan.frozen);
         let output = &site.settings.output;
-        let (compared, found) = compare(repo, output, &site.state, &tree, &new_files, &kept)?;
+        compare(repo, output, &site.state, &tree, &new_files, &kept)
+    };
+    // Both are serial in part.
+    let (lints, compared) = rayon::join(
+        || warns.then(|| lint(&site, &except)),
+        || writes.then(compare).transpose(),
+    );
+    if let Some(lints) = lints {
+        findings.extend(warnings);
+        findings.extend(lints);
+    }
+    let mut changes = None;
+    if let Some((compared, found)) = compared? {
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }

@@ -39,7 +39,7 @@ use crate::plan::{Placement, Plan, topology};
 use crate::request::Cluster;
 use crate::settings::gitops::Form;
 use crate::site::Site;
-use crate::text::visible::yaml_text;
+use crate::text::visible::{push_yaml_text, yaml_text};
 
 /// Options that keep Argo CD from deleting a host that leaves its build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
@@ -556,15 +556,15 @@ fn write_host(
     }
     text.push_str(record.unwrap_or_default());
     text.push_str(HOST_HEAD);
-    // Writing to a String cannot fail.
+    text.push_str("metadata:\n");
     let name = component_of(site, host)
         .map_or(host.key.name.as_str(), |component| component.name_of(host));
-    let _ = writeln!(text, "metadata:\n  name: {}", quoted(name));
+    write_entry(text, "  name", Some(name));
     if let Some(namespace) = written_namespace(site, host) {
-        let _ = writeln!(text, "  namespace: {}", quoted(namespace));
+        write_entry(text, "  namespace", Some(namespace));
     }
     if let (Standing::Observed, Some(uid)) = (host.standing, &host.live.uid) {
-        let _ = writeln!(text, "  uid: {}", quoted(uid));
+        write_entry(text, "  uid", Some(uid));
     }
     let annotations = annotations
         .iter()
@@ -585,12 +585,23 @@ fn write_map<'a>(
     entries: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
 ) {
     if entries.len() > 0 {
-        let _ = writeln!(text, "  {name}:");
+        text.extend(["  ", name, ":\n"]);
     }
     for (key, value) in entries {
-        let value = value.map_or("null".to_owned(), quoted);
-        let _ = writeln!(text, "    {key}: {value}");
+        text.push_str("    ");
+        write_entry(text, key, value);
     }
+}
+
+/// Appends a key with its value, which is quoted: unquoted, YAML reads `1e3` and `on` as other
+/// types.
+fn write_entry(text: &mut String, key: &str, value: Option<&str>) {
+    text.extend([key, ": "]);
+    match value {
+        Some(value) => push_yaml_text(text, value),
+        None => text.push_str("null"),
+    }
+    text.push('\n');
 }
 
 /// Appends a list item with a path.

@@ -12,7 +12,7 @@
 //! * `renderer`: renders templates into the files of one cluster.
 //! * `shared_files`: files that clusters share.
 //! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
-//! * `yaml_block`: values as YAML, for templates.
+//! * `yaml_block` and `json`: values as YAML and JSON, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
 //! * `kustomization_check`: finds entries of kustomizations that no template renders.
 //! * `project`: finds objects that an Argo CD project does not allow.
@@ -26,6 +26,7 @@ mod cluster_kustomization;
 mod custom_resources;
 mod hosts;
 pub mod installation;
+mod json;
 mod kustomization_check;
 mod project;
 mod renderer;

@@ -10,6 +10,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
 use super::bounds::{self, Edited, Unfit};
+use super::json::tojson;
 use super::yaml_block::block;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
@@ -146,6 +147,7 @@ impl Templates {
             _ => AutoEscape::None,
         });
         environment.add_filter("block", block);
+        environment.add_filter("tojson", tojson);
         // Built-in templates make what their values require, and no more.
         if !own.is_empty() {
             bounds::apply(&mut environment);

@@ -124,12 +124,20 @@ pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
 
 /// Returns a text as a quoted YAML scalar that every parser reads as this text.
 pub(crate) fn yaml_text(text: &str) -> String {
+    let mut out = String::new();
+    push_yaml_text(&mut out, text);
+    out
+}
+
+/// Appends a text as a quoted YAML scalar that every parser reads as this text.
+pub(crate) fn push_yaml_text(out: &mut String, text: &str) {
     // Most texts need no escapes, and every label of every host passes here.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     if text.bytes().all(is_plain) {
-        return ["\"", text, "\""].concat();
+        out.extend(["\"", text, "\""]);
+    } else {
+        out.push_str(&json_as_yaml(&serde_json::Value::from(text).to_string()));
     }
-    json_as_yaml(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
 /// Returns whether a character in a file makes YAML parsers reject it or read something else.

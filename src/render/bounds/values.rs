@@ -13,6 +13,7 @@ use minijinja::{
 };
 
 use super::{BYTES, DEEPEST, too_much};
+use crate::render::json;
 use crate::render::yaml_block::block;
 
 /// Bytes of a value in addition to its text: the size of a list item.
@@ -288,15 +289,6 @@ fn builtin() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns a text without escapes as JSON.
-fn plain_json(value: &Value) -> Option<String> {
-    let is_plain = |byte: u8| {
-        matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | b'\'')
-    };
-    let text = value.as_str().filter(|text| text.bytes().all(is_plain))?;
-    Some(["\"", text, "\""].concat())
-}
-
 /// Filters that treat a text as a whole. All others may split it into a list of characters.
 const OF_TEXTS: [&str; 21] = [
     "safe",
@@ -428,9 +420,8 @@ fn filtered(
         count(state, text / SEEN)?;
         return filter.call(state, values);
     }
-    // Without a call, because jump hosts have several such texts for each host.
     if let ("tojson", [value]) = (*name, values)
-        && let Some(json) = plain_json(value)
+        && let Some(json) = json::plain(value)
     {
         count(state, json.len() + ITEM)?;
         return Ok(Value::from_safe_string(json));
