@@ -1,6 +1,6 @@
 //! The files of a repo: on the disk, in the index, in a revision, or in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -471,7 +471,7 @@ impl Files {
         // assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
         let worktree = self.complete_worktree(matters)?;
-        let mut files = BTreeSet::new();
+        let mut files: Vec<Utf8PathBuf> = Vec::new();
         let unreadable = self.walk(skip, &worktree, |entry| {
             // A manifest cannot refer to a path that is not UTF-8.
             if entry.file_type().is_some_and(|kind| kind.is_file())
@@ -479,20 +479,25 @@ impl Files {
                 && may_hold_resources(path)
                 && let Ok(relative) = path.strip_prefix(&self.root)
             {
-                files.insert(relative.to_owned());
+                files.push(relative.to_owned());
             }
         })?;
         // The walk skips ignored files and anything behind a link. git reads nothing behind links
         // either.
         let is_there =
             |file: &Utf8Path| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+        let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
         let tracked = worktree.tracked.iter();
         let missed =
-            tracked.filter(|file| wanted(file) && !files.contains(*file) && is_there(file));
+            tracked.filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file));
         let missed: Vec<Utf8PathBuf> = missed.cloned().collect();
         files.extend(missed);
+        // As `Utf8Path` orders them, but several times as fast.
+        files.sort_by(|a, b| a.as_std_path().cmp(b.as_std_path()));
+        // In a merge, the index has a file up to three times.
+        files.dedup();
         let closed = worktree.missing.iter().cloned().chain(unreadable);
-        Ok((files.into_iter().collect(), closed.collect()))
+        Ok((files, closed.collect()))
     }
 
     /// Returns the entries outside `skip` that may hold resources or lead to some, but are not part

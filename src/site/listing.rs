@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
 
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
@@ -25,20 +26,19 @@ pub(super) fn not_too_large(
     repo: &Files,
     mut files: Vec<Utf8PathBuf>,
 ) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
-    let mut findings = Vec::new();
-    files.retain(|file| {
-        let reason = repo.refused_for_size(file, &[&ClusterKind::marks()[..], &[host::KIND]].concat());
-        findings.extend(reason.as_ref().map(|reason| {
-            Finding::new(
-                Code::Unreadable,
-                format!("{file} may have hosts or requests, but is not read: {reason}"),
-            )
+    let words = [&ClusterKind::marks()[..], &[host::KIND]].concat();
+    let judge = |file: &Utf8PathBuf| {
+        let reason = repo.refused_for_size(file, &words)?;
+        let message = format!("{file} may have hosts or requests, but is not read: {reason}");
+        let finding = Finding::new(Code::Unreadable, message)
             .at(Place::File(Arc::from(file.as_path())))
-            .help("split it, such as into one file per rack; list it in .gitignore if it is not an input")
-        }));
-        reason.is_none()
-    });
-    (files, findings)
+            .help("split it, such as into one file per rack; list it in .gitignore if it is not an input");
+        Some(finding)
+    };
+    let refused: Vec<Option<Finding>> = files.par_iter().map(judge).collect();
+    let mut each = refused.iter();
+    files.retain(|_| each.next().is_none_or(Option::is_none));
+    (files, refused.into_iter().flatten().collect())
 }
 
 /// Returns the files that kustomizations list under unusual names, and findings for listed paths
