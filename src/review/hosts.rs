@@ -153,9 +153,15 @@ pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
         .collect()
 }
 
-/// Assignments in some changed files. A host has one cluster, except after a run that was killed
-/// between two files.
-type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Part)>>;
+/// A host in a changed file.
+struct Entry {
+    host: HostKey,
+    /// True in the file after the change, false in the file before it.
+    is_later: bool,
+    /// Its assignment, unless the file removes its labels. A host has one cluster, except after a run
+    /// that was killed between two files.
+    assigned: Option<(ClusterKey, Part)>,
+}
 
 /// Computes the host changes of all clusters.
 pub(super) fn changes(
@@ -166,17 +172,33 @@ pub(super) fn changes(
         .values()
         .flatten()
         .filter(|(path, _)| has_hosts(path));
-    let texts = files.map(|(path, (was, is))| ((*path, *was), (*path, *is)));
-    let (was, is): (Vec<_>, Vec<_>) = texts.unzip();
-    let (was, is) = (assignments(was), assignments(is));
+    let texts = files.flat_map(|(path, (was, is))| {
+        let texts = [(false, was), (true, is)].into_iter();
+        texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
+    });
+    let read = |(path, is_later, text)| {
+        let entry = move |GeneratedHost { key, says, .. }| Entry {
+            host: key,
+            is_later,
+            assigned: match says {
+                Says::Held(cluster, part) => Some((cluster, part)),
+                Says::Released(_) | Says::Unlabelled => None,
+            },
+        };
+        entries(path, text).into_iter().map(entry)
+    };
+    let texts: Vec<_> = texts.collect();
+    let mut all: Vec<Entry> = texts.into_par_iter().flat_map_iter(read).collect();
+    all.sort_by(|a, b| a.host.cmp(&b.host));
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
-    let none = BTreeSet::new();
-    for host in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
-        let (was, is) = (
-            was.get(host).unwrap_or(&none),
-            is.get(host).unwrap_or(&none),
-        );
-        for (cluster, part) in was.difference(is) {
+    for of_host in all.chunk_by(|a, b| a.host == b.host) {
+        let host = &of_host[0].host;
+        let [was, is] = [false, true].map(|is_later| {
+            let of_side = of_host.iter().filter(|entry| entry.is_later == is_later);
+            let assigned = of_side.filter_map(|entry| entry.assigned.as_ref());
+            assigned.collect::<BTreeSet<&(ClusterKey, Part)>>()
+        });
+        for (cluster, part) in was.difference(&is) {
             let changes = changes.entry(cluster.clone()).or_default();
             match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
                 // Role changes are recorded below, from the later side.
@@ -185,7 +207,7 @@ pub(super) fn changes(
                 None => changes.given_back.push(facts.given_back(host, part)),
             }
         }
-        for (cluster, part) in is.difference(was) {
+        for (cluster, part) in is.difference(&was) {
             let changes = changes.entry(cluster.clone()).or_default();
             match was
                 .iter()
@@ -215,22 +237,6 @@ pub(super) fn changes(
         changes.sort();
     }
     changes
-}
-
-fn assignments(texts: Vec<(&Utf8Path, Option<&str>)>) -> Assignments {
-    let entries = |(path, text): (&Utf8Path, Option<&str>)| {
-        text.map(|text| entries(path, text)).unwrap_or_default()
-    };
-    let hosts: Vec<GeneratedHost> = texts.into_par_iter().flat_map_iter(entries).collect();
-    let mut assignments = Assignments::new();
-    for GeneratedHost { key, says, .. } in hosts {
-        let assigned = match says {
-            Says::Held(cluster, part) => Some((cluster, part)),
-            Says::Released(_) | Says::Unlabelled => None,
-        };
-        assignments.entry(key).or_default().extend(assigned);
-    }
-    assignments
 }
 
 /// Recognises a file with a cluster's hosts.

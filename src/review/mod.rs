@@ -27,6 +27,7 @@ pub mod shared;
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -184,14 +185,14 @@ impl Review {
         let output = &site.settings.output;
         let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
         let mut of_none: ChangedFiles<'_> = BTreeMap::new();
-        for (path, change) in &changes.files {
+        let located = changes.files.par_iter().map(|(path, change)| {
             let path = path.strip_prefix(output).unwrap_or(path);
-            match layout::cluster_of(path) {
-                Some(cluster) => by_cluster
-                    .entry(cluster)
-                    .or_default()
-                    .insert(path, change.texts()),
-                None => of_none.insert(path, change.texts()),
+            (layout::cluster_of(path), path, change.texts())
+        });
+        for (cluster, path, texts) in located.collect::<Vec<_>>() {
+            match cluster {
+                Some(cluster) => by_cluster.entry(cluster).or_default().insert(path, texts),
+                None => of_none.insert(path, texts),
             };
         }
         let shared_files: ChangedFiles<'_> = of_none
@@ -207,22 +208,27 @@ impl Review {
             by_cluster.entry(cluster).or_default();
         }
         let facts = Facts { before, site };
-        let mut hosts = hosts::changes(&by_cluster, &facts);
-        let clusters = by_cluster.iter().map(|(cluster, files)| ClusterReview {
+        let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {
                 false => State::Created,
                 true if site.clusters.contains_key(cluster) => State::Changed,
                 true => State::Deleted,
             },
-            hosts: hosts.remove(cluster).unwrap_or_default(),
+            hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| State::of(*texts)).collect(),
             cluster: cluster.clone(),
-        });
-        let clusters: Vec<ClusterReview> = clusters.collect();
+        };
+        let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
+            || hosts::changes(&by_cluster, &facts),
+            || by_cluster.par_iter().map(review).collect(),
+        );
+        for review in &mut clusters {
+            review.hosts = hosts.remove(&review.cluster).unwrap_or_default();
+        }
         let is_gone = |file: &Utf8Path| {
             matches!(
                 changes.files.get(&output.join(file)),

@@ -17,6 +17,7 @@ use std::fs;
 use std::io;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -155,18 +156,17 @@ impl Journal {
         changes: &BTreeMap<Utf8PathBuf, Change>,
         mut before: BTreeMap<&Utf8PathBuf, String>,
     ) -> Self {
-        let hosts = changes.iter().filter_map(|(path, change)| {
+        let hosts = changes.par_iter().filter_map(|(path, change)| {
             let below = path
                 .strip_prefix(output)
                 .ok()
                 .filter(|below| scope.has(below))?;
-            Some((
-                below.to_owned(),
-                Entry {
-                    before: before.remove(path),
-                    after: change.texts().1.map(hash),
-                },
-            ))
+            Some((path, below.to_owned(), change.texts().1.map(hash)))
+        });
+        let hosts: Vec<_> = hosts.collect();
+        let hosts = hosts.into_iter().map(|(path, below, after)| {
+            let before = before.remove(path);
+            (below, Entry { before, after })
         });
         let hosts = hosts.collect();
         let below = changes
