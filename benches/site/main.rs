@@ -49,11 +49,20 @@ const LARGE: (Scale, usize) = (
     3,
 );
 
+/// The size beyond that: it needs 30 GB of disk and half an hour.
+const MILLION: (Scale, usize) = (
+    Scale {
+        hosts: 1_000_000,
+        clusters: 50_000,
+    },
+    1,
+);
+
 /// Set to `1`, it asks for the large size too, for CI jobs that cannot pass arguments.
 const LARGE_VARIABLE: &str = "SIPGEN_BENCH_LARGE";
 
 const USAGE: &str = "\
-usage: cargo bench --bench site -- [--quick | --large] [--single-file]
+usage: cargo bench --bench site -- [--quick | --large | --million] [--single-file]
        cargo bench --bench site -- --instructions [--quick | --large] [--single-file] [--against PROGRAM]
        cargo bench --bench site -- --write DIR HOSTS CLUSTERS [--single-file]";
 
@@ -103,6 +112,7 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
     }
     let (mut quick, mut single_file, mut instructions) = (false, false, false);
     let mut against = None;
+    let mut million = false;
     let mut large = std::env::var_os(LARGE_VARIABLE).is_some_and(|value| value == "1");
     let mut written = None;
     let mut arguments = arguments.iter();
@@ -111,6 +121,7 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             Some("--bench") => {}
             Some("--quick") => quick = true,
             Some("--large") => large = true,
+            Some("--million") => million = true,
             Some("--single-file") => single_file = true,
             Some("--instructions") => instructions = true,
             Some("--against") => {
@@ -138,7 +149,9 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             .map(|(scale, _)| (scale, 1))
             .collect()
     } else {
-        SCALES.into_iter().chain(large.then_some(LARGE)).collect()
+        let large = (large || million).then_some(LARGE);
+        let all = SCALES.into_iter().chain(large);
+        all.chain(million.then_some(MILLION)).collect()
     };
     Ok(match written {
         Some((dir, scale)) => Request::Write(dir, scale, layout),

@@ -40,14 +40,14 @@ const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTBkPrS46NiIvJeScGNJ
 /// Addresses are dealt out in blocks of this size, one a rack and network: twenty hosts and a gateway.
 const ADDRESSES_PER_RACK: usize = 32;
 
-/// The networks of a site. The smallest, 172.16.0.0/12, bounds the number of hosts.
+/// The networks of a site, a quarter of 10.0.0.0/8 each.
+const PXE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 const OAM: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
 const STORAGE: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const BMC: Ipv4Addr = Ipv4Addr::new(10, 192, 0, 0);
-const PXE: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 0);
 
 /// Beyond this many hosts the racks' blocks would leave their networks.
-pub(crate) const MOST_HOSTS: usize = (1 << 20) / ADDRESSES_PER_RACK * HOSTS_PER_RACK;
+pub(crate) const MOST_HOSTS: usize = (1 << 22) / ADDRESSES_PER_RACK * HOSTS_PER_RACK;
 
 /// The flags of a server's processor; Metal3 copies all of them into the status.
 const CPU_FLAGS: &str = "\

@@ -148,8 +148,11 @@ impl Templates {
         });
         environment.add_filter("block", block);
         environment.add_filter("tojson", tojson);
-        // Built-in templates make what their values require, and no more.
-        if !own.is_empty() {
+        if own.is_empty() {
+            // Built-in templates make what their values require, and no more. Few are needed, so they
+            // are compiled when they are.
+            environment.set_loader(|name| Ok(embedded(name).map(str::to_owned)));
+        } else {
             bounds::apply(&mut environment);
         }
         let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
@@ -162,13 +165,15 @@ impl Templates {
         };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {
-            // Own templates could include a built-in one any number of times.
-            let finding = if own.is_empty() {
-                templates.compile(name, Cow::Borrowed(text), Edited::unchanged(text))
+            let text = Cow::Borrowed(*text);
+            if own.is_empty() {
+                let unchanged = Edited::unchanged(&text);
+                let name = (*name).to_owned();
+                templates.sources.insert(name, (text, unchanged));
             } else {
-                templates.add(name, Cow::Borrowed(text))
-            };
-            findings.extend(finding);
+                // Own templates could include a built-in one any number of times.
+                findings.extend(templates.add(name, text));
+            }
         }
         for (file, text) in own {
             let Ok(name) = file.strip_prefix(directory) else {
@@ -221,10 +226,6 @@ impl Templates {
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
         };
-        self.compile(name, text, edited)
-    }
-
-    fn compile(&mut self, name: &str, text: Cow<'static, str>, edited: Edited) -> Option<Finding> {
         let compiled = self
             .environment
             .add_template_owned(name.to_owned(), edited.text.clone());
