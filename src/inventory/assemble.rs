@@ -131,7 +131,8 @@ pub(crate) fn assemble(
     }
     inventory.unnamed_network_data = networks.unnamed().to_vec();
     inventory.pools = networks.claimed().pools();
-    drop(networks);
+    // Freed beside what follows.
+    rayon::spawn(|| drop(networks));
     for root in inventory.roots.values() {
         // A component only has patches. Without a base there can be no cycle.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {

@@ -84,18 +84,21 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
         let placement = &plan.clusters[&cluster.key];
         cluster::render(cluster, placement, site, templates, &shared)
     };
-    let (mut tree, rendered): (Tree, Vec<cluster::Rendered>) = rayon::join(
+    let (of_hosts, rendered): (Tree, Vec<cluster::Rendered>) = rayon::join(
         || hosts::render(site, plan),
         || clusters.par_iter().map(of_cluster).collect(),
     );
     let mut findings = hosts::lost_patches(site, plan);
     let mut used_shared = BTreeSet::new();
+    let mut files: Vec<(TreePath, String)> = of_hosts.into_iter().collect();
     for of_cluster in rendered {
-        tree.extend(of_cluster.tree);
+        files.extend(of_cluster.tree);
         used_shared.extend(of_cluster.used_shared);
         findings.extend(of_cluster.findings);
     }
-    tree.extend(shared.into_files(&used_shared));
+    files.extend(shared.into_files(&used_shared));
+    // To sort all is faster than to insert one by one.
+    let mut tree: Tree = files.into_iter().collect();
     let services = clusters.iter().flat_map(|cluster| &cluster.services);
     if services
         .into_iter()

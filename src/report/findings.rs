@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anstyle::Style;
+use rayon::prelude::*;
 
 use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
 use crate::finding::{Code, Finding, Severity};
@@ -28,14 +29,17 @@ const GUTTER: usize = 2;
 pub fn findings(findings: &[Finding], files: &Files) -> Text {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let mut texts = Texts::new(files);
     let mut out = Text::default();
     for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
         let shown = shown(of_severity);
-        for finding in &shown {
+        let format = |texts: &mut Texts<'_>, finding: &&Finding| {
+            let mut text = Text::default();
             // Writing to a `Text` cannot fail.
-            let _ = write_finding(&mut out, finding, &mut texts);
-        }
+            let _ = write_finding(&mut text, finding, texts);
+            text
+        };
+        let texts = shown.par_iter().map_init(|| Texts::new(files), format);
+        out.extend(texts.collect::<Vec<Text>>());
         if of_severity.len() > shown.len() {
             let _ = writeln!(
                 out,

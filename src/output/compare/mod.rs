@@ -163,7 +163,7 @@ pub fn compare(
     };
     let entries: Vec<&(Utf8PathBuf, Kind)> = state.entries.iter().filter(matters).collect();
     let judge = |(path, kind): &&(Utf8PathBuf, Kind)| {
-        let full = output.join(path);
+        let full = || output.join(path);
         let not_plain = match kind {
             Kind::File => None,
             Kind::Directory => Some("a directory"),
@@ -173,26 +173,26 @@ pub fn compare(
         if let Some(what) = not_plain {
             let wanted = tree.contains_key(path.as_str()) || directories.contains(path.as_str());
             return Ok(if wanted {
-                Found::InTheWay(full, what)
+                Found::InTheWay(full(), what)
             } else {
-                Found::Foreign(full)
+                Found::Foreign(full())
             });
         }
         if directories.contains(path.as_str()) {
             return Ok(Found::InTheWay(
-                full,
+                full(),
                 "a file where a directory is required",
             ));
         }
         if layout::is_leftover(path) {
-            return Ok(Found::Leftover(full));
+            return Ok(Found::Leftover(full()));
         }
         let rendered = tree.get(path.as_str());
         let is_new = new_files.contains(path.as_str());
         if kept.contains(path) || rendered.is_some() && !is_new {
             return Ok(Found::Unchanged);
         }
-        let content = repo.read(&full)?;
+        let content = repo.read(&full())?;
         let ours = layout::is_ours(&content);
         Ok(match rendered {
             // A checkout with `core.autocrlf` does not make files stale.
@@ -201,21 +201,21 @@ pub fn compare(
             }
             // A machine crash may leave generated files empty.
             Some(after) if ours || content.is_empty() => Found::Changed(
-                full,
+                full(),
                 Change::Update {
                     before: layout::text_of(&content),
                     after: after.clone(),
                 },
             ),
-            Some(_) => Found::InTheWay(full, UNMARKED),
+            Some(_) => Found::InTheWay(full(), UNMARKED),
             None if ours && with_kept.contains(path) => Found::Unchanged,
             None if ours => Found::Changed(
-                full,
+                full(),
                 Change::Delete {
                     before: layout::text_of(&content),
                 },
             ),
-            None => Found::Foreign(full),
+            None => Found::Foreign(full()),
         })
     };
     let found: Vec<Found> = entries
