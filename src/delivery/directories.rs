@@ -37,7 +37,7 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 let by = named("ApplicationSet", &object.metadata);
                 let route = ["spec", "template", "spec"];
                 let mut made: Vec<Applied> = Vec::new();
-                for parameters in generators::parameters(repo, &object.spec.generators, 0) {
+                for parameters in generators::parameters(repo, &object.spec.generators) {
                     let spec = generators::filled(&object.spec.template.spec, &parameters);
                     made.extend(by_argocd(repo, &origin, &route, &by, &spec));
                 }

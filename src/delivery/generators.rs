@@ -3,6 +3,8 @@
 //! The rules are those of Argo CD's generators. Parameters from a cluster, a forge or a plugin stay
 //! unresolved.
 
+use std::collections::HashMap;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 use yaml_serde::Value;
@@ -14,79 +16,127 @@ use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenera
 use crate::settings::gitops::IN_CLUSTER;
 use crate::text::bounded;
 
-/// Limits against exponential input: Applications, and nesting depth of generators.
-const MOST: (usize, usize) = (10_000, 8);
+/// Maximum number of Applications of an ApplicationSet. Further ones are ignored.
+const APPLICATIONS: usize = 10_000;
+/// Maximum number of parameters that its generators make, intermediate ones included. Matrices
+/// multiply them.
+const PARAMETERS: usize = 200_000;
+/// Maximum number of globs of a generator.
+const GLOBS: usize = 1_000;
+/// Maximum nesting depth of generators.
+const DEPTH: usize = 8;
 
-/// Returns the parameters of each generated Application. Missing parameters are unknown.
-pub(super) fn parameters(
-    repo: &Repo<'_>,
-    generators: &[Generator],
-    depth: usize,
-) -> Vec<Parameters> {
-    // Beyond the limit, all parameters are unknown.
-    if depth > MOST.1 {
-        return vec![Parameters::new()];
-    }
-    let mut all: Vec<Parameters> = generators
-        .iter()
-        .flat_map(|generator| of_one(repo, generator, depth))
-        .collect();
-    all.truncate(MOST.0);
+/// Returns the parameters of each generated Application. Missing parameters are unknown; beyond a
+/// limit, all are.
+pub(super) fn parameters(repo: &Repo<'_>, generators: &[Generator]) -> Vec<Parameters> {
+    let mut generation = Generation {
+        repo,
+        left: PARAMETERS,
+    };
+    let mut all = generation
+        .of_all(generators, 0)
+        .unwrap_or_else(|| vec![Parameters::new()]);
+    all.truncate(APPLICATIONS);
     all
 }
 
-fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameters> {
-    if let Some(git) = &generator.git {
-        return of_git(repo, git);
-    }
-    if let Some(list) = &generator.list {
-        let elements = list.elements.iter().flatten();
-        return elements.map(|element| flat(element, "")).collect();
-    }
-    if let Some(clusters) = &generator.clusters {
-        return of_clusters(repo, clusters);
-    }
-    if let Some(matrix) = &generator.matrix {
-        let each = matrix
-            .generators
-            .iter()
-            .map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
-        return each.fold(vec![Parameters::new()], |found, more| {
-            let pairs = found
-                .iter()
-                .flat_map(|one| more.iter().map(move |other| (one, other)));
-            let joined =
-                pairs.map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
-            joined.take(MOST.0).collect()
-        });
-    }
-    if let Some(merge) = &generator.merge {
-        let mut each = merge
-            .generators
-            .iter()
-            .map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
-        let mut found = each.next().unwrap_or_default();
-        for more in each {
-            for parameters in &mut found {
-                let has_keys = |other: &&Parameters| {
-                    merge.merge_keys.iter().all(|key| {
-                        parameters.contains_key(key) && parameters.get(key) == other.get(key)
-                    })
-                };
-                // The first generator decides the Applications. Later ones only override
-                // parameters.
-                let other = more.iter().find(has_keys).cloned();
-                parameters.extend(other.unwrap_or_default());
-            }
+/// A generation of parameters. Its functions return `None` beyond a limit.
+struct Generation<'r, 'a> {
+    repo: &'r Repo<'a>,
+    /// Number of parameters that it may still make.
+    left: usize,
+}
+
+impl Generation<'_, '_> {
+    fn of_all(&mut self, generators: &[Generator], depth: usize) -> Option<Vec<Parameters>> {
+        if depth > DEPTH {
+            return None;
         }
-        return found;
+        let mut all = Vec::new();
+        for generator in generators {
+            all.extend(self.of_one(generator, depth)?);
+        }
+        Some(all)
     }
-    vec![Parameters::new()]
+
+    fn of_one(&mut self, generator: &Generator, depth: usize) -> Option<Vec<Parameters>> {
+        if let Some(git) = &generator.git {
+            if git.directories.len() + git.files.len() > GLOBS {
+                return None;
+            }
+            return self.counted(of_git(self.repo, git));
+        }
+        if let Some(list) = &generator.list {
+            let elements = list.elements.iter().flatten();
+            return self.counted(elements.map(|element| flat(element, "")));
+        }
+        if let Some(clusters) = &generator.clusters {
+            return self.counted(of_clusters(self.repo, clusters));
+        }
+        if let Some(matrix) = &generator.matrix {
+            let mut found = vec![Parameters::new()];
+            for inner in &matrix.generators {
+                let more = self.of_all(std::slice::from_ref(inner), depth + 1)?;
+                let pairs = found
+                    .iter()
+                    .flat_map(|one| more.iter().map(move |other| (one, other)));
+                let joined = pairs
+                    .map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
+                found = self.counted(joined.take(APPLICATIONS))?;
+            }
+            return Some(found);
+        }
+        if let Some(merge) = &generator.merge {
+            let mut generators = merge.generators.iter();
+            let first = generators.next().map_or(&[][..], std::slice::from_ref);
+            let mut found = self.of_all(first, depth + 1)?;
+            for inner in generators {
+                let more = self.of_all(std::slice::from_ref(inner), depth + 1)?;
+                found = self.counted(merged(found, &more, &merge.merge_keys))?;
+            }
+            return Some(found);
+        }
+        Some(vec![Parameters::new()])
+    }
+
+    /// Collects and counts parameters.
+    fn counted(&mut self, all: impl IntoIterator<Item = Parameters>) -> Option<Vec<Parameters>> {
+        let count = |parameters: Parameters| {
+            self.left = self.left.checked_sub(1 + parameters.len())?;
+            Some(parameters)
+        };
+        all.into_iter().map(count).collect()
+    }
+}
+
+/// Merges parameters with equal keys. The first generator decides the Applications. Later ones only
+/// override parameters.
+fn merged<'m>(
+    found: Vec<Parameters>,
+    more: &'m [Parameters],
+    keys: &'m [String],
+) -> impl Iterator<Item = Parameters> {
+    let values = |parameters: &Parameters| -> Option<Vec<String>> {
+        keys.iter()
+            .map(|key| parameters.get(key).cloned())
+            .collect()
+    };
+    let mut by_values: HashMap<Vec<String>, &Parameters> = HashMap::new();
+    for parameters in more {
+        if let Some(values) = values(parameters) {
+            by_values.entry(values).or_insert(parameters);
+        }
+    }
+    found.into_iter().map(move |mut parameters| {
+        let other = values(&parameters).and_then(|values| by_values.get(&values).copied());
+        parameters.extend(other.cloned().unwrap_or_default());
+        parameters
+    })
 }
 
 /// Returns the parameters of a cluster generator, from Secrets of the repo. If none is selected,
 /// the cluster may be registered elsewhere, so only `values` are known.
-fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters> {
+fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<Item = Parameters> {
     let has =
         |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
     let is_selector =
@@ -116,7 +166,7 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters>
         .as_ref()
         .map(|values| flat(values, "values"))
         .unwrap_or_default();
-    let of_cluster = |cluster: Cluster| {
+    let of_cluster = move |cluster: Cluster| {
         let known = cluster.parameters();
         let values: Parameters = values
             .iter()
@@ -124,7 +174,7 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters>
             .collect();
         known.into_iter().chain(values).collect()
     };
-    clusters.into_iter().map(of_cluster).collect()
+    clusters.into_iter().map(of_cluster)
 }
 
 fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
@@ -159,10 +209,8 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
         .files
         .iter()
         .filter_map(|file| {
-            GlobBuilder::new(&file.path)
-                .literal_separator(true)
-                .build()
-                .ok()
+            let built = GlobBuilder::new(&file.path).literal_separator(true).build();
+            Some(built.ok()?.compile_matcher())
         })
         .collect();
     let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else {
@@ -171,9 +219,8 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
     let prefix_of_repo = &repo.settings.argocd.path;
     let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
     let matching = files.iter().filter(|file| {
-        globs
-            .iter()
-            .any(|glob| glob.compile_matcher().is_match(in_source(file)))
+        let file = in_source(file);
+        globs.iter().any(|glob| glob.is_match(&file))
     });
     let of_file = |file: &Utf8PathBuf| {
         let content: Value = bounded::parse(&repo.files.text(file)?)?;

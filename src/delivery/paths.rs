@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 
 use super::repo::Repo;
 use crate::api::gitops::{DirectorySource, GitDirectory};
@@ -36,21 +36,24 @@ pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> V
         .into_iter()
         .map(|directory| prefix.join(directory));
     let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
+    let globs = globs.iter();
+    let globs = globs.filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)));
+    let globs: Vec<(bool, GlobMatcher)> = globs.collect();
     let matching = |directory: &Utf8PathBuf, exclude: bool| {
-        globs
-            .iter()
-            .any(|glob| glob.exclude == exclude && matches_path(&glob.path, directory))
+        let mut globs = globs.iter();
+        globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))
     };
     shown
         .filter(|directory| matching(directory, false) && !matching(directory, true))
         .collect()
 }
 
-/// Matches like Go's `path.Match`: no wildcard matches a slash, and `**` equals `*`.
-fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
+/// Returns a matcher like Go's `path.Match`, for which no wildcard matches a slash, and `**` equals
+/// `*`. An invalid glob has none.
+fn matcher_of_path(glob: &str) -> Option<GlobMatcher> {
     let glob = plain_path(glob).replace("**", "*");
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
-    built.is_ok_and(|glob| glob.compile_matcher().is_match(directory.as_str()))
+    Some(built.ok()?.compile_matcher())
 }
 
 /// Returns whether Argo CD reads a file. The path is relative to the source's directory.
@@ -141,7 +144,7 @@ mod tests {
             ("sites/l[ao]b", "sites/lab", true),
         ] {
             assert_eq!(
-                matches_path(glob, directory.into()),
+                matcher_of_path(glob).is_some_and(|glob| glob.is_match(directory)),
                 matches,
                 "{glob} {directory}"
             );

@@ -209,3 +209,61 @@ fn an_object_of_many_values() {
         validate_within(&repo, 500).expect(1);
     }
 }
+
+#[test]
+fn generators_that_multiply() {
+    let repo = quickstart();
+    let list = |elements: &mut dyn Iterator<Item = String>| {
+        let elements: String = elements.collect();
+        format!("{{list: {{elements: [{elements}]}}}}")
+    };
+    let without_equal = |prefix| list(&mut (0..10_000).map(|n| format!("{{k: {prefix}{n}}},")));
+    let others = vec![without_equal("b"); 20].join(", ");
+    let merge = format!(
+        "{{merge: {{mergeKeys: [k], generators: [{}, {others}]}}}}",
+        without_equal("a")
+    );
+    let keys: String = (0..2_000).map(|key| format!("k{key}: v,")).collect();
+    let wide = list(&mut (0..100).map(|_| format!("{{{keys}}},")));
+    let long = list(&mut (0..100).map(|number| format!("{{n: {number}}},")));
+    let matrix = format!("{{matrix: {{generators: [{wide}, {long}]}}}}");
+    let globs: String = (0..20_000)
+        .map(|glob| format!("{{path: '*[a-{glob}]*'}},"))
+        .collect();
+    let globs = format!("{{git: {{repoURL: x, directories: [{globs}]}}}}");
+    for (name, generator) in [("merge", merge), ("matrix", matrix), ("globs", globs)] {
+        repo.write(
+            &format!("argocd/{name}.yaml"),
+            &format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: {name}, namespace: argocd}}\n\
+                 spec:\n  generators: [{generator}]\n  template:\n    spec:\n      project: default\n      \
+                 source: {{repoURL: \"https://git.example.com/x\", path: 'p/{{{{k}}}}'}}\n      \
+                 destination: {{server: \"https://kubernetes.default.svc\", namespace: x}}\n"
+            ),
+        );
+    }
+
+    validate_within(&repo, 700);
+}
+
+#[test]
+fn bonds_of_bonds() {
+    let repo = quickstart();
+    let ids: Vec<String> = (0..200).map(|id| format!("\"{id}\"")).collect();
+    let all = ids.join(", ");
+    let links = ids.iter().map(|id| {
+        format!("{{\"id\": {id}, \"ethernet_mac_address\": \"00:00:5e:00:53:01\", \"bond_links\": [{all}]}}")
+    });
+    let links: Vec<String> = links.collect();
+    let networks = "{\"id\": \"a\", \"link\": \"7\", \"ip_address\": \"192.0.2.7\"}";
+    repo.write(
+        "many.yaml",
+        &format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: many, namespace: metal}}\nstringData:\n  networkData: \
+             '{{\"links\": [{}], \"networks\": [{networks}]}}'\n",
+            links.join(", ")
+        ),
+    );
+
+    validate_within(&repo, 700);
+}
