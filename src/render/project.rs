@@ -341,10 +341,10 @@ fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> 
 
 /// Returns whether one of Argo CD's globs matches: `*` matches slashes.
 fn matches(glob: &str, value: &str) -> bool {
-    glob == value
-        || GlobBuilder::new(glob)
-            .build()
-            .is_ok_and(|glob| glob.compile_matcher().is_match(value))
+    // A project may list hundreds of namespaces, and to compile each for each cluster takes seconds.
+    let is_pattern = glob.contains(['*', '?', '[', '{', '\\']);
+    let built = || GlobBuilder::new(glob).build();
+    glob == value || is_pattern && built().is_ok_and(|glob| glob.compile_matcher().is_match(value))
 }
 
 #[cfg(test)]
