@@ -228,8 +228,12 @@ fn generators_that_multiply() {
     let long = list(&mut (0..100).map(|number| format!("{{n: {number}}},")));
     let matrix = format!("{{matrix: {{generators: [{wide}, {long}]}}}}");
     let globs: String = (0..20_000)
-        .map(|glob| format!("{{path: '*[a-{glob}]*'}},"))
+        .map(|glob| format!("{{path: '*{glob}[ab]*'}},"))
         .collect();
+    for number in 0..200 {
+        let file = format!("many/{number}/kustomization.yaml");
+        repo.write(&file, "resources: []\n");
+    }
     let globs = format!("{{git: {{repoURL: x, directories: [{globs}]}}}}");
     for (name, generator) in [("merge", merge), ("matrix", matrix), ("globs", globs)] {
         repo.write(
