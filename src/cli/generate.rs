@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 
 use camino::Utf8Path;
 use clap::ValueEnum;
+use rayon::prelude::*;
 use sipgen::api::names::ClusterKey;
 use sipgen::drain::Verdict;
 use sipgen::finding::Finding;
@@ -206,12 +207,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let writes = may_write && !is_idle;
     // Findings quote the lines that were read, so they are formatted before the files change.
     let mut formatted = Formatted::of(arguments, &sites, &runs)?;
+    let mut summaries = None;
     if writes {
         progress.show_writing();
-        if !write(&mut runs, arguments.from_index)? {
-            formatted = Formatted::of(arguments, &sites, &runs)?;
+        match to_write(&mut runs, arguments.from_index)? {
+            // Neither keeps all cores busy.
+            Some(mapped) => {
+                let (written, of_sites) =
+                    rayon::join(|| write(&runs, &mapped), || summaries_of(&runs, true));
+                written?;
+                summaries = Some(of_sites);
+            }
+            None => formatted = Formatted::of(arguments, &sites, &runs)?,
         }
     }
+    let summaries = summaries.unwrap_or_else(|| summaries_of(&runs, writes));
     // A commit's hooks may run sipgen, and a reader of the output may be slow.
     drop(lock);
     progress.finish();
@@ -223,11 +233,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     formatted.results.iter().for_each(print_document);
     say(formatted.findings);
-    for (site, generated) in &runs {
+    for ((site, _), summary) in runs.iter().zip(summaries) {
         if sites.single().is_none() {
             say(report::site(&site.name));
         }
-        say(report::summary(generated, writes));
+        say(summary);
     }
     if sites.single().is_none() {
         say(report::summary_of_sites(&sites.findings, &runs, writes));
@@ -375,11 +385,12 @@ impl Arguments {
     }
 }
 
-/// Writes the changes of all sites.
+/// Checks that all sites may be written. With `from_index`, returns the changes of their files on the
+/// disk.
 ///
-/// If a site's files were edited or belong to the user, adds findings, writes nothing and returns
-/// `false`. Every site is checked before the first one is written.
-fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
+/// If files were edited or belong to the user, adds findings and returns `None`. Every site is
+/// checked before the first one is written.
+fn to_write(runs: &mut Runs<'_>, from_index: bool) -> Result<Option<Vec<Changes>>, Failure> {
     let mut mapped = Vec::new();
     let mut is_free = true;
     for (site, generated) in runs.iter_mut() {
@@ -409,8 +420,13 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
     if !is_free {
         runs.iter_mut()
             .for_each(|(_, generated)| generated.changes = None);
-        return Ok(false);
+        return Ok(None);
     }
+    Ok(Some(mapped))
+}
+
+/// Writes the changes of all sites, or those in `mapped`, if any, in their place.
+fn write(runs: &Runs<'_>, mapped: &[Changes]) -> Result<(), Failure> {
     let mut mapped = mapped.iter();
     for (site, generated) in runs.iter() {
         if let Some(changes) = &generated.changes {
@@ -419,7 +435,13 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
             sipgen::write_output(site.files.root(), output, changes)?;
         }
     }
-    Ok(true)
+    Ok(())
+}
+
+/// Summarizes each site.
+fn summaries_of(runs: &Runs<'_>, written: bool) -> Vec<Text> {
+    let summarize = |(_, generated): &(_, Generated)| report::summary(generated, written);
+    runs.par_iter().map(summarize).collect()
 }
 
 /// Formatted findings.
