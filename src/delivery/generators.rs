@@ -20,7 +20,7 @@ use crate::text::bounded;
 const APPLICATIONS: usize = 10_000;
 /// Maximum number of parameters that its generators make, intermediate ones included. Matrices
 /// multiply them.
-const PARAMETERS: usize = 200_000;
+const PARAMETERS: usize = 1_000_000;
 /// Maximum number of globs of a generator.
 const GLOBS: usize = 1_000;
 /// Maximum nesting depth of generators.
