@@ -17,6 +17,7 @@ use crate::finding::{Code, Finding, Origin};
 use crate::layout;
 use crate::settings::gitops::Destination;
 use crate::site::Site;
+use crate::text::is_glob;
 
 /// Cluster-scoped kinds that templates may render.
 const OF_CLUSTER: [&str; 7] = [
@@ -342,9 +343,9 @@ fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> 
 /// Returns whether one of Argo CD's globs matches: `*` matches slashes.
 fn matches(glob: &str, value: &str) -> bool {
     // A project may list hundreds of namespaces, and to compile each for each cluster takes seconds.
-    let is_pattern = glob.contains(['*', '?', '[', '{', '\\']);
     let built = || GlobBuilder::new(glob).build();
-    glob == value || is_pattern && built().is_ok_and(|glob| glob.compile_matcher().is_match(value))
+    glob == value
+        || is_glob(glob) && built().is_ok_and(|glob| glob.compile_matcher().is_match(value))
 }
 
 #[cfg(test)]

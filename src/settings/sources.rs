@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{Settings, inside};
 use crate::api::names::Namespace;
+use crate::text::is_glob;
 
 /// A source of inputs: either `paths` or a `kustomization`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -257,7 +258,7 @@ impl Glob {
         let pattern = self.matcher.glob().glob();
         pattern
             .split('/')
-            .take_while(|part| !part.contains(['*', '?', '[', '{', '\\']))
+            .take_while(|part| !is_glob(part))
             .collect()
     }
 

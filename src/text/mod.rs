@@ -23,6 +23,11 @@ pub fn in_shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
+/// Returns whether a text has characters that make it a glob.
+pub(crate) fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{', '\\'])
+}
+
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
