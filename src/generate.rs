@@ -121,7 +121,7 @@ pub struct Generated {
     pub site: Site,
     /// Assignments.
     pub plan: Plan,
-    /// Rendered files of all clusters except frozen ones.
+    /// Rendered files, without those of clusters that stay as they are on the disk.
     pub tree: Tree,
     /// Changes to make on the disk; `None` if errors forbid writing.
     pub changes: Option<Changes>,
@@ -346,7 +346,7 @@ pub(crate) fn generate_by(
         rebalance: options.rebalance,
         moves: &options.moves,
     };
-    let (plan, tree, new_files, warnings) = loop {
+    let (plan, tree, new_files, kept, warnings) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
@@ -358,6 +358,7 @@ pub(crate) fn generate_by(
         let Rendered {
             tree,
             new_files,
+            kept,
             findings: rendered,
         } = render(&site, &plan, &templates);
         let (errors, warnings): (Vec<_>, Vec<_>) = planned
@@ -370,7 +371,7 @@ pub(crate) fn generate_by(
         // A plan with failing clusters is never written: failing clusters keep the hosts that it
         // would release.
         if !(more && options.keep_going && may_write(&findings, options)) {
-            break (plan, tree, new_files, warnings);
+            break (plan, tree, new_files, kept, warnings);
         }
     };
 
@@ -382,7 +383,6 @@ pub(crate) fn generate_by(
         progress(Stage::Comparing);
     }
     let compare = || {
-        let kept = site.state.files_of(&plan.frozen);
         let output = &site.settings.output;
         compare(repo, output, &site.state, &tree, &new_files, &kept)
     };

@@ -16,7 +16,7 @@ pub(super) fn is_copyable(cluster: &Cluster) -> bool {
         let machine = node_set.machine.as_ref();
         machine.is_some_and(|machine| machine.named.is_some())
     };
-    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(names_hosts)
+    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(|set| names_hosts(set))
 }
 
 /// Returns the number of hosts of one set.
@@ -25,7 +25,7 @@ pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
         cluster
             .node_sets
             .values()
-            .map(NodeSet::wanted)
+            .map(|node_set| node_set.wanted())
             .sum::<usize>()
     };
     let hosts = mix.iter().map(|(cluster, copies)| copies * of(cluster));

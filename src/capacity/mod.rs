@@ -307,7 +307,7 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
         .iter()
         .flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| (*cluster, part, node_set))
+            node_sets.map(move |(part, node_set)| (*cluster, part, &**node_set))
         })
         // A machine is one host.
         .filter(|(.., node_set)| node_set.machine.is_none())

@@ -1,6 +1,7 @@
 //! `--commit` and `--branch` of `sipgen generate`.
 
 use camino::Utf8Path;
+use sipgen::output::Tree;
 use sipgen::output::compare::Change;
 use sipgen::output::git::{Committed, Committer, Content, Differs, Inputs, Standing};
 use sipgen::review::{Before, Review};
@@ -14,24 +15,27 @@ use super::{Failure, say};
 pub(super) struct Commit {
     committer: Committer,
     content: Content,
+    /// All generated files, by site.
+    outputs: Vec<Tree>,
 }
 
 impl Commit {
     /// Computes the content of the commit for all sites.
     pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, Failure> {
-        let mut outputs = Vec::new();
-        for (site, generated) in runs {
-            outputs.push((
-                generated.site.settings.output.as_path(),
-                generated.output(&site.files)?,
-            ));
-        }
-        let outputs: Vec<_> = outputs
+        let outputs = runs
             .iter()
-            .map(|(output, tree)| (*output, tree))
-            .collect();
-        let content = committer.content(&outputs)?;
-        Ok(Self { committer, content })
+            .map(|(site, generated)| generated.output(&site.files))
+            .collect::<Result<Vec<Tree>, _>>()?;
+        let directories = runs
+            .iter()
+            .map(|(_, generated)| generated.site.settings.output.as_path());
+        let by_directory: Vec<_> = directories.zip(&outputs).collect();
+        let content = committer.content(&by_directory)?;
+        Ok(Self {
+            committer,
+            content,
+            outputs,
+        })
     }
 
     /// Reports whether only the comments that name the inputs would change. Such a change is worth
@@ -75,7 +79,7 @@ impl Commit {
                     templates: &templates,
                     staged,
                 };
-                let message = message(&self.content, runs);
+                let message = message(&self.content, runs, &self.outputs);
                 let Committed { id, branch } =
                     self.committer
                         .commit(&self.content, &message, Some(inputs))?;
@@ -118,8 +122,8 @@ impl Commit {
 }
 
 /// Formats the commit message.
-fn message(content: &Content, runs: &Runs<'_>) -> String {
-    let review = |generated: &Generated| {
+fn message(content: &Content, runs: &Runs<'_>, outputs: &[Tree]) -> String {
+    let review = |generated: &Generated, later: &Tree| {
         let output = &generated.site.settings.output;
         let clusters = content.clusters(output);
         let before = Before {
@@ -129,14 +133,17 @@ fn message(content: &Content, runs: &Runs<'_>) -> String {
         };
         let mut changes = content.changes();
         changes.files.retain(|path, _| path.starts_with(output));
-        Review::between(&changes, &before, &generated.tree, &generated.site)
+        Review::between(&changes, &before, later, &generated.site)
     };
-    match runs.as_slice() {
-        [(site, only)] if site.name.is_empty() => report::commit_message(&review(only)),
-        runs => {
+    match (runs.as_slice(), outputs) {
+        ([(site, only)], [later]) if site.name.is_empty() => {
+            report::commit_message(&review(only, later))
+        }
+        (runs, outputs) => {
             let reviews: Vec<_> = runs
                 .iter()
-                .map(|(site, run)| (site.name.as_str(), review(run)))
+                .zip(outputs)
+                .map(|((site, run), later)| (site.name.as_str(), review(run, later)))
                 .collect();
             report::commit_message_of_sites(&reviews)
         }

@@ -1,5 +1,7 @@
 //! `sipgen doctor`: checks the environment of a repo.
 
+use std::collections::BTreeSet;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use sipgen::doctor::{
@@ -178,8 +180,11 @@ fn facts_of_site<'a>(
 /// one if there are none.
 fn recording_files(run: &Generated) -> Vec<Utf8PathBuf> {
     let output = &run.site.settings.output;
-    let files = run.tree.keys().map(AsRef::<Utf8Path>::as_ref);
+    let rendered = run.tree.keys().map(AsRef::<Utf8Path>::as_ref);
+    let on_disk = run.site.state.files.values().flatten();
+    let files: BTreeSet<&Utf8Path> = rendered.chain(on_disk.map(|file| &**file)).collect();
     let mut files: Vec<Utf8PathBuf> = files
+        .into_iter()
         .filter(|file| file.starts_with(layout::HOSTS))
         .map(|file| output.join(file))
         .collect();

@@ -3,9 +3,9 @@
 //! kubespray refuses an even number of etcd members, the public installer lacks `--network`, and
 //! Kubernetes requires DNS names for nodes.
 
-use crate::api::names::{NodeName, ObjectName};
+use crate::api::names::ObjectName;
 use crate::finding::{Code, Finding};
-use crate::request::{Cluster, Installation, NodeSet};
+use crate::request::{Cluster, Installation};
 use crate::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
 use crate::site::Site;
 
@@ -57,7 +57,7 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
         .node_sets
         .iter()
         .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    let unfit: Vec<(&NodeName, &NodeSet)> = named
+    let unfit: Vec<_> = named
         .filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err())
         .collect();
     let (first, _) = unfit.first()?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::Tree;
 pub use super::generated_host::Release;
 use super::generated_host::{GeneratedHost, Says, Unreadable};
 use crate::api::installed::Installed;
@@ -228,10 +229,10 @@ impl State {
 
     /// Returns the files of clusters, and the shared files that they refer to.
     pub fn files_of<'a>(
-        &'a self,
+        &self,
         clusters: impl IntoIterator<Item = &'a ClusterKey>,
-    ) -> BTreeSet<&'a Utf8PathBuf> {
-        let mut files = BTreeSet::new();
+    ) -> BTreeSet<&str> {
+        let mut files = Vec::new();
         let mut shared = BTreeSet::new();
         for cluster in clusters {
             files.extend(self.files.get(cluster).into_iter().flatten());
@@ -241,7 +242,13 @@ impl State {
             let from = self.shared_files.range(directory.clone()..);
             files.extend(from.take_while(|file| file.starts_with(directory)));
         }
-        files
+        files.into_iter().map(|file| file.as_str()).collect()
+    }
+
+    /// Returns whether a cluster has exactly the files in `tree`, with these texts.
+    pub(crate) fn is_up_to_date(&self, cluster: &ClusterKey, tree: &Tree) -> bool {
+        let there = self.files.get(cluster).map_or(0, Vec::len);
+        there == tree.len() && tree.iter().all(|(file, text)| self.has(file, text))
     }
 
     /// Returns whether the overlay that patches the hosts of a root exists.

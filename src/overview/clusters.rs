@@ -160,7 +160,7 @@ pub(super) fn overviews(
             .chain(have.into_iter().flat_map(|have| have.keys().copied()))
             .collect();
         let node_set = |part: &Part| {
-            let node_set = cluster.and_then(|cluster| cluster.node_sets.get(part));
+            let node_set = cluster.and_then(|cluster| cluster.node_set(part));
             let (have, added) = have
                 .and_then(|have| have.get(part))
                 .copied()

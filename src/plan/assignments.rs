@@ -170,7 +170,7 @@ impl<'a> Sorted<'a> {
         let mut assignments = by_part(assignments, cluster);
         let is_renamed = inherit && renaming::inherit(&mut assignments, cluster, site);
         let sort = |(part, assignments): (&'a Part, Vec<CurrentAssignment<'a>>)| {
-            let node_set = cluster.node_sets.get(part);
+            let node_set = cluster.node_set(part);
             let is_another =
                 |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
             let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
@@ -222,7 +222,7 @@ impl<'a> Assignments<'a> {
             others,
         } in sorted.parts
         {
-            let wanted = cluster.node_sets.get(part).map_or(0, NodeSet::wanted);
+            let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
             // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A drained host is held for
@@ -371,7 +371,7 @@ impl<'a> Assignments<'a> {
                 .get(cluster)
                 .and_then(|request| request.cluster.as_ref());
             if let (Some(field), Some(request)) = (asked_for, request) {
-                let set = request.node_sets.get(part);
+                let set = request.node_set(part);
                 let place = match (set, field) {
                     (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
                         set.topology_at[0].place()
@@ -546,7 +546,7 @@ pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Fi
 /// Returns the place of the number of hosts of a part, or of its machine.
 fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
     let origin = &cluster.origin;
-    match cluster.node_sets.get(part) {
+    match cluster.node_set(part) {
         Some(set) => set.count_at.place(),
         // A machine that no longer exists has no place of its own, but its list has.
         None if cluster.installation.is_some() => match part.role {

@@ -137,7 +137,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         let node_set = request
             .cluster
             .as_ref()
-            .and_then(|cluster| cluster.node_sets.get(part));
+            .and_then(|cluster| cluster.node_set(part));
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
@@ -233,7 +233,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let clusters = by_priority(site, &plan.frozen);
     for cluster in clusters {
         for part in in_order(cluster.node_sets.keys().collect()) {
-            let Some(node_set) = cluster.node_sets.get(part) else {
+            let Some(node_set) = cluster.node_set(part) else {
                 continue;
             };
             let own = |assignment: &Assignment| {

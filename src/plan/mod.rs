@@ -272,11 +272,12 @@ fn demands<'a>(
             None => false,
         }
     };
-    let node_sets = clusters
-        .iter()
-        .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+    let node_sets = clusters.iter().flat_map(|cluster| {
+        let node_sets = cluster.node_sets.iter();
+        node_sets.map(|(part, node_set)| (*cluster, part, &**node_set))
+    });
     let node_sets: Vec<_> = node_sets.collect();
-    let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
+    let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
         let kept = placements
             .get(&cluster.key)
             .and_then(|placement| placement.get(part));

@@ -12,7 +12,7 @@ use super::placement::CurrentAssignment;
 use super::violations::{Violation, own_violation};
 use crate::api::names::Part;
 use crate::inventory::usage::Usage;
-use crate::request::{Cluster, NodeSet};
+use crate::request::Cluster;
 use crate::site::Site;
 
 /// Maximum number of names that disappear at once. Pairing is quadratic in time and memory.
@@ -27,7 +27,7 @@ pub(super) fn inherit<'a>(
     cluster: &'a Cluster,
     site: &Site,
 ) -> bool {
-    let mut heirs: Vec<(&Part, &NodeSet)> = cluster
+    let mut heirs: Vec<_> = cluster
         .node_sets
         .iter()
         .filter(|(part, set)| {

@@ -30,7 +30,7 @@ pub(crate) fn failure_domain<'a>(
     host: &'a Host,
 ) -> Option<&'a str> {
     let is_one = cluster.lacks_failure_domains && part.role == Role::ControlPlane;
-    let node_set = cluster.node_sets.get(part).filter(|_| is_one)?;
+    let node_set = cluster.node_set(part).filter(|_| is_one)?;
     let domain = domain(host, node_set.topology_keys.first()?)?;
     let other = host.labels.get(FAILURE_DOMAIN);
     other.is_none_or(|other| other == domain).then_some(domain)

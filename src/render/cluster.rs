@@ -1,12 +1,14 @@
-//! Files of one cluster: its services, its installer, and the tenant's component.
+//! Files of one cluster: the labels of its hosts, its services, its installer, and the tenant's
+//! component.
 
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 
+use super::project::{self, Kind};
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
-use super::{Templates, Tree, cluster_kustomization, installation, services, tenant};
+use super::{Templates, Tree, cluster_kustomization, hosts, installation, services, tenant};
 use crate::finding::Finding;
 use crate::layout;
 use crate::plan::Placement;
@@ -15,9 +17,15 @@ use crate::site::Site;
 
 /// The rendered files of a cluster.
 pub(super) struct Rendered {
+    /// The files; none if the cluster is up to date.
     pub(super) tree: Tree,
+    /// Set if the disk has exactly the rendered files, and the shared ones that they refer to. Most
+    /// clusters of most runs are, and their texts together are a quarter of the inventory.
+    pub(super) is_up_to_date: bool,
     /// Shared directories that they refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
+    /// Kinds of its objects, if an Argo CD project may forbid them.
+    pub(super) kinds: BTreeSet<Kind>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -59,9 +67,19 @@ pub(super) fn render(
         .into_iter()
         .map(|finding| finding.of(&cluster.key))
         .collect();
+    let mut tree = renderer.tree;
+    hosts::render(site, cluster, placement, &mut tree);
+    let kinds = project::kinds(site, &tree);
+    let is_up_to_date =
+        renderer.shared_is_up_to_date && site.state.is_up_to_date(&cluster.key, &tree);
+    if is_up_to_date {
+        tree.clear();
+    }
     Rendered {
-        tree: renderer.tree,
+        tree,
+        is_up_to_date,
         used_shared: renderer.used_shared,
+        kinds,
         findings,
     }
 }

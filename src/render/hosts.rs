@@ -55,22 +55,19 @@ const MERGE: [&str; 3] = [
 /// Source named in the header of files for released hosts.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
 
-/// Renders the files below `hosts/`.
-pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
-    let mut tree = Tree::new();
-    for (cluster, placement) in &plan.clusters {
-        let request = site.clusters.get(cluster);
-        let Some(cluster) = request.and_then(|request| request.cluster.as_ref()) else {
-            continue;
-        };
-        let made_from = header(cluster.origin.made_from().as_str());
-        render_declared(site, cluster, placement, &made_from, &mut tree);
-        render_observed(site, cluster, placement, &made_from, &mut tree);
-    }
-    render_unlabelled(site, plan, &mut tree);
-    render_released(site, plan, &mut tree);
-    render_roots(site, plan, &mut tree);
-    tree
+/// Renders the labels of a cluster's hosts.
+pub(super) fn render(site: &Site, cluster: &Cluster, placement: &Placement, tree: &mut Tree) {
+    let made_from = header(cluster.origin.made_from().as_str());
+    render_declared(site, cluster, placement, &made_from, tree);
+    render_observed(site, cluster, placement, &made_from, tree);
+}
+
+/// Renders the hosts that no cluster has any more, and the kustomizations of all declared hosts.
+/// `tree` has the rendered files of clusters, and `kept` those that stay as they are on the disk.
+pub(super) fn render_common(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>) {
+    render_unlabelled(site, plan, tree);
+    render_released(site, plan, tree);
+    render_roots(site, plan, tree, kept);
 }
 
 /// Returns the hosts of a placement, by part.
@@ -284,25 +281,18 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
 
 /// Renders the kustomization of every root, even without a patch, because an agent applies the
 /// hosts through it.
-fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
+fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>) {
     for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
-        let planned = plan
-            .clusters
-            .keys()
+        let clusters = plan.clusters.keys().chain(&plan.frozen);
+        let files = clusters
             .map(layout::patch_file)
             .chain([layout::UNLABELLED.to_owned()]);
-        let frozen = plan.frozen.iter().filter_map(|cluster| {
-            let file = directory.join(layout::patch_file(cluster));
-            site.state
-                .files
-                .get(cluster)?
-                .contains(&file)
-                .then(|| layout::patch_file(cluster))
-        });
-        let patches: BTreeSet<String> = planned
-            .filter(|file| tree.contains_key(directory.join(file).as_str()))
-            .chain(frozen)
+        let patches: BTreeSet<String> = files
+            .filter(|file| {
+                let path = directory.join(file);
+                tree.contains_key(path.as_str()) || kept.contains(path.as_str())
+            })
             .collect();
         let mut text = header(root.file.as_str());
         match site.settings.hosts.form {

@@ -63,17 +63,20 @@ pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
 /// The result of rendering a plan.
-pub struct Rendered {
-    /// The files, without those of frozen clusters.
+pub struct Rendered<'a> {
+    /// The files, without those in `kept`.
     pub tree: Tree,
-    /// The files that are not on the disk with the same text.
+    /// The files of `tree` that are not on the disk with the same text.
     pub new_files: BTreeSet<TreePath>,
+    /// The files that stay as they are on the disk: those of frozen clusters, and of clusters that
+    /// are up to date.
+    pub kept: BTreeSet<&'a str>,
     /// Errors of clusters that cannot be rendered, and warnings.
     pub findings: Vec<Finding>,
 }
 
 /// Renders a plan.
-pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
+pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendered<'a> {
     let clusters: Vec<&Cluster> = plan
         .clusters
         .keys()
@@ -84,21 +87,23 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
         let placement = &plan.clusters[&cluster.key];
         cluster::render(cluster, placement, site, templates, &shared)
     };
-    let (of_hosts, rendered): (Tree, Vec<cluster::Rendered>) = rayon::join(
-        || hosts::render(site, plan),
-        || clusters.par_iter().map(of_cluster).collect(),
-    );
+    let rendered: Vec<cluster::Rendered> = clusters.par_iter().map(of_cluster).collect();
     let mut findings = hosts::lost_patches(site, plan);
-    let mut used_shared = BTreeSet::new();
-    let mut files: Vec<(TreePath, String)> = of_hosts.into_iter().collect();
-    for of_cluster in rendered {
+    let (mut used_shared, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    let mut files: Vec<(TreePath, String)> = Vec::new();
+    let mut kept: Vec<&ClusterKey> = plan.frozen.iter().collect();
+    for (cluster, of_cluster) in clusters.iter().zip(rendered) {
+        kept.extend(of_cluster.is_up_to_date.then_some(&cluster.key));
         files.extend(of_cluster.tree);
         used_shared.extend(of_cluster.used_shared);
+        kinds.extend(of_cluster.kinds);
         findings.extend(of_cluster.findings);
     }
-    files.extend(shared.into_files(&used_shared));
+    let kept = site.state.files_of(kept);
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
+    hosts::render_common(site, plan, &mut tree, &kept);
+    let mut common = shared.into_files(&used_shared);
     let services = clusters.iter().flat_map(|cluster| &cluster.services);
     if services
         .into_iter()
@@ -109,12 +114,14 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
             .any(|key| required_definitions(key, site))
     {
         match services::definitions(site, templates) {
-            Ok(files) => tree.extend(files),
+            Ok(files) => common.extend(files),
             Err(finding) => findings.push(*finding),
         }
     }
+    kinds.extend(project::kinds(site, &common));
+    tree.extend(common);
     // Agents' objects depend on which directories exist, so they are last.
-    let agents = agents::render(site, plan, &tree);
+    let agents = agents::render(site, plan, &tree, &kept);
     tree.extend(agents);
     // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
@@ -146,8 +153,9 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> Rendered {
         let found = kustomization_check::check(site, &tree, &new_files, templates);
         findings.extend(found);
     }
-    findings.extend(project::check(site, &tree));
+    findings.extend(project::check(site, kinds));
     Rendered {
+        kept,
         new_files: new_files
             .into_iter()
             .map(|(path, _)| path.clone())

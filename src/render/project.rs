@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 use globset::GlobBuilder;
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::Tree;
@@ -32,7 +31,7 @@ const OF_CLUSTER: [&str; 7] = [
 
 /// A kind of object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+pub(super) struct Kind {
     kind: String,
     group: String,
 }
@@ -85,28 +84,39 @@ impl Kind {
     }
 }
 
-/// Reports projects of generated Applications that do not allow the Applications' content.
-pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
-    let projects = &site.wiring.projects;
-    if site.settings.gitops != Some(Agent::Argocd) || projects.is_empty() {
-        return Vec::new();
+fn is_asked(site: &Site) -> bool {
+    site.settings.gitops == Some(Agent::Argocd) && !site.wiring.projects.is_empty()
+}
+
+/// Returns the kinds of the objects in services' files; none if no project restricts them.
+pub(super) fn kinds(site: &Site, tree: &Tree) -> BTreeSet<Kind> {
+    if !is_asked(site) {
+        return BTreeSet::new();
     }
     let applied = [layout::CLUSTERS, layout::CRDS, layout::SHARED];
     let is_manifest = |path: &Utf8Path| {
         path.extension() == Some("yaml") && applied.iter().any(|of| path.starts_with(of))
     };
-    let of_services = tree.par_iter().filter(|(path, _)| is_manifest(path));
-    let mut kinds: BTreeSet<Kind> = of_services
-        .flat_map_iter(|(_, text)| Kind::of_text(text))
-        .collect();
+    let of_services = tree.iter().filter(|(path, _)| is_manifest(path));
+    of_services
+        .flat_map(|(_, text)| Kind::of_text(text))
+        .collect()
+}
+
+/// Reports projects of generated Applications that do not allow the Applications' content: hosts
+/// and objects of `kinds`.
+pub(super) fn check(site: &Site, mut kinds: BTreeSet<Kind>) -> Vec<Finding> {
+    if !is_asked(site) {
+        return Vec::new();
+    }
     if !site.inventory.hosts.is_empty() {
         kinds.insert(Kind {
             kind: host::KIND.to_owned(),
             group: host::GROUP.to_owned(),
         });
     }
+    let projects = site.wiring.projects.iter();
     projects
-        .iter()
         .filter_map(|(origin, project)| not_allowed(site, origin, project, &kinds))
         .collect()
 }

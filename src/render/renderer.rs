@@ -65,6 +65,8 @@ pub(super) struct Renderer<'a> {
     pub(super) tree: Tree,
     /// Shared directories that files in the tree refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
+    /// Set if the disk has all of them as rendered.
+    pub(super) shared_is_up_to_date: bool,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -85,6 +87,7 @@ impl<'a> Renderer<'a> {
             shared,
             tree: Tree::new(),
             used_shared: BTreeSet::new(),
+            shared_is_up_to_date: true,
             findings: Vec::new(),
         }
     }
@@ -158,7 +161,7 @@ impl<'a> Renderer<'a> {
         let verify = |template: &str, file: &Utf8Path, text: &str| {
             verified(site, own, template, Content::Manifests, file, text)
         };
-        let directory = self.shared.directory(templates, texts, verify);
+        let directory = self.shared.directory(templates, texts, &site.state, verify);
         self.findings.extend(directory.findings.iter().cloned());
         directory
     }
@@ -170,6 +173,7 @@ impl<'a> Renderer<'a> {
         let kustomization = self.tree.get(file.as_str()).map_or("", String::as_str);
         if layout::shared_directories(&file, kustomization).contains(&shared.path) {
             self.used_shared.insert(shared.path.clone());
+            self.shared_is_up_to_date &= shared.is_up_to_date;
         }
     }
 

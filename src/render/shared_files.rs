@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::Tree;
 use crate::finding::Finding;
 use crate::layout;
+use crate::output::state::State;
 
 /// Length of the hash in the name of a directory.
 const HASH_BYTES: usize = 5;
@@ -26,6 +27,8 @@ pub(super) struct SharedFiles(Mutex<BTreeMap<Texts, Arc<SharedDirectory>>>);
 pub(super) struct SharedDirectory {
     /// Its path, relative to the output directory.
     pub(super) path: Utf8PathBuf,
+    /// Set if the disk has its files with these texts.
+    pub(super) is_up_to_date: bool,
     /// Errors in its files.
     pub(super) findings: Vec<Finding>,
     /// Templates of files with errors.
@@ -39,6 +42,7 @@ impl SharedFiles {
         &self,
         templates: &Utf8Path,
         texts: Texts,
+        state: &State,
         verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
     ) -> Arc<SharedDirectory> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +50,7 @@ impl SharedFiles {
             return directory.clone();
         }
         // Other clusters do not wait for this.
-        let directory = Arc::new(SharedDirectory::new(templates, &texts, verify));
+        let directory = Arc::new(SharedDirectory::new(templates, &texts, state, verify));
         known().entry(texts).or_insert(directory).clone()
     }
 
@@ -71,6 +75,7 @@ impl SharedDirectory {
     fn new(
         templates: &Utf8Path,
         texts: &Texts,
+        state: &State,
         verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
     ) -> Self {
         let mut hash = Sha256::new();
@@ -87,11 +92,14 @@ impl SharedDirectory {
             .collect();
         let mut directory = Self {
             path: layout::shared_directory(templates, &hash),
+            is_up_to_date: true,
             findings: Vec::new(),
             invalid: BTreeSet::new(),
         };
         for (template, text) in texts {
-            if let Err(finding) = verify(template, &directory.file(template), text) {
+            let file = directory.file(template);
+            directory.is_up_to_date &= state.has(&file, text);
+            if let Err(finding) = verify(template, &file, text) {
                 directory.findings.push(*finding);
                 directory.invalid.insert(template);
             }

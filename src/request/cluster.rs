@@ -27,8 +27,9 @@ pub struct Cluster {
     pub origin: Origin,
     /// Clusters with a higher priority are served first.
     pub priority: i64,
-    /// Requested hosts for each role or machine. A missing part gets no hosts.
-    pub node_sets: BTreeMap<Part, NodeSet>,
+    /// Requested hosts for each role or machine. A missing part gets no hosts. Each is boxed, because
+    /// most clusters have two, and a node of a map has room for eleven.
+    pub node_sets: BTreeMap<Part, Box<NodeSet>>,
     /// Services in the order in which they are rendered and numbered.
     pub services: Vec<Service>,
     /// Installation on its hosts, if a Provisioning requests it.
@@ -159,6 +160,11 @@ impl NodeSet {
 }
 
 impl Cluster {
+    /// Returns the requested hosts of a role or machine, if it requests any.
+    pub fn node_set(&self, part: &Part) -> Option<&NodeSet> {
+        self.node_sets.get(part).map(Box::as_ref)
+    }
+
     /// Returns whether a part is a control-plane machine that also runs workloads.
     pub fn is_worker_too(&self, part: &Part) -> bool {
         let machine = self.installation.as_ref().zip(part.node.as_ref());

@@ -2,7 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::layout::cluster_of;
+use sipgen::load::Files;
+use sipgen::output::Tree;
 use sipgen::render::templates;
+use sipgen::{Generated, Options, generate};
 
 use crate::support::{Repo, assert_says, run};
 
@@ -219,6 +224,47 @@ fn shared_files_that_no_kustomization_refers_to_are_not_written() {
     repo.generate(&[]).expect(0);
 
     assert!(repo.files("overlays/shared").is_empty());
+}
+
+#[test]
+fn texts_of_clusters_that_are_up_to_date_are_not_held_and_are_part_of_the_output() {
+    let repo = generated();
+    let files = Files::on_disk(repo.path().to_str().unwrap());
+    let written: Tree = repo
+        .files("overlays")
+        .into_iter()
+        .map(|(path, text)| (Utf8PathBuf::from(path).into(), text))
+        .collect();
+    let of = |cluster: &str| -> BTreeSet<&Utf8Path> {
+        let cluster = Some(cluster.parse().unwrap());
+        let paths = written.keys().map(|path| &**path);
+        paths.filter(|path| cluster_of(path) == cluster).collect()
+    };
+    let generated = || generate(&files, &Options::default(), &|_| {}).unwrap();
+    let held = |run: &Generated| -> BTreeSet<Utf8PathBuf> {
+        let paths = run.tree.keys().map(|path| path.to_path_buf());
+        paths.filter(|path| cluster_of(path).is_some()).collect()
+    };
+
+    let run = generated();
+    assert_eq!(held(&run), BTreeSet::new());
+    assert_eq!(run.output(&files).unwrap(), written);
+
+    // A review compares one file with the others of its service, so they are held as well.
+    let of_two = of("tenant/two");
+    let emptied = of_two.iter().find(|path| path.ends_with("config.yaml"));
+    repo.write(&format!("overlays/{}", emptied.unwrap()), "");
+    let run = generated();
+    assert!(of_two.len() > 1);
+    assert_eq!(
+        held(&run)
+            .iter()
+            .map(|path| &**path)
+            .collect::<BTreeSet<_>>(),
+        of_two
+    );
+    assert_eq!(run.changes.as_ref().unwrap().files.len(), 1);
+    assert_eq!(run.output(&files).unwrap(), written);
 }
 
 #[test]

@@ -24,8 +24,8 @@ fn digest(fixture: &str) -> String {
     let root = fixtures().join(fixture);
     let sites = Sites::find(Files::on_disk(root.to_str().unwrap())).unwrap();
     let mut hasher = Sha256::new();
-    for (_, run) in generate_sites(&sites, &Options::default(), &|_| {}).unwrap() {
-        for (path, text) in &run.tree {
+    for (site, run) in generate_sites(&sites, &Options::default(), &|_| {}).unwrap() {
+        for (path, text) in &run.output(&site.files).unwrap() {
             for part in [path.as_str(), text] {
                 hasher.update(part.len().to_le_bytes());
                 hasher.update(part);

@@ -135,7 +135,7 @@ pub fn compare(
     state: &State,
     tree: &Tree,
     new_files: &BTreeSet<TreePath>,
-    kept: &BTreeSet<&Utf8PathBuf>,
+    kept: &BTreeSet<&str>,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
     // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
@@ -153,13 +153,18 @@ pub fn compare(
     }
     // Flux applies every YAML file of a directory without a kustomization, so those of kept files
     // stay.
-    let with_kept: BTreeSet<Utf8PathBuf> = kept
+    let with_kept: HashSet<&str> = kept
         .iter()
-        .filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION)))
+        .filter_map(|path| Some(path.rsplit_once('/')?.0))
         .collect();
+    let is_beside_kept = |path: &Utf8Path| {
+        let directory = path.parent().map_or("", Utf8Path::as_str);
+        path.file_name() == Some(layout::KUSTOMIZATION) && with_kept.contains(directory)
+    };
     // A directory matters only in the way of a file.
-    let matters = |(path, kind): &&(Utf8PathBuf, Kind)| {
-        *kind != Kind::Directory || tree.contains_key(path.as_str())
+    let matters = |(path, kind): &&(Utf8PathBuf, Kind)| match kind {
+        Kind::Directory => tree.contains_key(path.as_str()),
+        _ => !kept.contains(path.as_str()),
     };
     let entries: Vec<&(Utf8PathBuf, Kind)> = state.entries.iter().filter(matters).collect();
     let judge = |(path, kind): &&(Utf8PathBuf, Kind)| {
@@ -189,7 +194,7 @@ pub fn compare(
         }
         let rendered = tree.get(path.as_str());
         let is_new = new_files.contains(path.as_str());
-        if kept.contains(path) || rendered.is_some() && !is_new {
+        if rendered.is_some() && !is_new {
             return Ok(Found::Unchanged);
         }
         let content = repo.read(&full())?;
@@ -208,7 +213,7 @@ pub fn compare(
                 },
             ),
             Some(_) => Found::InTheWay(full(), UNMARKED),
-            None if ours && with_kept.contains(path) => Found::Unchanged,
+            None if ours && is_beside_kept(path) => Found::Unchanged,
             None if ours => Found::Changed(
                 full(),
                 Change::Delete {
@@ -223,7 +228,7 @@ pub fn compare(
         .map(judge)
         .collect::<Result<_, ReadError>>()?;
 
-    let there = entries.iter().map(|(path, _)| path.as_str());
+    let there = state.entries.iter().map(|(path, _)| path.as_str());
     let there: HashSet<&str> = there.filter(|path| new_files.contains(*path)).collect();
     let created = new_files
         .iter()

@@ -296,7 +296,7 @@ impl<'a> Probe<'a> {
             let other = question
                 .replaced
                 .filter(|(key, other, _)| **key == cluster.key && *other == part);
-            let node_set = other.map_or(node_set, |(.., other)| other);
+            let node_set = other.map_or(&**node_set, |(.., other)| other);
             self.demand(cluster, part, node_set, &question.gone)
         });
         demands.filter(Demand::is_open).collect()

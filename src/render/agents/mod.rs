@@ -69,8 +69,9 @@ const ANCHOR: &str = "about.yaml";
 /// File of the Kustomization that follows all services, and the directory that it applies.
 const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 
-/// Renders the files for the agent of the settings. `tree` has the files rendered so far.
-pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
+/// Renders the files for the agent of the settings. `tree` has the files rendered so far, and `kept`
+/// those that stay as they are on the disk.
+pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Tree {
     let mut files = Tree::new();
     let Some(agent) = site.settings.gitops else {
         return files;
@@ -88,7 +89,8 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     };
     let made_from = site.settings.file.to_string();
     let mut listed = BTreeSet::new();
-    for delivery in deliveries(site, plan, tree, agent, names) {
+    let output = Output::new(site, plan, tree, kept, names);
+    for delivery in deliveries(&output, agent) {
         let object = match agent {
             Agent::Flux => flux::kustomization(&delivery, &site.settings),
             Agent::Argocd => argocd::application(&delivery, &site.settings),
@@ -165,14 +167,7 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 }
 
 /// Returns all directories to apply, in order.
-fn deliveries(
-    site: &Site,
-    plan: &Plan,
-    tree: &Tree,
-    agent: Agent,
-    names: Names<'_>,
-) -> Vec<Delivery> {
-    let output = Output::new(site, plan, tree, names);
+fn deliveries(output: &Output<'_>, agent: Agent) -> Vec<Delivery> {
     let definitions = output.definitions();
     let mut all = Vec::new();
     for cluster in &output.clusters {
@@ -196,24 +191,24 @@ fn deliveries(
 struct Output<'a> {
     site: &'a Site,
     names: Names<'a>,
-    /// Its files: rendered ones, and kept ones of frozen clusters.
+    /// Its files.
     present: BTreeSet<&'a str>,
     clusters: BTreeSet<&'a ClusterKey>,
 }
 
 impl<'a> Output<'a> {
-    fn new(site: &'a Site, plan: &'a Plan, tree: &'a Tree, names: Names<'a>) -> Self {
-        let kept = plan
-            .frozen
-            .iter()
-            .filter_map(|cluster| site.state.files.get(cluster))
-            .flatten()
-            .map(|file| file.as_str());
+    fn new(
+        site: &'a Site,
+        plan: &'a Plan,
+        tree: &'a Tree,
+        kept: &BTreeSet<&'a str>,
+        names: Names<'a>,
+    ) -> Self {
         let rendered = tree.keys().map(|file| file.as_str());
         Self {
             site,
             names,
-            present: rendered.chain(kept).collect(),
+            present: rendered.chain(kept.iter().copied()).collect(),
             clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn disagreements(
 fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (part, set) in &objects.node_sets {
-        let Some(own) = sip_cluster.node_sets.get(&part.role.into()) else {
+        let Some(own) = sip_cluster.node_set(&part.role.into()) else {
             continue;
         };
         let mut selected = hosts

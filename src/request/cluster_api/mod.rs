@@ -108,7 +108,7 @@ fn check(
     for set in &scaled {
         let part = check.part(set);
         let node_set = check.node_set(set, topology_key);
-        node_sets.insert(part, node_set);
+        node_sets.insert(part, Box::new(node_set));
     }
     let is_annotated = is_annotated(&document.metadata);
     if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {

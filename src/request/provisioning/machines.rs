@@ -163,7 +163,9 @@ impl Check<'_> {
                 standby_at: at.clone(),
                 at,
             };
-            machines.node_sets.insert(part(role, &name), node_set);
+            machines
+                .node_sets
+                .insert(part(role, &name), Box::new(node_set));
         }
         machines
     }

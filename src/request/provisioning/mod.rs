@@ -79,7 +79,7 @@ fn check(
     let machines = check.machines(spec, macs, is_virtlet_vm);
     let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
-    let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
+    let node_sets = machines.node_sets;
     let named = node_sets
         .values()
         .filter_map(|set| Some(set.machine.as_ref()?.named?.1))
@@ -128,7 +128,7 @@ struct Check<'a> {
 /// The machines of a Provisioning.
 #[derive(Default)]
 struct Machines {
-    node_sets: BTreeMap<Part, NodeSet>,
+    node_sets: BTreeMap<Part, Box<NodeSet>>,
     masters: Vec<NodeName>,
     workers: Vec<NodeName>,
 }

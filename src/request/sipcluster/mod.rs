@@ -142,7 +142,7 @@ impl Check<'_> {
         );
     }
 
-    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
             // The field is required: if empty were valid, a typo would release every host of the
@@ -159,7 +159,7 @@ impl Check<'_> {
             match name.parse::<Role>() {
                 Ok(role) => {
                     let node_set = self.node_set(role, node_set, &route);
-                    node_sets.insert(role.into(), node_set);
+                    node_sets.insert(role.into(), Box::new(node_set));
                 }
                 Err(error) => self.report(
                     Code::UnknownRole,
