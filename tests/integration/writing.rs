@@ -158,6 +158,27 @@ fn a_service_edited_by_hand_is_restored() {
 }
 
 #[test]
+fn a_generated_file_that_is_not_rendered_is_deleted_though_its_cluster_is_up_to_date() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.generate(&[]).expect(0);
+    let generated = repo.on_disk("");
+    let of_ours = repo.read("overlays/clusters/tenant-a/edge/kustomization.yaml");
+    for stray in [
+        "clusters/tenant-a/edge/old.yaml",
+        "clusters/tenant-a/edge/jumphost/old.yaml",
+        "clusters/tenant-a/edge/gone/kustomization.yaml",
+        "tenants/tenant-a/edge/kustomization.yaml",
+    ] {
+        repo.write(&format!("overlays/{stray}"), &of_ours);
+
+        repo.generate(&[]).expect(0);
+
+        let touched = touched(&generated, &repo.on_disk(""));
+        assert_eq!(touched, BTreeSet::new(), "{stray}");
+    }
+}
+
+#[test]
 fn emptied_services_are_restored() {
     let repo = Repo::generated("quickstart");
     let before = repo.files("overlays");
