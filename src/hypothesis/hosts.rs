@@ -261,7 +261,7 @@ pub(crate) fn available_host<'a>(
             secrets: Box::default(),
             boot_mac: None,
         },
-        machine: Machine::default(),
+        machine: Machine::unknown(),
     }
 }
 

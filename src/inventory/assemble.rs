@@ -57,6 +57,9 @@ impl Inventory {
 
     /// Removes hosts.
     pub(crate) fn remove(&mut self, hosts: &BTreeSet<HostKey>) {
+        if hosts.is_empty() {
+            return;
+        }
         self.hosts.retain(|host| !hosts.contains(&host.key));
         self.by_key = indices(&self.hosts);
     }

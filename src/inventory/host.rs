@@ -39,7 +39,7 @@ pub struct Host {
     /// Labels that selectors match: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
     /// A value that decides about the host and that only Flux knows.
-    pub undecided: Option<Undecided>,
+    pub undecided: Option<Box<Undecided>>,
     /// Argo CD's options in the manifest, which a patch must keep: see
     /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
@@ -62,8 +62,9 @@ pub struct Host {
     pub assignment: AssignmentLabels,
     /// Its addresses.
     pub network: HostNetwork,
-    /// Properties that Provisionings select by.
-    pub machine: Machine,
+    /// Properties that Provisionings select by. Hosts of a site without Provisionings share one without
+    /// any.
+    pub machine: Arc<Machine>,
 }
 
 /// State of a host's object in the base cluster, from its snapshot, or else from the status in its

@@ -193,7 +193,7 @@ impl Descriptions {
                 None => Standing::Observed,
             },
             origin: primary.origin.clone(),
-            undecided: Undecided::of(primary),
+            undecided: Undecided::of(primary).map(Box::new),
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
@@ -219,7 +219,7 @@ impl Descriptions {
             live: live_state,
             assignment: self.assignment_labels(settings),
             network,
-            machine: machine.unwrap_or_default(),
+            machine: machine.map_or_else(Machine::unknown, Arc::new),
             labels: BTreeMap::new(),
             key,
         };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
 
 use super::hardware::HostHardware;
 use super::networks::Network;
@@ -243,6 +244,12 @@ impl fmt::Display for Insufficient {
 }
 
 impl Machine {
+    /// Returns a machine of which nothing is known.
+    pub(crate) fn unknown() -> Arc<Self> {
+        static UNKNOWN: LazyLock<Arc<Machine>> = LazyLock::new(Arc::default);
+        UNKNOWN.clone()
+    }
+
     /// Derives the properties from hardware, network data and labels.
     pub(super) fn new(
         hardware: &HostHardware,

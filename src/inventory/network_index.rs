@@ -254,7 +254,9 @@ impl Networks {
                 .iter()
                 .find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
-                (Some((name, keyless)), _) => Network::Keyless(name.clone(), keyless.clone()),
+                (Some((name, keyless)), _) => {
+                    Network::Keyless(name.clone(), Box::new(keyless.clone()))
+                }
                 (None, Some(name)) => Network::Missing(name.clone()),
                 (None, None) => Network::Absent,
             };

@@ -28,7 +28,7 @@ pub enum Network {
     /// The referenced Secret is not in the repo.
     Missing(SecretKey),
     /// The referenced Secret has no network data.
-    Keyless(SecretKey, Keyless),
+    Keyless(SecretKey, Box<Keyless>),
     /// It cannot be read: its holder and the reason.
     Unreadable(Holder, String),
     /// sops cannot decrypt its holder. A finding reports that.

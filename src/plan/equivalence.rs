@@ -203,7 +203,7 @@ impl<'h> HostKinds<'h> {
                     sriov,
                     qat,
                     ..
-                } = host.machine;
+                } = *host.machine;
                 Capacity {
                     cpu,
                     memory_mib,

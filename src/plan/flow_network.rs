@@ -459,7 +459,7 @@ fn machine_size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
         sriov,
         qat,
         ..
-    } = &host.machine;
+    } = &*host.machine;
     let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
     (
         unasked,

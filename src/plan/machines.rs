@@ -109,7 +109,7 @@ impl MachineFacts {
             sriov,
             qat,
             ..
-        } = host.machine;
+        } = *host.machine;
         let mac = node_set
             .and_then(|set| set.machine.as_ref()?.named)
             .map(|(mac, _)| mac);
@@ -171,7 +171,7 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
 /// Provisioning.
 pub(super) fn fact(host: &Host) -> Option<String> {
     // Hardware is read only for sites with Provisionings.
-    if host.machine == Machine::default() {
+    if *host.machine == Machine::default() {
         return None;
     }
     let facts = MachineFacts::of(host, None);

@@ -32,7 +32,7 @@ pub(crate) enum Refusal {
     Deleting,
     /// The reason of its maintenance mark.
     InMaintenance(String),
-    Undecided(Undecided),
+    Undecided(Box<Undecided>),
     InError(String),
     NotFree(String),
     /// No operating system is installed, by the provisioning state; `None` if no state is known.
