@@ -12,8 +12,8 @@ use crate::hypothesis::{self, Hypothesis};
 use crate::inventory::maintenance::expired_marks;
 use crate::lint::{self, Except, lint};
 use crate::load::{Files, ReadError};
-use crate::output::Tree;
 use crate::output::compare::{Change, Changes, compare};
+use crate::output::{Tree, TreePath};
 use crate::plan::{self, Move, Plan, plan};
 use crate::render::{Rendered, Templates, render};
 use crate::settings::Settings;
@@ -145,33 +145,33 @@ impl Generated {
     /// Fails if a file cannot be read.
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
-        let mut tree = if self.changes.is_some() {
-            self.tree.clone()
-        } else {
-            Tree::new()
-        };
+        let none = Tree::new();
+        let rendered = self.changes.as_ref().map_or(&none, |_| &self.tree);
         let is_stale = |path: &Utf8PathBuf| {
             self.changes.as_ref().is_some_and(|changes| {
                 matches!(changes.files.get(path), Some(Change::Delete { .. }))
             })
         };
-        for path in repo
-            .files_below(output)?
-            .iter()
-            .filter(|path| !is_stale(path))
-        {
-            if let Ok(file) = path.strip_prefix(output)
-                && !tree.contains_key(file.as_str())
-                && !layout::is_leftover(file)
-            {
-                let content = repo.read(path)?;
-                if layout::is_ours(&content) {
-                    let text = layout::text_of(&content);
-                    tree.insert(file.into(), text);
-                }
+        let unchanged = |path: &Utf8PathBuf| {
+            let file = path.strip_prefix(output).ok()?;
+            if is_stale(path) || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
+                return None;
             }
-        }
-        Ok(tree)
+            let text = |content: Vec<u8>| {
+                layout::is_ours(&content).then(|| (TreePath::from(file), layout::text_of(&content)))
+            };
+            repo.read(path).map(text).transpose()
+        };
+        let files = repo.files_below(output)?;
+        let unchanged = files.par_iter().filter_map(unchanged);
+        let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
+        all.extend(
+            rendered
+                .iter()
+                .map(|(path, text)| (path.clone(), text.clone())),
+        );
+        // To sort all is faster than to insert one by one.
+        Ok(all.into_iter().collect())
     }
 }
 

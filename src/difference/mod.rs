@@ -116,7 +116,15 @@ pub fn between(
         (earlier, later.unwrap_or_else(|panic| resume_unwind(panic)))
     });
     let (earlier, later) = (earlier?, later?);
-    let mut before = earlier.output(base)?;
+    let (before, after) = rayon::join(
+        || earlier.output(base),
+        || {
+            let is_known = later.changes.is_some();
+            is_known.then(|| later.output(head)).transpose()
+        },
+    );
+    let mut before = before?;
+    let pending = later.changes.clone().zip(after?);
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
     let Generated {
         site: earlier,
@@ -127,9 +135,9 @@ pub fn between(
     let mut ungenerated = ungenerated.unwrap_or_default();
     take_idle(&mut ungenerated);
 
-    if let Some(pending) = &later.changes
+    if let Some((pending, after)) = &pending
         && is_all_new(&ungenerated, &before)
-        && !is_all_new(pending, &later.output(head)?)
+        && !is_all_new(pending, after)
     {
         before.clear();
         ungenerated = Changes::default();
@@ -140,11 +148,10 @@ pub fn between(
         findings: later.findings.clone(),
         ..Difference::default()
     };
-    if let Some(mut pending) = later.changes.clone() {
+    if let Some((mut pending, after)) = pending {
         notes.extend(note_of_marks(take_idle(&mut pending)));
         notes.extend(note_of_pending(&pending));
         difference.stale = pending.files.len();
-        let after = later.output(head)?;
         let (old, new) = (&earlier.settings.output, &later.site.settings.output);
         let clusters: BTreeSet<ClusterKey> = before
             .keys()
