@@ -17,11 +17,10 @@ use crate::site::Site;
 
 /// The rendered files of a cluster.
 pub(super) struct Rendered {
-    /// The files; none if the cluster is up to date.
-    pub(super) tree: Tree,
-    /// Set if the disk has exactly the rendered files, and the shared ones that they refer to. Most
-    /// clusters of most runs are, and their texts together are a quarter of the inventory.
-    pub(super) is_up_to_date: bool,
+    /// The files; `None` if the cluster is up to date: the disk has exactly these files, and the shared
+    /// ones that they refer to. Most clusters of most runs are, and all their texts together take a
+    /// quarter of what the inventory takes.
+    pub(super) tree: Option<Tree>,
     /// Shared directories that they refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
     /// Kinds of its objects, if an Argo CD project may forbid them.
@@ -72,12 +71,8 @@ pub(super) fn render(
     let kinds = project::kinds(site, &tree);
     let is_up_to_date =
         renderer.shared_is_up_to_date && site.state.is_up_to_date(&cluster.key, &tree);
-    if is_up_to_date {
-        tree.clear();
-    }
     Rendered {
-        tree,
-        is_up_to_date,
+        tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
         kinds,
         findings,

@@ -93,8 +93,10 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut kept: Vec<&ClusterKey> = plan.frozen.iter().collect();
     for (cluster, of_cluster) in clusters.iter().zip(rendered) {
-        kept.extend(of_cluster.is_up_to_date.then_some(&cluster.key));
-        files.extend(of_cluster.tree);
+        match of_cluster.tree {
+            Some(tree) => files.extend(tree),
+            None => kept.push(&cluster.key),
+        }
         used_shared.extend(of_cluster.used_shared);
         kinds.extend(of_cluster.kinds);
         findings.extend(of_cluster.findings);
@@ -104,15 +106,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
     let mut common = shared.into_files(&used_shared);
-    let services = clusters.iter().flat_map(|cluster| &cluster.services);
-    if services
-        .into_iter()
-        .any(|service| service.descriptor().definitions.is_some())
-        || plan
-            .frozen
-            .iter()
-            .any(|key| required_definitions(key, site))
-    {
+    if require_definitions(site, plan, &clusters) {
         match services::definitions(site, templates) {
             Ok(files) => common.extend(files),
             Err(finding) => findings.push(*finding),
@@ -126,20 +120,9 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // Files that are already on disk were checked when they were written.
     let is_new = |(path, text): &(&TreePath, &String)| !site.state.has(path, text);
     let new_files: Vec<(&TreePath, &String)> = tree.par_iter().filter(is_new).collect();
-    let unfit = new_files.par_iter().flat_map_iter(|(path, text)| {
-        let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
-        let unreadable = if is_ours_alone {
-            verify::manifests(text).err()
-        } else {
-            None
-        };
-        unreadable
-            .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
-            .into_iter()
-            .chain(variable(site, templates, path, text))
-            .chain(credential(site, templates, path, text))
-            .chain(unreadable_character(site, templates, path, text))
-    });
+    let unfit = new_files
+        .par_iter()
+        .flat_map_iter(|(path, text)| unfit(site, templates, path, text));
     findings.par_extend(unfit);
     // After an error, rendered files are missing anyway. So are services of hosts whose addresses
     // sops cannot decrypt, which is reported separately.
@@ -163,6 +146,25 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         tree,
         findings,
     }
+}
+
+/// Reports what agents or other programs would misread in a new file, and what git must not have.
+fn unfit<'a>(
+    site: &'a Site,
+    templates: &'a Templates,
+    path: &'a Utf8Path,
+    text: &'a str,
+) -> impl Iterator<Item = Finding> + 'a {
+    // Other files were verified when their templates were rendered.
+    let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
+    let unreadable = is_ours_alone.then(|| verify::manifests(text).err());
+    unreadable
+        .flatten()
+        .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+        .into_iter()
+        .chain(variable(site, templates, path, text))
+        .chain(credential(site, templates, path, text))
+        .chain(unreadable_character(site, templates, path, text))
 }
 
 /// Reports a variable in a file that Flux would replace.
@@ -269,11 +271,17 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
     }
 }
 
-/// Returns whether the existing files of a frozen cluster require CustomResourceDefinitions.
-fn required_definitions(cluster: &ClusterKey, site: &Site) -> bool {
-    let directory = layout::cluster_directory(cluster);
-    let files = site.state.files.get(cluster).into_iter().flatten();
-    files
-        .filter_map(|file| file.strip_prefix(&directory).ok())
-        .any(services::requires_definitions)
+/// Returns whether services of planned clusters, or the existing files of frozen ones, require
+/// CustomResourceDefinitions.
+fn require_definitions(site: &Site, plan: &Plan, planned: &[&Cluster]) -> bool {
+    let mut services = planned.iter().flat_map(|cluster| &cluster.services);
+    let on_disk = |cluster: &ClusterKey| {
+        let directory = layout::cluster_directory(cluster);
+        let files = site.state.files.get(cluster).into_iter().flatten();
+        files
+            .filter_map(|file| file.strip_prefix(&directory).ok())
+            .any(services::requires_definitions)
+    };
+    services.any(|service| service.descriptor().definitions.is_some())
+        || plan.frozen.iter().any(on_disk)
 }
