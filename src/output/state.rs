@@ -227,22 +227,29 @@ impl State {
         }
     }
 
-    /// Returns the files of clusters, and the shared files that they refer to.
-    pub fn files_of<'a>(
-        &self,
-        clusters: impl IntoIterator<Item = &'a ClusterKey>,
-    ) -> BTreeSet<&str> {
-        let mut files = Vec::new();
-        let mut shared = BTreeSet::new();
-        for cluster in clusters {
-            files.extend(self.files.get(cluster).into_iter().flatten());
-            shared.extend(self.shared.get(cluster).into_iter().flatten());
-        }
-        for directory in shared {
+    /// Returns the files of clusters, for hosts and services.
+    pub fn files_of<'s, 'k>(
+        &'s self,
+        clusters: impl IntoIterator<Item = &'k ClusterKey>,
+    ) -> impl Iterator<Item = &'s str> {
+        let clusters = clusters.into_iter();
+        let files = clusters.filter_map(|cluster| self.files.get(cluster));
+        files.flatten().map(|file| file.as_str())
+    }
+
+    /// Returns the shared files that the files of clusters refer to.
+    pub fn shared_files_of<'s, 'k>(
+        &'s self,
+        clusters: impl IntoIterator<Item = &'k ClusterKey>,
+    ) -> impl Iterator<Item = &'s str> {
+        let clusters = clusters.into_iter();
+        let directories = clusters.filter_map(|cluster| self.shared.get(cluster));
+        let directories: BTreeSet<&Utf8PathBuf> = directories.flatten().collect();
+        let files = directories.into_iter().flat_map(|directory| {
             let from = self.shared_files.range(directory.clone()..);
-            files.extend(from.take_while(|file| file.starts_with(directory)));
-        }
-        files.into_iter().map(|file| file.as_str()).collect()
+            from.take_while(move |file| file.starts_with(directory))
+        });
+        files.map(|file| file.as_str())
     }
 
     /// Returns whether a cluster has exactly the files in `tree`, with these texts.

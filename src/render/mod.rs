@@ -68,8 +68,8 @@ pub struct Rendered<'a> {
     pub tree: Tree,
     /// The files of `tree` that are not on the disk with the same text.
     pub new_files: BTreeSet<TreePath>,
-    /// The files that stay as they are on the disk: those of frozen clusters, and of clusters that
-    /// are up to date.
+    /// The files that stay as they are on the disk: those of frozen clusters with the shared ones that
+    /// they refer to, and those of clusters that are up to date.
     pub kept: BTreeSet<&'a str>,
     /// Errors of clusters that cannot be rendered, and warnings.
     pub findings: Vec<Finding>,
@@ -91,17 +91,19 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let mut findings = hosts::lost_patches(site, plan);
     let (mut used_shared, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     let mut files: Vec<(TreePath, String)> = Vec::new();
-    let mut kept: Vec<&ClusterKey> = plan.frozen.iter().collect();
+    let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
     for (cluster, of_cluster) in clusters.iter().zip(rendered) {
         match of_cluster.tree {
             Some(tree) => files.extend(tree),
-            None => kept.push(&cluster.key),
+            None => unchanged.push(&cluster.key),
         }
         used_shared.extend(of_cluster.used_shared);
         kinds.extend(of_cluster.kinds);
         findings.extend(of_cluster.findings);
     }
-    let kept = site.state.files_of(kept);
+    let kept = site.state.files_of(unchanged);
+    let kept = kept.chain(site.state.shared_files_of(&plan.frozen));
+    let kept = kept.collect();
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);

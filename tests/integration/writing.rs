@@ -157,24 +157,46 @@ fn a_service_edited_by_hand_is_restored() {
     assert_eq!(repo.files("overlays"), before);
 }
 
+/// The directories of the output, and one that does not exist in each.
+fn directories_of_output(repo: &Repo) -> BTreeSet<String> {
+    let existing = directories(&repo.path().join("overlays"));
+    let new = existing.iter().map(|directory| format!("{directory}/new"));
+    existing.iter().cloned().chain(new).collect()
+}
+
 #[test]
-fn a_generated_file_that_is_not_rendered_is_deleted_though_its_cluster_is_up_to_date() {
+fn a_generated_file_that_is_not_rendered_is_deleted_wherever_it_is() {
     let repo = Repo::of_fixture("quickstart");
     repo.generate(&[]).expect(0);
     let generated = repo.on_disk("");
     let of_ours = repo.read("overlays/clusters/tenant-a/edge/kustomization.yaml");
-    for stray in [
-        "clusters/tenant-a/edge/old.yaml",
-        "clusters/tenant-a/edge/jumphost/old.yaml",
-        "clusters/tenant-a/edge/gone/kustomization.yaml",
-        "tenants/tenant-a/edge/kustomization.yaml",
-    ] {
-        repo.write(&format!("overlays/{stray}"), &of_ours);
+    for directory in directories_of_output(&repo) {
+        let stray = repo.path().join("overlays").join(directory).join("stray");
+        fs::create_dir_all(stray.parent().unwrap()).unwrap();
+        fs::write(&stray, &of_ours).unwrap();
 
+        repo.generate(&["--check"]).expect(1);
         repo.generate(&[]).expect(0);
 
         let touched = touched(&generated, &repo.on_disk(""));
-        assert_eq!(touched, BTreeSet::new(), "{stray}");
+        assert_eq!(touched, BTreeSet::new(), "{stray:?}");
+    }
+}
+
+#[test]
+fn a_foreign_file_is_named_wherever_it_is() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.generate(&[]).expect(0);
+    for directory in directories_of_output(&repo) {
+        let foreign = repo.path().join("overlays").join(directory).join("foreign");
+        fs::create_dir_all(foreign.parent().unwrap()).unwrap();
+        fs::write(&foreign, "mine").unwrap();
+
+        let run = repo.generate(&["--check"]).expect(0);
+
+        let name = foreign.strip_prefix(repo.path()).unwrap().to_str().unwrap();
+        assert_says(&run.stderr, &["SIP0006", name]);
+        fs::remove_file(&foreign).unwrap();
     }
 }
 
