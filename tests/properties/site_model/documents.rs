@@ -199,6 +199,9 @@ fn observed(host: &Host, live: &Live, index: usize) -> Value {
     document["status"] = match &live.condition {
         Condition::Unregistered => Value::Null,
         Condition::State(name) => state(name),
+        Condition::Failed => {
+            json!({"errorType": "registration error", "provisioning": {"state": "available"}})
+        }
         Condition::InError => {
             json!({"errorType": "power management error", "provisioning": {"state": "available"}})
         }

@@ -94,6 +94,9 @@ pub enum Condition {
     State(&'static str),
     InUse,
     Deleting,
+    /// With an error that needs intervention.
+    Failed,
+    /// With an error that Metal3 retries: its cluster keeps the host.
     InError,
     Annotated(&'static str),
 }
@@ -264,7 +267,7 @@ impl Host {
     /// Whether the snapshot shows that it is going, or has failed while nobody uses it.
     pub fn is_lost(&self) -> bool {
         let condition = self.snapshot.as_ref().map(|snapshot| &snapshot.condition);
-        matches!(condition, Some(Condition::Deleting | Condition::InError))
+        matches!(condition, Some(Condition::Deleting | Condition::Failed))
     }
 
     /// Why the host may not be added to a cluster of a site with this earlier output, as far as the
@@ -290,7 +293,7 @@ impl Host {
             Some(Condition::State(_)) => return Some("is in a state that is not free"),
             Some(Condition::InUse) => return Some("has a consumer"),
             Some(Condition::Deleting) => return Some("is being deleted"),
-            Some(Condition::InError) => return Some("is in an error"),
+            Some(Condition::Failed | Condition::InError) => return Some("is in an error"),
             Some(Condition::Annotated(_)) => {
                 return Some("bears an annotation that keeps it from being taken");
             }

@@ -342,6 +342,7 @@ pub fn condition() -> impl Strategy<Value = Condition> {
         1 => select(busy).prop_map(Condition::State),
         1 => Just(Condition::InUse),
         1 => Just(Condition::Deleting),
+        1 => Just(Condition::Failed),
         1 => Just(Condition::InError),
         1 => select(annotations).prop_map(Condition::Annotated),
     ]
