@@ -157,6 +157,42 @@ fn a_service_edited_by_hand_is_restored() {
     assert_eq!(repo.files("overlays"), before);
 }
 
+#[test]
+fn a_file_that_somebody_edits_is_restored_wherever_it_is() {
+    let repo = Repo::generated("quickstart");
+    let generated = repo.files("overlays");
+    for (file, text) in &generated {
+        repo.write(&format!("overlays/{file}"), &format!("{text}# edited\n"));
+
+        repo.generate(&[]).expect(0);
+
+        assert_eq!(repo.files("overlays"), generated, "{file}");
+    }
+}
+
+/// Some change files of no cluster, others those of all.
+const SETTINGS: [&str; 4] = [
+    "gitops: flux\n",
+    "gitops: argocd\nargocd: {repoURL: \"https://git.example.com/x\"}\n",
+    "hosts: {form: component}\n",
+    "services: {networkPolicies: false}\n",
+];
+
+#[test]
+fn settings_have_the_same_effect_in_a_generated_repo_as_in_a_new_one() {
+    for settings in SETTINGS {
+        let [new, generated] = [Repo::of_fixture, Repo::generated].map(|of| {
+            let repo = of("multi-cluster");
+            let text = repo.read("sipgen.yaml") + settings;
+            repo.write("sipgen.yaml", &text);
+            repo.generate(&[]).expect(0);
+            repo.files("overlays")
+        });
+
+        assert_eq!(generated, new, "{settings}");
+    }
+}
+
 /// The directories of the output, and one that does not exist in each.
 fn directories_of_output(repo: &Repo) -> BTreeSet<String> {
     let existing = directories(&repo.path().join("overlays"));
