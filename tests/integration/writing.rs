@@ -186,6 +186,7 @@ fn settings_have_the_same_effect_in_a_generated_repo_as_in_a_new_one() {
             let text = repo.read("sipgen.yaml") + settings;
             repo.write("sipgen.yaml", &text);
             repo.generate(&[]).expect(0);
+            repo.generate(&["--check"]).expect(0);
             repo.files("overlays")
         });
 
