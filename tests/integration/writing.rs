@@ -238,6 +238,28 @@ fn a_foreign_file_is_named_wherever_it_is() {
 }
 
 #[test]
+fn a_directory_of_hosts_that_is_named_as_the_patches_of_a_cluster_is_refused() {
+    let repo = Repo::generated("quickstart");
+    let hosts = repo.read("sites/lab/hosts/rack-a.yaml");
+    let named = "sites/lab/tenant-a.edge.yaml";
+    repo.write(
+        &format!("{named}/rack.yaml"),
+        &hosts.replace("lab-a", "lab-z"),
+    );
+    repo.write(
+        &format!("{named}/kustomization.yaml"),
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: tenant-a\nresources: [rack.yaml]\n",
+    );
+    let before = repo.on_disk("");
+
+    // The cluster of the patches is up to date, so that its files are not among the rendered ones.
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(&run.stderr, &["error[SIP0015]", EDGE_HOSTS]);
+    assert_eq!(touched(&before, &repo.on_disk("")), BTreeSet::new());
+}
+
+#[test]
 fn emptied_services_are_restored() {
     let repo = Repo::generated("quickstart");
     let before = repo.files("overlays");

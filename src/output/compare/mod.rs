@@ -141,10 +141,13 @@ pub fn compare(
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
-    let directories = above(tree.keys().map(|path| &**path));
+    let unrendered = kept.iter().filter(|path| !tree.contains_key(**path));
+    let unrendered = unrendered.map(|path| Utf8Path::new(*path));
+    let files: Vec<&Utf8Path> = tree.keys().map(|path| &**path).chain(unrendered).collect();
+    let directories = above(files.iter().copied());
     let directories: HashSet<&str> = directories.into_iter().map(Utf8Path::as_str).collect();
-    let clashes: Vec<Finding> = tree
-        .keys()
+    let clashes: Vec<Finding> = files
+        .iter()
         .filter(|path| directories.contains(path.as_str()))
         .map(|path| both(&output.join(path)))
         .collect();
