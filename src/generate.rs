@@ -1,5 +1,7 @@
 //! One run: from the files of a repo to the changes to its output directory. Writes nothing.
 
+mod real_builds;
+
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
@@ -21,6 +23,7 @@ use crate::site::Site;
 use crate::sites::{self, Location, Sites};
 use crate::text::counted;
 use crate::{layout, uncommitted};
+pub use real_builds::{CheckedBuilds, check_builds};
 
 /// Options of a run.
 ///
@@ -185,6 +188,9 @@ pub enum Error {
     /// [`Options::only`] names an unknown cluster.
     #[error("unknown cluster `{0}`; the repo has {1}")]
     NoSuchCluster(ClusterKey, String),
+    /// The real kustomize is missing.
+    #[error("no build can be checked: {0}")]
+    Build(String),
     /// [`Options::hypothesis`] is about something that the repo does not have.
     #[error(transparent)]
     Hypothesis(#[from] hypothesis::Unknown),

@@ -329,6 +329,13 @@ pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
     }
 }
 
+/// Returns the directory of the kustomization that renders the declared hosts in a file.
+pub(crate) fn root_of_declared(file: &Utf8Path) -> Option<&Utf8Path> {
+    file.parent()?
+        .strip_prefix(declared_directory(Utf8Path::new("")))
+        .ok()
+}
+
 /// Returns whether a file patches or guards declared hosts.
 pub(crate) fn is_below_declared(file: &Utf8Path) -> bool {
     let mut parts = file.iter();

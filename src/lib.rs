@@ -96,7 +96,9 @@ pub use api::date::Date;
 pub use api::names::ClusterKey;
 #[doc(inline)]
 pub use finding::{Code, Finding, Place, Scope, Severity};
-pub use generate::{Error, Generated, Options, Stage, generate, generate_sites};
+pub use generate::{
+    CheckedBuilds, Error, Generated, Options, Stage, check_builds, generate, generate_sites,
+};
 #[doc(inline)]
 pub use load::{Files, ReadError};
 pub use migrate::{Migration, migrate, migrate_sites};

@@ -20,6 +20,12 @@ pub const CONTROL_PLANE_GROUP: &str = "controlplane.cluster.x-k8s.io";
 pub const KIND: &str = "Cluster";
 /// The kind of node sets of workers.
 pub const MACHINE_DEPLOYMENT: &str = "MachineDeployment";
+/// The kind of sets of equal Machines.
+pub const MACHINE_SET: &str = "MachineSet";
+/// The kind of single nodes.
+pub const MACHINE: &str = "Machine";
+/// The kind of CAPM3's machines, each of which claims a host.
+pub const METAL3_MACHINE: &str = "Metal3Machine";
 /// The kind of CAPM3's machine templates, which select hosts.
 pub const MACHINE_TEMPLATE: &str = "Metal3MachineTemplate";
 /// The kind of clusters on hosts of Metal3.

@@ -101,7 +101,7 @@ pub struct FluxKustomization {
 }
 
 /// The spec of a Flux Kustomization.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxKustomizationSpec {
     /// The directory in the source; default: the source's root.
@@ -226,6 +226,12 @@ pub struct ApplicationSource {
     /// Changes to a kustomization.
     #[serde(default)]
     pub kustomize: Option<KustomizeSource>,
+    /// Options of Helm, which make it a chart.
+    #[serde(default)]
+    pub helm: Option<IgnoredAny>,
+    /// Options of a config management plugin, which make it the plugin's.
+    #[serde(default)]
+    pub plugin: Option<IgnoredAny>,
 }
 
 /// Options of Argo CD for a directory without a kustomization.
@@ -340,6 +346,9 @@ pub struct FluxSource {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxSourceSpec {
+    /// The URL of the repo.
+    #[serde(default)]
+    pub url: Option<String>,
     /// Patterns of files to exclude, in the syntax of `.gitignore`.
     #[serde(default)]
     pub ignore: Option<String>,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::hardware_identity::HardwareIdentity;
 use super::object_kind::ObjectKind;
 use super::unique;
 
@@ -313,6 +314,9 @@ pub struct Status {
     /// The state of provisioning.
     #[serde(default)]
     pub provisioning: Option<Provisioning>,
+    /// The values of the inspected hardware that identify the machine.
+    #[serde(default)]
+    pub hardware: Option<HardwareIdentity>,
 }
 
 /// The state of a host's provisioning.
@@ -321,6 +325,14 @@ pub struct Provisioning {
     /// `available`, `ready` (its former name), `provisioned`, `inspecting`, …
     #[serde(default)]
     pub state: Option<String>,
+}
+
+impl BareMetalHost {
+    /// Returns whether it is a copy of an object of an API server.
+    pub(crate) fn is_live(&self) -> bool {
+        let state = || self.status.as_ref()?.provisioning.as_ref()?.state.as_ref();
+        live_field(&self.metadata).is_some() || state().is_some_and(|state| !state.is_empty())
+    }
 }
 
 /// Returns a field of the metadata that only live objects have, if one is set. The API server

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use super::address::is_reachable;
 use super::group;
 use super::host::Metadata;
 use super::names::Invalid;
@@ -63,8 +64,59 @@ pub enum AddressObject {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PoolSpec {
+    /// The Cluster that the pool belongs to.
+    pub cluster_name: Option<String>,
+    /// Its ranges.
+    pub pools: Vec<PoolRange>,
     /// Addresses by the claims that they are kept for.
     pub pre_allocations: BTreeMap<String, String>,
+}
+
+/// A range of a pool.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct PoolRange {
+    /// First address.
+    pub start: Option<String>,
+    /// Last address.
+    pub end: Option<String>,
+    /// Network. Without a start, its own address is none of the range.
+    pub subnet: Option<String>,
+}
+
+impl PoolRange {
+    /// Returns whether Metal3 finds an address in the range; `None` if the range cannot be read.
+    pub fn contains(&self, address: IpAddr) -> Option<bool> {
+        let parse = |text: &Option<String>| text.as_deref().map(str::parse::<IpAddr>).transpose();
+        let (start, end) = (parse(&self.start).ok()?, parse(&self.end).ok()?);
+        let subnet = self.subnet.as_deref().map(|text| {
+            let (base, length) = text.split_once('/')?;
+            Some((base.parse::<IpAddr>().ok()?, length.parse::<u32>().ok()?))
+        });
+        let is_in_subnet = match subnet {
+            Some(subnet) => {
+                let (base, length) = subnet?;
+                is_in_network(address, base, length) && (start.is_some() || address > base)
+            }
+            None => start.is_some(),
+        };
+        let is_alike = |bound: &IpAddr| bound.is_ipv4() == address.is_ipv4();
+        let is_after_start = start.is_none_or(|start| is_alike(&start) && start <= address);
+        // Metal3 ignores the end of a range without a start.
+        let end = end.filter(|_| start.is_some());
+        let is_before_end = end.is_none_or(|end| is_alike(&end) && address <= end);
+        Some(is_in_subnet && is_after_start && is_before_end)
+    }
+}
+
+/// Returns whether two addresses have the same first bits.
+fn is_in_network(address: IpAddr, base: IpAddr, length: u32) -> bool {
+    let differing = match (address, base) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+        _ => return false,
+    };
+    differing >= length
 }
 
 /// The spec of an address. Cluster API's field names end in `Ref`.
@@ -143,6 +195,11 @@ impl FromStr for Addresses {
             let address = address.trim().parse().map_err(|_| {
                 Invalid::because("has a value that is no IP address without prefix length")
             })?;
+            if !is_reachable(address) {
+                return Err(Invalid::because(
+                    "has an address by which no other machine reaches the host",
+                ));
+            }
             if addresses
                 .insert(interface.trim().to_owned(), address)
                 .is_some()
@@ -151,5 +208,41 @@ impl FromStr for Addresses {
             }
         }
         Ok(Self(addresses))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_the_addresses_that_metal3_finds_in_it() {
+        let range = |start: &str, end: &str, subnet: &str| {
+            let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            PoolRange {
+                start: text(start),
+                end: text(end),
+                subnet: text(subnet),
+            }
+        };
+        for (start, end, subnet, address, expected) in [
+            ("192.0.2.10", "192.0.2.50", "", "192.0.2.10", Some(true)),
+            ("192.0.2.10", "192.0.2.50", "", "192.0.2.50", Some(true)),
+            ("192.0.2.10", "192.0.2.50", "", "192.0.2.51", Some(false)),
+            ("192.0.2.10", "192.0.2.50", "", "203.0.113.77", Some(false)),
+            ("192.0.2.10", "", "192.0.2.0/24", "192.0.2.200", Some(true)),
+            ("192.0.2.10", "", "192.0.2.0/24", "192.0.3.1", Some(false)),
+            ("", "", "192.0.2.0/24", "192.0.2.1", Some(true)),
+            ("", "", "192.0.2.0/24", "192.0.2.0", Some(false)),
+            ("", "", "2001:db8::/64", "2001:db8::9", Some(true)),
+            ("", "", "2001:db8::/64", "2001:db9::9", Some(false)),
+            ("192.0.2.10", "192.0.2.50", "", "2001:db8::9", Some(false)),
+            ("", "192.0.2.50", "", "192.0.2.10", Some(false)),
+            ("${START}", "192.0.2.50", "", "192.0.2.10", None),
+            ("", "", "${SUBNET}", "192.0.2.10", None),
+        ] {
+            let found = range(start, end, subnet).contains(address.parse().unwrap());
+            assert_eq!(found, expected, "{start} {end} {subnet} {address}");
+        }
     }
 }

@@ -70,9 +70,24 @@ pub struct Kustomization {
     /// The legacy form of JSON patches.
     #[serde(default, rename = "patchesJson6902")]
     pub patches_json6902: Option<Vec<Patch>>,
-    /// Plugins and configurations that change objects in any way.
+    /// Plugins and configurations that change objects in any way: paths or inline text.
     #[serde(default)]
-    pub transformers: Option<Vec<IgnoredAny>>,
+    pub transformers: Option<Vec<String>>,
+    /// Plugins that check objects: paths or inline text.
+    #[serde(default)]
+    pub validators: Option<Vec<String>>,
+    /// Files with OpenAPI definitions of custom resources.
+    #[serde(default)]
+    pub crds: Option<Vec<String>>,
+    /// Order of the objects of a build.
+    #[serde(default)]
+    pub sort_options: Option<BTreeMap<String, Value>>,
+    /// Replica counts of objects.
+    #[serde(default)]
+    pub replicas: Option<Vec<Value>>,
+    /// Variables; the legacy form of replacements.
+    #[serde(default)]
+    pub vars: Option<Vec<Value>>,
     /// Replacements, which copy values between objects.
     #[serde(default)]
     pub replacements: Option<Vec<Value>>,
@@ -81,10 +96,10 @@ pub struct Kustomization {
     pub configurations: Option<Vec<String>>,
     /// The OpenAPI schema by which patches are merged.
     #[serde(default)]
-    pub openapi: Option<BTreeMap<String, IgnoredAny>>,
-    /// Plugins and configurations that generate objects of any kind.
+    pub openapi: Option<BTreeMap<String, Value>>,
+    /// Plugins and configurations that generate objects of any kind: paths or inline text.
     #[serde(default)]
-    pub generators: Option<Vec<IgnoredAny>>,
+    pub generators: Option<Vec<String>>,
     /// Helm charts.
     #[serde(default)]
     pub helm_charts: Option<Vec<IgnoredAny>>,

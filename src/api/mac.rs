@@ -49,6 +49,16 @@ fn no_address() -> Invalid {
 }
 
 impl MacAddress {
+    /// Returns whether it may be the address of one network card.
+    pub fn is_unicast(self) -> bool {
+        self.0[0] & 1 == 0 && self.0 != [0; 6]
+    }
+
+    /// Returns whether its maker guarantees that no other network card has it.
+    pub fn is_universal(self) -> bool {
+        self.0[0] & 2 == 0
+    }
+
     /// Returns the 180 addresses that differ from this one in a single digit: candidates for a
     /// typo.
     pub fn near(self) -> impl Iterator<Item = MacAddress> {

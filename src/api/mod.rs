@@ -15,7 +15,8 @@
 //! * [`kustomization`]: the fields that decide which files a build reaches, and in which namespace.
 //! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included;
 //!   `kustomization_fields` lists all fields.
-//! * [`gitops`]: objects that tell Flux and Argo CD which directories to apply.
+//! * [`gitops`]: objects that tell Flux and Argo CD which directories to apply; [`flux`]: Helm
+//!   charts, and objects of the Flux Operator.
 //! * [`service`]: NodePorts of Kubernetes Services.
 //! * `unique`: mappings without duplicate keys.
 //! * [`assignment`]: labels and annotations of an assigned host.
@@ -23,12 +24,16 @@
 //!
 //! These modules know neither files nor git nor the output.
 
+pub mod address;
 pub mod assignment;
 pub mod auth;
+pub mod bmc;
 pub mod cluster_api;
 pub mod date;
+pub mod flux;
 pub mod gitops;
 pub mod hardware;
+pub mod hardware_identity;
 pub mod host;
 pub mod installed;
 pub mod ipam;
@@ -40,6 +45,7 @@ pub mod last_wins;
 pub mod mac;
 pub mod names;
 pub mod network_data;
+pub mod network_format;
 pub mod object_kind;
 pub mod provisioning;
 pub mod reservation;

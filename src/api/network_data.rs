@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::Deref;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
+use super::address::{is_link_local, is_reachable, parse_address};
 use super::mac::MacAddress;
 use super::names::is_label_value;
-use crate::text::{bounded, counted};
+use super::network_format;
+use crate::text::bounded;
 
 /// The keys of a Secret that may hold network data. The first existing key wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
@@ -83,6 +85,8 @@ pub enum NoAddress {
     NoSuchNetwork,
     /// The network has no static address, for example with DHCP.
     NoStaticAddress,
+    /// Machines beyond its link cannot reach its addresses.
+    LinkLocal,
 }
 
 /// The reason why a text is not network data. The display is one clause without the text itself.
@@ -91,6 +95,9 @@ pub enum Malformed {
     /// Neither JSON nor YAML of the expected structure.
     #[error("is not network data in JSON or YAML")]
     Shape,
+    /// Another format, by its name.
+    #[error("is in the format of {0}, not of OpenStack's network_data.json")]
+    OtherFormat(&'static str),
     /// Decrypted data has an invalid or unusable `ip_address`.
     #[error("has an ip_address by which no other machine reaches it, once it is decrypted")]
     Decrypted,
@@ -323,7 +330,13 @@ impl NetworkData {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let Raw { networks, links } = Raw::parse(text).ok_or(Malformed::Shape)?;
+        let parsed = Raw::parse(text);
+        if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty()) {
+            if let Some(other) = network_format::other(text) {
+                return Err(Malformed::OtherFormat(other));
+            }
+        }
+        let Raw { networks, links } = parsed.ok_or(Malformed::Shape)?;
         let mut networks: Vec<Network> = networks
             .into_iter()
             .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
@@ -334,7 +347,10 @@ impl NetworkData {
                         address: None,
                         cards: Vec::new(),
                     }),
-                    Some(Ok(Some(address))) if !is_reachable(address) => {
+                    // A machine may have such an address beside others, as for BGP.
+                    Some(Ok(Some(address)))
+                        if !is_reachable(address) && !is_link_local(address) =>
+                    {
                         Err(Malformed::Unreachable {
                             network: id,
                             address,
@@ -427,9 +443,9 @@ impl NetworkData {
             .filter(|id| !self.is_secret && is_label_value(id))
     }
 
-    /// Returns all addresses, in the order of the networks.
+    /// Returns all addresses by which others reach the machine, in the order of the networks.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        self.networks.iter().filter_map(|network| network.address)
+        self.networks.iter().filter_map(Network::reachable)
     }
 
     /// Returns the static addresses with their network cards, in the order of the networks.
@@ -437,7 +453,7 @@ impl NetworkData {
         let addressed = self
             .networks
             .iter()
-            .filter_map(|network| Some((&network.cards, network.address?)));
+            .filter_map(|network| Some((&network.cards, network.reachable()?)));
         addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
     }
 
@@ -448,7 +464,7 @@ impl NetworkData {
         let addressed = self
             .networks
             .iter()
-            .filter_map(|network| Some((network.id.as_str(), network.address?)));
+            .filter_map(|network| Some((network.id.as_str(), network.reachable()?)));
         let repeated = addressed.filter(|(id, address)| {
             *first.entry((id, address.is_ipv4())).or_insert(*address) != *address
         });
@@ -457,71 +473,29 @@ impl NetworkData {
 
     /// Returns the address in the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
-        // Several networks may share an id. The first static address wins.
-        let mut same_id = self
+        // Several networks may share an id. The first address that counts wins.
+        let same_id = self
             .networks
             .iter()
-            .filter(|network| network.id == interface)
-            .peekable();
-        if same_id.peek().is_none() {
-            return Err(NoAddress::NoSuchNetwork);
+            .filter(|network| network.id == interface);
+        let mut reason = NoAddress::NoSuchNetwork;
+        for network in same_id {
+            match (network.reachable(), network.address, reason) {
+                (Some(address), ..) => return Ok(address),
+                (None, Some(_), _) => reason = NoAddress::LinkLocal,
+                (None, None, NoAddress::NoSuchNetwork) => reason = NoAddress::NoStaticAddress,
+                (None, None, _) => {}
+            }
         }
-        same_id
-            .find_map(|network| network.address)
-            .ok_or(NoAddress::NoStaticAddress)
+        Err(reason)
     }
 }
 
-/// Returns whether other machines can reach a machine by this address.
-pub fn is_reachable(address: IpAddr) -> bool {
-    // An IPv4-mapped IPv6 address counts as its IPv4 address.
-    let address = address.to_canonical();
-    !address.is_unspecified()
-        && !address.is_loopback()
-        && !address.is_multicast()
-        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
-}
-
-/// Parses an `ip_address`. Real data has a prefix (`10.0.0.5/24`), which Nova's schema lacks, and
-/// `<no value>` or an empty text if a template found no address.
-fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
-    let text = text.trim();
-    if text.is_empty() || text == "<no value>" {
-        return Ok(None);
-    }
-    let (address, prefix) = match text.split_once('/') {
-        Some((address, prefix)) => (address, Some(prefix)),
-        None => (text, None),
-    };
-    let malformed = || in_words(text);
-    let address: IpAddr = address.parse().map_err(|_| malformed())?;
-    let longest = if address.is_ipv4() { 32 } else { 128 };
-    match prefix.map(str::parse::<u8>) {
-        None => Ok(Some(address)),
-        Some(Ok(prefix)) if prefix <= longest => Ok(Some(address)),
-        Some(_) => Err(malformed()),
+impl Network {
+    fn reachable(&self) -> Option<IpAddr> {
+        self.address.filter(|address| is_reachable(*address))
     }
 }
-
-/// Describes an invalid `ip_address`. The value may be a password in the wrong place, so it is
-/// quoted only if it looks like an address.
-fn in_words(text: &str) -> String {
-    let is_of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '/');
-    let looks_like_one =
-        text.len() <= LONGEST && text.contains(['.', ':']) && text.chars().all(is_of_addresses);
-    if looks_like_one {
-        format!("the ip_address `{text}`")
-    } else {
-        format!(
-            "an ip_address of {}",
-            counted(text.chars().count(), "character")
-        )
-    }
-}
-
-/// The maximum length in bytes of a value that looks like an address. The longest IPv6 address has
-/// 45 bytes.
-const LONGEST: usize = 50;
 
 #[cfg(test)]
 mod tests {

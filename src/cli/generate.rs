@@ -23,7 +23,7 @@ use sipgen::{Generated, Options, WriteError};
 use super::commit::Commit;
 use super::progress::Progress;
 use super::repo::Runs;
-use super::{Failure, Outcome, drain, print, print_document, repo, say, staging};
+use super::{Failure, Outcome, builds, drain, print, print_document, repo, say, staging};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,6 +51,13 @@ pub(crate) struct Arguments {
     /// Changes only to the comment that names a file's input, as after a rename, do not count.
     #[arg(long)]
     check: bool,
+
+    /// With --check, build the output with kustomize, and compare the hosts with the plan
+    ///
+    /// Builds what agents apply, in parallel, and without network. The program is `kustomize` or
+    /// `kubectl` on the PATH, or that of SIPGEN_KUSTOMIZE.
+    #[arg(long, requires = "check", conflicts_with_all = ["rev", "from_index", "input", "only"])]
+    build: bool,
 
     /// Exit with 1 if something has changed
     #[arg(long)]
@@ -198,6 +205,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None => options,
     };
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
+    let built = if arguments.build {
+        builds::check(&mut runs, &progress)?
+    } else {
+        Vec::new()
+    };
     let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
     let commit = committer.filter(|_| may_commit);
     let commit = commit
@@ -242,6 +254,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if sites.single().is_none() {
         say(report::summary_of_sites(&sites.findings, &runs, writes));
     }
+    built.into_iter().for_each(say);
     // A renamed input in a comment must not block a commit or merge.
     let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
     let changed = changes.files.values().any(counts);

@@ -1,5 +1,6 @@
 //! Arguments, exit codes and printing: results go to stdout, messages to stderr.
 
+mod builds;
 mod capacity;
 #[cfg(test)]
 mod command_reference;

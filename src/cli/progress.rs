@@ -68,6 +68,15 @@ impl Progress {
         });
     }
 
+    /// Shows how many builds kustomize has finished.
+    pub(super) fn show_builds(&self, done: usize, all: usize) {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        self.bar.set_length(count(all));
+        self.bar.set_position(count(done));
+        self.bar
+            .set_message(format!("building with kustomize: {done} of {all}"));
+    }
+
     /// Shows that files are being written.
     pub(super) fn show_writing(&self) {
         self.bar.set_position(STEPS - 1);

@@ -1,6 +1,10 @@
 //! Objects of the repo that configure what Flux or Argo CD applies.
 
 use super::clusters::Cluster;
+use crate::api::flux::{
+    FLUX_INSTANCE, FluxInstance, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
+    RESOURCE_SET, ResourceSet,
+};
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, AppProject, Application,
     ApplicationSet, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
@@ -8,7 +12,7 @@ use crate::api::gitops::{
 };
 use crate::finding::Origin;
 use crate::kustomize::Builds;
-use crate::load::Document;
+use crate::load::{Document, ParseError};
 
 /// An object that configures what an agent applies.
 #[derive(Clone)]
@@ -20,35 +24,71 @@ pub(crate) struct AgentObject {
 
 #[derive(Clone)]
 pub(super) enum Content {
-    Flux(FluxKustomization),
+    /// A Kustomization, or those of a ResourceSet.
+    Flux(Vec<FluxKustomization>),
+    /// The Kustomization of a FluxInstance.
+    Instance(Box<FluxKustomization>),
+    HelmRelease(Box<HelmRelease>),
     Application(Application),
     ApplicationSet(Box<ApplicationSet>),
     Project(Box<AppProject>),
     Source(Box<FluxSource>),
     Cluster(Box<Cluster>),
+    /// An object of this kind whose content is unknown, such as a Helm template.
+    Unreadable(&'static str),
 }
 
 impl AgentObject {
-    /// Returns the Kustomization, if it is one of Flux.
-    pub(crate) fn flux(&self) -> Option<&FluxKustomization> {
+    /// Returns the Kustomizations of Flux.
+    pub(crate) fn flux(&self) -> &[FluxKustomization] {
         match &self.content {
-            Content::Flux(kustomization) => Some(kustomization),
-            _ => None,
+            Content::Flux(kustomizations) => kustomizations,
+            Content::Instance(kustomization) => std::slice::from_ref(kustomization),
+            _ => &[],
         }
     }
 }
 
+const SECRET: &str = "Secret";
+
+/// Kinds of such objects, each with a word that its documents contain.
+const KINDS: [(&str, &str); 11] = [
+    (FLUX_KIND, FLUX_GROUP),
+    (HELM_RELEASE, HELM_GROUP),
+    (FLUX_INSTANCE, OPERATOR_GROUP),
+    (RESOURCE_SET, OPERATOR_GROUP),
+    (GIT_REPOSITORY, FLUX_SOURCE_GROUP),
+    (OCI_REPOSITORY, FLUX_SOURCE_GROUP),
+    (BUCKET, FLUX_SOURCE_GROUP),
+    (APPLICATION, ARGOCD_GROUP),
+    (APPLICATION_SET, ARGOCD_GROUP),
+    (APP_PROJECT, ARGOCD_GROUP),
+    (SECRET, SECRET_TYPE),
+];
+
+/// API groups that files with such objects name.
+pub(crate) const GROUPS: [&str; 5] = [
+    FLUX_GROUP,
+    HELM_GROUP,
+    OPERATOR_GROUP,
+    FLUX_SOURCE_GROUP,
+    ARGOCD_GROUP,
+];
+
 /// Objects that other objects depend on.
 #[derive(Default)]
 pub(super) struct Context {
+    /// Projects of Argo CD.
     pub(super) projects: Vec<(Origin, AppProject)>,
+    /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
+    /// Clusters that Secrets register in Argo CD.
     pub(super) clusters: Vec<Cluster>,
 }
 
 impl Context {
     /// Collects these objects, except patches.
-    pub(super) fn of(objects: &[AgentObject], builds: &Builds) -> Self {
+    pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
         for AgentObject { origin, content } in objects
             .iter()
@@ -62,7 +102,12 @@ impl Context {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
                 Content::Cluster(cluster) => context.clusters.push((**cluster).clone()),
-                Content::Flux(_) | Content::Application(_) | Content::ApplicationSet(_) => {}
+                Content::Flux(_)
+                | Content::Instance(_)
+                | Content::HelmRelease(_)
+                | Content::Application(_)
+                | Content::ApplicationSet(_)
+                | Content::Unreadable(_) => {}
             }
         }
         context
@@ -70,27 +115,21 @@ impl Context {
 }
 
 impl AgentObject {
-    /// Returns the object in a document, if it configures an agent. An unreadable one is skipped:
-    /// the agent will report it.
+    /// Returns the object in a document, if it configures an agent.
     pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
-        let content = match document.kind()? {
-            FLUX_KIND if document.mentions(&[FLUX_GROUP]) => Content::Flux(document.parse().ok()?),
-            APPLICATION if document.mentions(&[ARGOCD_GROUP]) => {
-                Content::Application(document.parse().ok()?)
+        let (kind, _) = KINDS
+            .into_iter()
+            .find(|(kind, group)| is_of_kind(document, kind) && document.mentions(&[group]))?;
+        let content = match Content::read(document, kind) {
+            Ok(content) => content?,
+            // What an object applies that has no directory is known to be nothing.
+            Err(_)
+                if [APP_PROJECT, SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET]
+                    .contains(&kind) =>
+            {
+                return None;
             }
-            APPLICATION_SET if document.mentions(&[ARGOCD_GROUP]) => {
-                Content::ApplicationSet(Box::new(document.parse().ok()?))
-            }
-            APP_PROJECT if document.mentions(&[ARGOCD_GROUP]) => {
-                Content::Project(Box::new(document.parse().ok()?))
-            }
-            GIT_REPOSITORY | OCI_REPOSITORY | BUCKET if document.mentions(&[FLUX_SOURCE_GROUP]) => {
-                Content::Source(Box::new(document.parse().ok()?))
-            }
-            "Secret" if document.mentions(&[SECRET_TYPE]) => {
-                Content::Cluster(Box::new(Cluster::of(document.parse().ok()?)?))
-            }
-            _ => return None,
+            Err(_) => Content::Unreadable(kind),
         };
         Some(Self {
             origin: document.origin.clone(),
@@ -101,5 +140,39 @@ impl AgentObject {
     /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
         matches!(self.content, Content::Source(_) | Content::Cluster(_))
+    }
+}
+
+/// Returns whether a document is of a kind. Text that is not YAML is searched for it.
+fn is_of_kind(document: &Document<'_>, kind: &str) -> bool {
+    match document.broken() {
+        Some(_) => document.mentions_kind(&[kind]),
+        None => document.kind() == Some(kind),
+    }
+}
+
+impl Content {
+    /// Reads an object of a kind; `None` if it is not about an agent.
+    fn read(document: &Document<'_>, kind: &str) -> Result<Option<Self>, ParseError> {
+        Ok(Some(match kind {
+            FLUX_KIND => Self::Flux(vec![document.parse()?]),
+            FLUX_INSTANCE => {
+                let made = document.parse::<FluxInstance>()?.kustomization();
+                return Ok(made.map(|made| Self::Instance(Box::new(made))));
+            }
+            RESOURCE_SET => document
+                .parse::<ResourceSet>()?
+                .kustomizations()
+                .map_or(Self::Unreadable(RESOURCE_SET), Self::Flux),
+            HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
+            APPLICATION => Self::Application(document.parse()?),
+            APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
+            APP_PROJECT => Self::Project(Box::new(document.parse()?)),
+            SECRET => {
+                let cluster = Cluster::of(document.parse()?);
+                return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));
+            }
+            _ => Self::Source(Box::new(document.parse()?)),
+        }))
     }
 }

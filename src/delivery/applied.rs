@@ -22,8 +22,8 @@ pub(crate) struct Applied {
     pub(crate) directory: Utf8PathBuf,
     /// Path to the repo from the directory that it names, if that is above the repo.
     pub(crate) above: Utf8PathBuf,
-    /// Way of reading the directory if it is not a kustomization; `None` if it is not read then.
-    pub(crate) plain: Option<Plain>,
+    /// Way of reading the directory if it is not a kustomization.
+    pub(crate) plain: Plain,
     /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
     pub(crate) explicit: Option<Place>,
     /// Namespace of the object itself, if set.
@@ -34,6 +34,14 @@ pub(crate) struct Applied {
     pub(crate) decryption: Option<yaml_serde::Value>,
 }
 
+impl Applied {
+    /// Returns whether it applies files of the site to its base cluster, even if it is suspended
+    /// now.
+    pub(super) fn is_of_site(&self) -> bool {
+        matches!(self.exclusion, None | Some(Exclusion::Suspended))
+    }
+}
+
 /// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
 pub(crate) enum Plain {
@@ -41,6 +49,8 @@ pub(crate) enum Plain {
     Autodetect,
     /// Argo CD: matching files in it, or in the tree below it.
     Files(DirectorySource),
+    /// A program that sipgen does not run, such as Helm, makes objects of the directory.
+    Rendered(&'static str),
 }
 
 /// Reasons why an object does not apply this repo's files to the base cluster.

@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::repo::{Repo, shown};
 use crate::api::kustomization::listed;
 use crate::finding::{Code, Finding, Place};
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::kustomize::{Among, Listing, Root};
 use crate::load::kustomize::relative;
 use crate::text::counted;
@@ -87,7 +87,7 @@ fn of_root(
     component: &Utf8Path,
     listings: &[Listing<'_>],
 ) -> (Component, Vec<Finding>) {
-    let is_of_root = |host: &&Host| host.standing == Standing::Declared { root: index };
+    let is_of_root = |host: &&Host| host.evidence == Evidence::Applied { root: index };
     let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
     let files: BTreeSet<&Utf8Path> = hosts
         .iter()

@@ -11,7 +11,7 @@ use ignore::gitignore::GitignoreBuilder;
 use super::applied::Applied;
 use super::repo::{Repo, shown};
 use super::{Wiring, includes};
-use crate::api::gitops::{Agent, FluxSource, FluxSourceRef};
+use crate::api::gitops::{Agent, FluxSource};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::sops;
@@ -26,7 +26,11 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Ve
     if repo.settings.gitops != Some(Agent::Flux) {
         return Vec::new();
     }
-    let source = repo.sources.iter().find(|(_, source)| is_own(repo, source));
+    let source = repo
+        .context
+        .sources
+        .iter()
+        .find(|(_, source)| repo.is_source_of_settings(source));
     let over_output =
         source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
     let found = over_output.or_else(|| left_out(repo, source));
@@ -53,16 +57,6 @@ pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Opt
             .at(applied.place.clone())
             .help("make it readable; if it has no hosts, mute this warning"),
     )
-}
-
-/// Returns whether a source is the one in the settings.
-fn is_own(repo: &Repo<'_>, source: &FluxSource) -> bool {
-    let reference = FluxSourceRef {
-        kind: Some(source.kind.clone()),
-        name: source.metadata.name.clone(),
-        namespace: source.metadata.namespace.clone(),
-    };
-    repo.settings.flux.is_source(&reference, None)
 }
 
 /// Reports builds with Secrets to decrypt, for which the Kustomization that sipgen writes has no

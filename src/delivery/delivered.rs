@@ -89,7 +89,7 @@ fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -
         .map(|path| Directory {
             path: path.to_owned(),
             // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
-            all_below: matches!(applied.plain, Some(Plain::Autodetect)),
+            all_below: matches!(applied.plain, Plain::Autodetect),
             listed: None,
         });
     let listed = repo

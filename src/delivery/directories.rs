@@ -4,6 +4,7 @@
 //! name the source and the cluster of this site.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::IgnoredAny;
 
 use super::agent_objects::{AgentObject, Content};
 use super::applied::{Applied, Exclusion, Plain};
@@ -12,13 +13,17 @@ use super::generators;
 use super::includes::{self, Target};
 use super::paths::{in_repo, matching_directories};
 use super::repo::Repo;
+use crate::api::flux::HelmRelease;
 use crate::api::gitops::{
-    Agent, ApplicationDestination, ApplicationSource, ApplicationSpec, FluxKustomization,
-    GitDirectory, Named,
+    Agent, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
+    FluxKustomization, FluxKustomizationSpec, GitDirectory, Named,
 };
 use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
 use crate::settings::gitops::SourceRef;
+
+/// File that makes a directory a Helm chart.
+const CHART: &str = "Chart.yaml";
 
 /// Returns the directories that the objects make agents apply.
 pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
@@ -28,7 +33,18 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
         .filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
         match content {
-            Content::Flux(object) => applied.extend(by_flux(repo, &origin, object)),
+            Content::Flux(objects) => {
+                let objects = objects.into_iter();
+                applied.extend(objects.filter_map(|object| by_flux(repo, &origin, object)));
+            }
+            Content::Instance(object) => {
+                let place = origin.at(["spec", "sync", "path"]);
+                let found = by_flux(repo, &origin, *object);
+                applied.extend(found.map(|applied| Applied { place, ..applied }));
+            }
+            Content::HelmRelease(release) => {
+                applied.extend(by_helm_release(repo, &origin, *release))
+            }
             Content::Application(object) => {
                 let by = named("Application", &object.metadata);
                 applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
@@ -54,7 +70,10 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 });
                 applied.extend(made);
             }
-            Content::Project(_) | Content::Source(_) | Content::Cluster(_) => {}
+            Content::Project(_)
+            | Content::Source(_)
+            | Content::Cluster(_)
+            | Content::Unreadable(_) => {}
         }
     }
     applied
@@ -86,10 +105,12 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
         Target::Here(path) => (path.as_str(), true),
-        Target::Elsewhere | Target::Itself => (
-            path.as_str(),
-            flux.is_source(&spec.source_ref, metadata.namespace.as_deref()),
-        ),
+        Target::Elsewhere | Target::Itself => {
+            let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
+            let is_ours = flux.is_source(source, namespace)
+                || includes::is_same_repo(repo, source, namespace);
+            (path.as_str(), is_ours)
+        }
     };
     let (directory, above) = in_repo(path, &flux.path)?;
     // The settings need no source before sipgen writes Kustomizations, so the default proves
@@ -124,10 +145,37 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         }),
         directory,
         above,
-        plain: Some(Plain::Autodetect),
+        plain: Plain::Autodetect,
         explicit: None,
         own_namespace: metadata.namespace,
         decryption: spec.decryption,
+    })
+}
+
+/// Returns the directory of a chart that Flux installs.
+fn by_helm_release(repo: &Repo<'_>, origin: &Origin, release: HelmRelease) -> Option<Applied> {
+    let HelmRelease { metadata, spec } = release;
+    let chart = spec.chart?.spec;
+    // A chart of a Helm repository has a name in the place of a path.
+    if chart.source_ref.kind.as_deref() == Some("HelmRepository") {
+        return None;
+    }
+    let object = FluxKustomization {
+        metadata,
+        spec: FluxKustomizationSpec {
+            path: Some(chart.chart),
+            source_ref: chart.source_ref,
+            suspend: spec.suspend,
+            kube_config: spec.kube_config.map(|_| IgnoredAny),
+            ..FluxKustomizationSpec::default()
+        },
+    };
+    let by = named("HelmRelease", &object.metadata);
+    Some(Applied {
+        by,
+        place: origin.at(["spec", "chart", "spec", "chart"]),
+        plain: Plain::Rendered("Helm"),
+        ..by_flux(repo, origin, object)?
     })
 }
 
@@ -173,7 +221,7 @@ fn by_argocd(
         let is_url = argocd
             .repo_url
             .as_ref()
-            .map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
+            .map(|url| url.is_same_repo(&source.repo_url) || source.repo_url.contains("{{"));
         let exclusion = if is_url == Some(false) {
             Some(Exclusion::OtherSource("argocd.repoURL"))
         } else {
@@ -203,8 +251,16 @@ fn by_argocd(
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
-            // The content of a Helm chart is unknown here.
-            let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();
+            let is_chart = || repo.files.kind(&directory.join(CHART)).is_some();
+            let plain = if is_explicit {
+                Plain::Files(source.directory.clone().unwrap_or_default())
+            } else if source.plugin.is_some() {
+                Plain::Rendered("a config management plugin")
+            } else if source.helm.is_some() || source.kustomize.is_none() && is_chart() {
+                Plain::Rendered("Helm")
+            } else {
+                Plain::Files(DirectorySource::default())
+            };
             applied.push(Applied {
                 agent: Agent::Argocd,
                 by: format!("Argo CD's {by}"),
@@ -223,8 +279,7 @@ fn by_argocd(
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
                 decryption: None,
-                plain: (!is_chart)
-                    .then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
+                plain,
             });
         }
     }
@@ -240,7 +295,7 @@ fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> boo
             .renamed(destination)
             .is_some_and(|other| own.is(&other))
     };
-    own.is(destination) || repo.clusters.iter().any(renamed)
+    own.is(destination) || repo.context.clusters.iter().any(renamed)
 }
 
 /// Returns the path of a source, or all directories that match if it contains an unknown parameter.

@@ -143,6 +143,7 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<I
         |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
     let selector = generator.selector.as_ref().filter(is_selector);
     let selected = repo
+        .context
         .clusters
         .iter()
         .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));

@@ -10,6 +10,7 @@ use super::paths::plain_path;
 use super::repo::Repo;
 use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
 use crate::finding::{Code, Finding, Origin, Step};
+use crate::text::repo_url;
 
 /// The target of a path in a source.
 pub(super) enum Target {
@@ -32,6 +33,7 @@ pub(super) fn target(
     let path = in_source(path);
     let is_ours = flux.is_source(source, namespace);
     let Some((_, object)) = repo
+        .context
         .sources
         .iter()
         .find(|(_, object)| is_named(object, source, namespace))
@@ -65,6 +67,23 @@ pub(super) fn target(
         }
     }
     Target::Itself
+}
+
+/// Returns whether a source has the repo of the settings' source by another name, according to
+/// their URLs.
+pub(super) fn is_same_repo(
+    repo: &Repo<'_>,
+    source: &FluxSourceRef,
+    namespace: Option<&str>,
+) -> bool {
+    let url = |is_it: &dyn Fn(&FluxSource) -> bool| {
+        let mut sources = repo.context.sources.iter().map(|(_, source)| source);
+        sources.find(|source| is_it(source))?.spec.url.as_deref()
+    };
+    let other = url(&|object| is_named(object, source, namespace));
+    let own = url(&|object| repo.is_source_of_settings(object));
+    own.zip(other)
+        .is_some_and(|(own, other)| repo_url::is_same_repo(own, other))
 }
 
 /// Returns a path relative to the root of a source.

@@ -8,7 +8,7 @@
 //! * `generators`: parameters of ApplicationSets; `clusters`: clusters that Secrets register in
 //!   Argo CD.
 //! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
-//! * `followed`: applied directories, before the inputs of a site are known.
+//! * `agents`: all such objects of a repo, before its hosts are known; `reached`: what one applies.
 //! * `exclusion`: objects that only seem to apply this repo to the base cluster.
 //! * `conditions`: conditions that prevent the agent from applying the output; `render` checks
 //!   projects.
@@ -18,6 +18,7 @@
 //! Each object must have one renderer: two that differ in labels revert each other for ever.
 
 mod agent_objects;
+mod agents;
 mod applied;
 mod clusters;
 mod components;
@@ -25,11 +26,11 @@ mod conditions;
 mod delivered;
 mod directories;
 mod exclusion;
-mod followed;
 mod generators;
 mod includes;
 mod listings;
 mod paths;
+mod reached;
 mod rendered_twice;
 mod repo;
 
@@ -48,13 +49,12 @@ use crate::load::Files;
 use crate::settings::Settings;
 use crate::settings::gitops::Form;
 
-pub(crate) use agent_objects::AgentObject;
+pub(crate) use agent_objects::{AgentObject, GROUPS};
+pub(crate) use agents::{Agents, AppliedBuilds, Followed, RenderedDirectory};
 pub use components::Component;
 pub use delivered::Delivered;
-pub(crate) use followed::{Followed, followed};
 pub(crate) use paths::in_repo;
 
-use agent_objects::Context;
 use repo::Repo;
 
 /// Delivery of the output by the repo's kustomizations and agents.
@@ -81,15 +81,13 @@ pub(crate) fn wire(
     inventory: &Inventory,
     builds: &Builds,
     documents: &[(HostKey, Origin)],
-    objects: Vec<AgentObject>,
+    agents: Agents,
     closed: &[(Utf8PathBuf, String)],
 ) -> (Wiring, Vec<Finding>) {
-    let Context {
-        projects,
-        sources,
-        clusters,
-    } = Context::of(&objects, builds);
-    let added = Vec::new();
+    let mut findings = Vec::new();
+    let Agents {
+        context, applied, ..
+    } = agents;
     let mut repo = Repo {
         files,
         settings,
@@ -97,11 +95,9 @@ pub(crate) fn wire(
         builds,
         documents,
         paths: &[],
-        sources,
-        clusters,
-        added,
+        context: &context,
+        added: Vec::new(),
     };
-    let applied = directories::directories(&repo, objects);
     let is_here =
         |applied: &&applied::Applied| applied.exclusion.is_none() && applied.is_build(&repo);
     let added = applied.iter().filter(is_here).flat_map(|applied| {
@@ -112,15 +108,16 @@ pub(crate) fn wire(
     // Objects of agents add components to kustomizations, so listings depend on them.
     repo.added = added;
     let own_project = settings.argocd.project.as_str();
-    let projects = projects
-        .into_iter()
+    let projects = context
+        .projects
+        .iter()
         .filter(|(_, project)| project.metadata.name == own_project)
+        .cloned()
         .collect();
     let mut wiring = Wiring {
         projects,
         ..Wiring::default()
     };
-    let mut findings = Vec::new();
     match settings.hosts.form {
         Form::Overlay => findings.extend(listings::of_overlays(&repo)),
         Form::Component => {

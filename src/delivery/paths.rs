@@ -10,12 +10,10 @@ use crate::api::gitops::{DirectorySource, GitDirectory};
 
 /// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
 pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
-    let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
     // `-` is a placeholder for any file, so that `ancestors` includes the directory.
     let overlays: Vec<Utf8PathBuf> = repo
-        .inventory
-        .roots
-        .values()
+        .builds
+        .roots()
         .map(|root| repo.patches_of(&root.directory).join("-"))
         .collect();
     let roots: Vec<Utf8PathBuf> = repo
@@ -23,13 +21,7 @@ pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> V
         .directories()
         .map(|directory| directory.join("-"))
         .collect();
-    let all = files.chain(
-        overlays
-            .iter()
-            .chain(&roots)
-            .chain(repo.paths)
-            .map(Utf8PathBuf::as_path),
-    );
+    let all = overlays.iter().chain(&roots).chain(repo.paths);
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
     let in_source = directories

@@ -1,19 +1,19 @@
 //! Reports the repo's own agent objects that apply a directory with hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use camino::Utf8Path;
 
 use super::applied::{Applied, Exclusion, Plain};
 use super::exclusion;
 use super::paths::takes;
+use super::reached::{Overlays, Reached};
 use super::repo::{Repo, shown};
 use super::{Component, Wiring, delivered};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Origin};
-use crate::inventory::{Host, Standing};
+use crate::finding::{Code, Finding};
+use crate::inventory::{Evidence, Host};
 use crate::kustomize::Root;
 use crate::layout;
 use crate::settings::gitops::Form;
@@ -22,25 +22,12 @@ use crate::text::counted;
 /// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
 
-/// Content of a directory that an agent applies.
-struct Reached<'a> {
-    applied: &'a Applied,
-    /// Kustomizations that its builds consist of.
-    kustomizations: BTreeSet<&'a Utf8Path>,
-    /// Files that they reach.
-    built: BTreeSet<Utf8PathBuf>,
-    /// Hosts in files that are applied as they are.
-    plain: Vec<&'a (HostKey, Origin)>,
-    /// Roots whose overlays it applies.
-    overlays: BTreeSet<usize>,
-}
-
 /// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
 /// applies already.
 pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
-    let overlays = Overlays::of(repo);
+    let overlays = Overlays::new(repo, &repo.inventory.roots);
     for applied in applied {
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
@@ -99,142 +86,12 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
     findings
 }
 
-impl Applied {
-    /// Returns whether its directory is built as a kustomization, so that other files below it are
-    /// ignored.
-    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
-        if self.explicit.is_some() {
-            return false;
-        }
-        let is_here =
-            self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
-        is_here && repo.builds.has_kustomization(&self.directory)
-    }
-}
-
-/// Returns the patterns that Flux excludes from its source.
-fn ignored(repo: &Repo<'_>) -> Gitignore {
-    let mut ignored = GitignoreBuilder::new("");
-    for line in repo
-        .files
-        .text(".sourceignore".into())
-        .unwrap_or_default()
-        .lines()
-    {
-        // An invalid line ignores nothing.
-        let _ = ignored.add_line(None, line);
-    }
-    ignored.build().unwrap_or_else(|_| Gitignore::empty())
-}
-
-/// Overlays of declared hosts.
-struct Overlays {
-    /// Directories by root index.
-    directories: BTreeMap<usize, Utf8PathBuf>,
-    /// Directories of the kustomizations that list each overlay.
-    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
-}
-
-impl Overlays {
-    fn of(repo: &Repo<'_>) -> Self {
-        let mut overlays = Self {
-            directories: BTreeMap::new(),
-            listed_by: BTreeMap::new(),
-        };
-        if repo.settings.hosts.form == Form::Overlay {
-            let directory =
-                |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
-            overlays.directories = repo.inventory.roots.iter().map(directory).collect();
-            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
-                overlays
-                    .listed_by
-                    .entry(listed.to_owned())
-                    .or_default()
-                    .push(listing.directory.to_owned());
-            }
-        }
-        overlays
-    }
-}
-
-impl<'a> Reached<'a> {
-    fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
-        let directory = applied.directory.as_path();
-        let mut reached = Self {
-            applied,
-            kustomizations: BTreeSet::new(),
-            built: BTreeSet::new(),
-            plain: Vec::new(),
-            overlays: BTreeSet::new(),
-        };
-        let mut tops = Vec::new();
-        if applied.is_build(repo) {
-            tops.push(directory);
-        } else {
-            let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
-            match &applied.plain {
-                Some(Plain::Autodetect) => {
-                    tops.extend(repo.builds.directories().filter(|top| {
-                        let above = top
-                            .ancestors()
-                            .skip(1)
-                            .take_while(|above| above.starts_with(directory));
-                        top.starts_with(directory)
-                            && !above
-                                .into_iter()
-                                .any(|above| repo.builds.has_kustomization(above))
-                    }));
-                    // Flux's autodetection takes every YAML file that its source has.
-                    let ignored = ignored(repo);
-                    let is_plain = |(_, origin): &&(HostKey, Origin)| {
-                        origin.file.extension() != Some("json")
-                            && !tops.iter().any(|top| origin.file.starts_with(top))
-                            && !ignored
-                                .matched_path_or_any_parents(&*origin.file, false)
-                                .is_ignore()
-                    };
-                    reached
-                        .plain
-                        .extend(repo.documents.iter().filter(below).filter(is_plain));
-                }
-                Some(Plain::Files(source)) => {
-                    let is_taken = |(_, origin): &&(HostKey, Origin)| {
-                        origin
-                            .file
-                            .strip_prefix(directory)
-                            .is_ok_and(|file| takes(source, &applied.above.join(file)))
-                    };
-                    reached.plain.extend(repo.documents.iter().filter(is_taken));
-                }
-                None => {}
-            }
-        }
-        for top in &tops {
-            reached.built.extend(repo.builds.below(top).into_keys());
-            reached.kustomizations.extend(repo.builds.made_of(top));
-        }
-        let autodetects =
-            matches!(applied.plain, Some(Plain::Autodetect)) && !applied.is_build(repo);
-        for (index, overlay) in &overlays.directories {
-            let is_found = autodetects && overlay.starts_with(directory);
-            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
-            let is_listed = || {
-                listed_by
-                    .clone()
-                    .any(|by| reached.kustomizations.contains(by.as_path()))
-            };
-            if overlay == directory || is_found || is_listed() {
-                reached.overlays.insert(*index);
-            }
-        }
-        reached
-    }
-
+impl Reached<'_> {
     /// Returns the declared hosts that are rendered without patches of an overlay, by root.
     fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
         let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
-            if let Standing::Declared { root } = host.standing
+            if let Evidence::Applied { root } = host.evidence
                 && host
                     .file
                     .as_deref()
@@ -289,13 +146,13 @@ impl<'a> Reached<'a> {
             );
         }
         let takes_all = match &self.applied.plain {
-            Some(Plain::Autodetect) => true,
-            Some(Plain::Files(source)) => {
+            Plain::Autodetect => true,
+            Plain::Files(source) => {
                 let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
                 file.strip_prefix(directory)
                     .is_ok_and(|file| takes(source, &above.join(file)))
             }
-            None => false,
+            Plain::Rendered(_) => false,
         };
         if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
             return None;
@@ -415,7 +272,7 @@ impl<'a> Reached<'a> {
     /// Returns the hosts that it renders, with or without labels.
     fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
-            let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
+            let by_overlay = matches!(host.evidence, Evidence::Applied { root } if self.overlays.contains(&root));
             by_overlay
                 || host
                     .file

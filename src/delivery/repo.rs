@@ -2,8 +2,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::clusters::Cluster;
-use crate::api::gitops::FluxSource;
+use super::agent_objects::Context;
+use crate::api::gitops::{FluxSource, FluxSourceRef};
 use crate::api::names::HostKey;
 use crate::finding::{Origin, Place};
 use crate::inventory::Inventory;
@@ -22,10 +22,8 @@ pub(super) struct Repo<'a> {
     pub(super) documents: &'a [(HostKey, Origin)],
     /// Further files whose directories generators may match.
     pub(super) paths: &'a [Utf8PathBuf],
-    /// Sources of Flux.
-    pub(super) sources: Vec<(Origin, FluxSource)>,
-    /// Clusters that Secrets of the repo register in Argo CD.
-    pub(super) clusters: Vec<Cluster>,
+    /// Objects that those of agents depend on.
+    pub(super) context: &'a Context,
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
@@ -58,6 +56,16 @@ impl Repo<'_> {
             .into_iter()
             .chain(added)
             .collect()
+    }
+
+    /// Returns whether a source is the one in the settings.
+    pub(super) fn is_source_of_settings(&self, source: &FluxSource) -> bool {
+        let reference = FluxSourceRef {
+            kind: Some(source.kind.clone()),
+            name: source.metadata.name.clone(),
+            namespace: source.metadata.namespace.clone(),
+        };
+        self.settings.flux.is_source(&reference, None)
     }
 
     /// Returns the directory of a root's patches, relative to the repo's root.

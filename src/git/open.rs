@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{BranchType, ErrorCode, Index, Repository};
+use git2::{BranchType, ErrorCode, Index, Repository, RepositoryOpenFlags};
 
 use super::GitError;
 use crate::text::in_shell;
@@ -19,6 +19,7 @@ const VARIABLES: [&str; 4] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 ];
 const INDEX_FILE: &str = "GIT_INDEX_FILE";
+const WORK_TREE: &str = "GIT_WORK_TREE";
 
 /// A repo, and the position of a directory in it.
 pub(crate) struct Opened {
@@ -34,7 +35,7 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
     // git itself does not hash objects that it reads: their compression has a checksum. Hashing
     // takes three quarters of the time to read an object.
     git2::opts::strict_hash_verification(false);
-    let found = match Repository::discover(root) {
+    let found = match discover(root) {
         Ok(repo) => Some(repo),
         Err(error) if error.code() == ErrorCode::NotFound => None,
         Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
@@ -51,6 +52,13 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
         prefix,
         of_environment,
     }))
+}
+
+/// Finds the repo around a directory, with the worktree that git says: a `.git` file may lead to a
+/// git directory elsewhere, which `Repository::discover` would open without its worktree.
+fn discover(directory: impl AsRef<Path>) -> Result<Repository, git2::Error> {
+    let no_ceilings: [&Path; 0] = [];
+    Repository::open_ext(directory, RepositoryOpenFlags::CROSS_FS, no_ceilings)
 }
 
 /// The git repo around a directory.
@@ -181,11 +189,7 @@ impl Opened {
 
     /// Returns the repo's own directory if it can be found only by the environment.
     pub(super) fn named_by_environment(&self) -> Option<&Path> {
-        let is_found = || {
-            self.repo
-                .workdir()
-                .is_some_and(|top| Repository::discover(top).is_ok())
-        };
+        let is_found = || self.repo.workdir().is_some_and(|top| discover(top).is_ok());
         (self.of_environment && !is_found()).then(|| self.repo.path())
     }
 
@@ -211,7 +215,12 @@ fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Reposit
     }
     let named = Repository::open_from_env().ok()?;
     let is_it = match found {
-        Some(found) => found.path() == named.path(),
+        Some(found) => {
+            // With `GIT_DIR` alone, libgit2 takes the directory around it for the worktree.
+            let workdir = found.workdir().filter(|_| env::var_os(WORK_TREE).is_none());
+            found.path() == named.path()
+                && workdir.is_none_or(|top| named.set_workdir(top, false).is_ok())
+        }
         // The worktree of a repo elsewhere, which only the environment refers to.
         None => prefix(&named, root).is_ok(),
     };

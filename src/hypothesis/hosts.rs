@@ -10,6 +10,7 @@ use camino::Utf8Path;
 use kube::core::{Expression, Selector, SelectorExt};
 
 use super::Unknown;
+use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::label_query;
 use crate::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::finding::position::{Origin, Shape};
@@ -17,7 +18,7 @@ use crate::inventory::addresses::{AddressSource, KnownAddress};
 use crate::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
 use crate::inventory::machine::Machine;
 use crate::inventory::networks::Network;
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::load::Stream;
 use crate::site::Site;
 use crate::text::counted;
@@ -220,7 +221,7 @@ pub(crate) fn available_host<'a>(
         own_namespace: None,
         namespace_by_settings: false,
         file: None,
-        standing: Standing::Observed,
+        evidence: Evidence::Live,
         origin: Origin {
             file: Arc::from(Utf8Path::new(BOUGHT)),
             first_line: 1,
@@ -239,6 +240,7 @@ pub(crate) fn available_host<'a>(
         disable_power_off: false,
         live: LiveState {
             origin: None,
+            is_object: false,
             uid: None,
             provisioning: Some("available".to_owned()),
             usage: None,
@@ -260,7 +262,11 @@ pub(crate) fn available_host<'a>(
             field: &[],
             secrets: Box::default(),
             boot_mac: None,
+            has_boot_mac: false,
+            has_invalid_boot_mac: false,
         },
+        hardware: HardwareIdentity::default(),
+        same_machine: None,
         machine: Machine::unknown(),
     }
 }

@@ -6,8 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::urls;
 use crate::load::{Document, Files, ReadError, mentions};
+use crate::text::repo_url;
 
 const FLUX_DOMAIN: &str = "toolkit.fluxcd.io";
 const ARGOCD_GROUP: &str = "argoproj.io/";
@@ -316,7 +316,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
     let source = |source: Value| {
         let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
         Some(ApplicationSource {
-            repo_url: urls::without_credentials(&repo_url)?,
+            repo_url: repo_url::without_credentials(&repo_url)?,
             target_revision: value(&source, "targetRevision")
                 .or_else(|| value(&source, "revision")),
             project: value(application, "project").filter(|project| project != "default"),
@@ -395,7 +395,7 @@ fn own_source(
         );
     }
     let by_git = || {
-        let repo_url = urls::without_credentials(remote?)?;
+        let repo_url = repo_url::without_credentials(remote?)?;
         Some(ApplicationSource {
             repo_url,
             target_revision: None,
@@ -413,6 +413,5 @@ fn one_of(values: impl Iterator<Item = String>) -> String {
 }
 
 fn is_same_repo(url: &str, remote: Option<&str>) -> bool {
-    let identity = urls::identity(url);
-    identity.is_some() && identity == remote.and_then(urls::identity)
+    remote.is_some_and(|remote| repo_url::is_same_repo(url, remote))
 }

@@ -2,8 +2,9 @@
 
 use camino::Utf8Path;
 
-use super::{Action, Proposal, entry_of_list, urls};
+use super::{Action, Proposal, entry_of_list};
 use crate::load::{Files, Kind, read_by_others};
+use crate::text::repo_url;
 use crate::text::visible::yaml_text;
 
 /// A git forge with a supported CI system.
@@ -94,7 +95,7 @@ fn plain_or_quoted(branch: &str) -> String {
 
 /// Recognises forges by the host name of `remote`, else by the repo's files.
 pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
-    let host = remote.and_then(urls::host_of).unwrap_or_default();
+    let host = remote.and_then(repo_url::host).unwrap_or_default();
     let names = |forge: &str| host.split('.').any(|label| label.contains(forge));
     match (names("github"), names("gitlab")) {
         (true, _) => vec![Forge::Github],

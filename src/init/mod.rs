@@ -15,7 +15,6 @@ mod forge;
 mod hooks;
 mod page;
 mod settings_file;
-mod urls;
 
 use camino::{Utf8Path, Utf8PathBuf};
 

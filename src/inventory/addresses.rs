@@ -3,12 +3,13 @@
 //! In order of precedence: the annotation of the host, the address that its Machine claimed, the
 //! address that a pool keeps for it, the address that inspection found.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
 use super::hardware::HostHardware;
-use crate::api::ipam::{ADDRESSES, AddressObject, Addresses, claim_of};
+use crate::api::address::{UNREACHABLE, is_reachable};
+use crate::api::ipam::{ADDRESSES, AddressObject, Addresses, PoolRange, claim_of};
 use crate::api::names::{HostKey, Namespace};
 use crate::finding::{Code, Finding, Origin, Place};
 
@@ -62,16 +63,25 @@ pub(crate) struct ClaimedAddresses {
 
 #[derive(Debug, Default)]
 struct InNamespace {
-    /// Names of pools that keep or gave addresses.
-    pools: BTreeSet<String>,
-    /// Those of Metal3's pools that are in the inputs.
-    own_pools: BTreeSet<String>,
-    /// Addresses that pools keep, by claim.
-    kept: BTreeMap<String, IpAddr>,
-    /// Addresses that claims got.
-    given: BTreeMap<String, IpAddr>,
+    /// Pools that keep or gave addresses.
+    pools: BTreeMap<String, Pool>,
     /// Names of data by Metal3Machine.
     data: BTreeMap<String, Vec<String>>,
+}
+
+/// A pool of addresses.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    /// The IPPool, if it is in the inputs.
+    pub origin: Option<Origin>,
+    /// The Cluster that it belongs to.
+    pub cluster: Option<String>,
+    /// Its ranges.
+    pub ranges: Vec<PoolRange>,
+    /// Addresses that it keeps, by claim.
+    pub kept: BTreeMap<String, IpAddr>,
+    /// Addresses that claims got.
+    pub given: BTreeMap<String, IpAddr>,
 }
 
 impl ClaimedAddresses {
@@ -87,9 +97,11 @@ impl ClaimedAddresses {
         {
             let known = namespaces.entry(namespace).or_default();
             let mut read = |text: &str, title: String, place: Place| {
-                let address = text.parse().ok();
+                let parsed: Option<IpAddr> = text.parse().ok();
+                let address = parsed.filter(|address| is_reachable(*address));
                 if address.is_none() {
-                    let message = format!("`{text}` of {title} is no IP address");
+                    let reason = parsed.map_or("is no IP address", |_| UNREACHABLE);
+                    let message = format!("`{text}` of {title} {reason}");
                     findings.push(
                         Finding::new(Code::InvalidHostAddress, message)
                             .at(place)
@@ -100,23 +112,23 @@ impl ClaimedAddresses {
             };
             match object {
                 AddressObject::Pool(spec) => {
+                    let pool = known.pools.entry(name.clone()).or_default();
                     for (claim, text) in &spec.pre_allocations {
                         let place = origin.at(["spec", "preAllocations", claim.as_str()]);
                         let address = read(text, format!("`{claim}` in the IPPool {name}"), place);
-                        known
-                            .kept
-                            .extend(address.map(|address| (claim.clone(), address)));
+                        let kept = address.map(|address| (claim.clone(), address));
+                        pool.kept.extend(kept);
                     }
-                    known.own_pools.insert(name.clone());
-                    known.pools.insert(name);
+                    pool.cluster = spec.cluster_name;
+                    pool.ranges = spec.pools;
+                    pool.origin = Some(origin);
                 }
                 AddressObject::Address(spec) => {
                     let place = origin.at(["spec", "address"]);
                     let address = read(&spec.address, format!("the IPAddress {name}"), place);
-                    known
-                        .given
-                        .extend(address.map(|address| (spec.claim.name, address)));
-                    known.pools.insert(spec.pool.name);
+                    let pool = known.pools.entry(spec.pool.name).or_default();
+                    let given = address.map(|address| (spec.claim.name, address));
+                    pool.given.extend(given);
                 }
                 AddressObject::Data(spec) => {
                     known.data.entry(spec.claim.name).or_default().push(name);
@@ -126,11 +138,16 @@ impl ClaimedAddresses {
         Self { namespaces }
     }
 
-    /// Returns the names of Metal3's pools in the inputs, by namespace.
-    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeSet<String>> {
-        let names = self.namespaces.iter();
-        let names = names.map(|(namespace, known)| (namespace.clone(), known.own_pools.clone()));
-        names.filter(|(_, pools)| !pools.is_empty()).collect()
+    /// Returns Metal3's pools in the inputs, by namespace and name.
+    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeMap<String, Pool>> {
+        let mut all: BTreeMap<Namespace, BTreeMap<String, Pool>> = BTreeMap::new();
+        for (namespace, known) in &self.namespaces {
+            for (name, pool) in known.pools.iter().filter(|(_, pool)| pool.origin.is_some()) {
+                let of_namespace = all.entry(namespace.clone()).or_default();
+                of_namespace.insert(name.clone(), pool.clone());
+            }
+        }
+        all
     }
 
     /// Returns the addresses of a host by interface. `machine` is the Metal3Machine that uses it.
@@ -139,20 +156,20 @@ impl ClaimedAddresses {
             return BTreeMap::new();
         };
         let data = machine.and_then(|machine| known.data.get(machine));
-        let address = |pool: &String| {
-            let by_host = claim_of(&host.name, pool);
-            let by_data = data.into_iter().flatten().map(|data| claim_of(data, pool));
+        let address = |(name, pool): (&String, &Pool)| {
+            let by_host = claim_of(&host.name, name);
+            let by_data = data.into_iter().flatten().map(|data| claim_of(data, name));
             // A claim of the host's name without a Machine is left from an earlier one.
             let by_name = machine.map(|_| by_host.clone());
             let given = by_data
                 .chain(by_name)
-                .find_map(|claim| known.given.get(&claim));
+                .find_map(|claim| pool.given.get(&claim));
             let (address, source) = match given {
                 Some(address) => (address, AddressSource::Claim),
-                None => (known.kept.get(&by_host)?, AddressSource::Pool),
+                None => (pool.kept.get(&by_host)?, AddressSource::Pool),
             };
             let address = *address;
-            Some((pool.clone(), KnownAddress { address, source }))
+            Some((name.clone(), KnownAddress { address, source }))
         };
         known.pools.iter().filter_map(address).collect()
     }
@@ -178,7 +195,9 @@ pub(crate) fn of_host(
     let mut addresses = BTreeMap::new();
     let found = facts.inspected.and_then(|hardware| hardware.found.as_ref());
     for nic in found.into_iter().flat_map(|found| &found.hardware.nics) {
-        if let (Some(name), Some(Ok(address))) = (&nic.name, nic.ip.as_ref().map(|ip| ip.parse())) {
+        let address = nic.ip.as_ref().and_then(|ip| ip.trim().parse().ok());
+        let address = address.filter(|address| is_reachable(*address));
+        if let (Some(name), Some(address)) = (&nic.name, address) {
             let source = AddressSource::Inspection;
             // Of an IPv4 and an IPv6 address, the first counts.
             addresses

@@ -9,37 +9,35 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rayon::prelude::*;
 
-use super::addresses::AddressSource;
+use super::addresses::{AddressSource, Pool};
+use super::evidence::Evidence;
 use super::hardware::{HardwareByHost, HostHardware};
-use super::host::{Host, Standing};
+use super::host::Host;
 use super::host_document::HostDocument;
 use super::join::Descriptions;
 use super::maintenance::idle_marks;
 use super::network_index::Networks;
 use super::networks::{Network, Unnamed};
-use crate::api::host;
+use super::registration::{self, in_number};
 use crate::api::names::{ClusterKey, HostKey, Namespace};
 use crate::api::reservation::Tenants;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
-use crate::layout::VARIABLE;
 use crate::settings::gitops::Form;
 use crate::settings::reservations::Reservation;
 use crate::settings::{self, Settings};
-use crate::text::counted;
-use crate::text::credentials::masked_value;
 
 /// All hosts of a site.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// Every host once, in natural order of their names (`r9` before `r10`).
     pub hosts: Vec<Host>,
-    /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
+    /// The outermost kustomizations that render hosts, by the index in [`Evidence::Applied`].
     pub roots: BTreeMap<usize, Root>,
     /// Secrets with network data that no host names, in file order.
     pub unnamed_network_data: Vec<Unnamed>,
-    /// Names of Metal3's IPPools, by namespace.
-    pub pools: BTreeMap<Namespace, BTreeSet<String>>,
+    /// Metal3's IPPools, by namespace and name.
+    pub pools: BTreeMap<Namespace, BTreeMap<String, Pool>>,
     /// The reservations of all hosts.
     pub reservations: BTreeSet<Arc<Tenants>>,
     by_key: HashMap<HostKey, usize>,
@@ -94,7 +92,7 @@ pub(crate) fn assemble(
     let output = &settings.output;
     let mut findings = Vec::new();
     // Most files list hosts in this order, so that sorting is faster than a map.
-    documents.sort_by(|a, b| a.key.cmp(&b.key));
+    documents.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| rank(a).cmp(&rank(b))));
     let mut described: Vec<(HostKey, Descriptions)> = Vec::new();
     for document in documents {
         let is_known = described
@@ -125,7 +123,7 @@ pub(crate) fn assemble(
         ..Inventory::default()
     };
     for host in &inventory.hosts {
-        if let Standing::Declared { root } = host.standing {
+        if let Evidence::Applied { root } = host.evidence {
             inventory
                 .roots
                 .entry(root)
@@ -160,17 +158,26 @@ pub(crate) fn assemble(
     (inventory, findings)
 }
 
+/// Returns the rank of a document among those of its host, the best evidence first.
+fn rank(document: &HostDocument) -> u8 {
+    match document.evidence {
+        Evidence::Applied { .. } => 0,
+        Evidence::Reached { .. } => 1,
+        Evidence::Live => 2,
+        Evidence::Loose => 3,
+    }
+}
+
 /// Reports mistakes that only all hosts together show.
 fn of_all_hosts(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
     let hosts = inventory.hosts.as_slice();
     let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
     let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
-    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 6] = [
+    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 5] = [
         &|| idle_reservations(hosts, settings),
         &|| idle_marks(&labels, is_known, settings),
         &|| shared_addresses(hosts),
-        &|| shared_bmcs(hosts),
-        &|| bmcs_with_user(hosts).into_iter().collect(),
+        &|| registration::mistakes(hosts),
         &|| ambiguous_networks(hosts),
     ];
     rules.par_iter().flat_map_iter(|rule| rule()).collect()
@@ -241,7 +248,7 @@ const HOSTS_OF_A_BUILD: usize = 1000;
 fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
     for host in &inventory.hosts {
-        if let Standing::Declared { root } = host.standing {
+        if let Evidence::Applied { root } = host.evidence {
             *hosts.entry(root).or_default() += 1;
         }
     }
@@ -299,64 +306,6 @@ fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
     findings
 }
 
-/// Reports hosts that share a BMC address. This is only a warning because the SIP operator's own
-/// sample has it.
-fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
-    let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
-    for host in hosts {
-        if let Some(bmc) = host
-            .bmc
-            .as_ref()
-            .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
-        {
-            // The query is part of the comparison, but is not shown.
-            by_address
-                .entry(host::without_user(&bmc.address))
-                .or_default()
-                .push(host);
-        }
-    }
-    let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
-    let describe = |(address, hosts): (String, Vec<&Host>)| {
-        let address = masked_value(&address);
-        let finding = Finding::new(
-            Code::SharedBmc,
-            format!("{} hosts share the BMC address `{address}`", hosts.len()),
-        )
-        .help("fix the addresses: power commands for these hosts reach the same machine");
-        let add = |finding: Finding, host: &&Host| {
-            finding.see(
-                host.origin.at(["spec", "bmc", "address"]),
-                host.key.to_string(),
-            )
-        };
-        hosts.iter().fold(finding, add)
-    };
-    shared.map(describe).collect()
-}
-
-/// Reports credentials in BMC addresses, which Metal3 and jump hosts ignore: they log in by the
-/// Secret in `credentialsName`. No part of the address is shown.
-fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
-    let has_user = |host: &&Host| {
-        host.bmc
-            .as_ref()
-            .is_some_and(|bmc| host::has_user(&bmc.address))
-    };
-    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
-    let message = format!("{} credentials in the BMC address", in_number(&hosts)?);
-    let finding = Finding::new(Code::UserInBmcAddress, message).help(
-        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
-         the Secret that spec.bmc.credentialsName names",
-    );
-    Some(hosts.iter().fold(finding, |finding, host| {
-        finding.see(
-            host.origin.at(["spec", "bmc", "address"]),
-            host.key.to_string(),
-        )
-    }))
-}
-
 /// Reports duplicate network ids, because services would silently use the first network.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
@@ -392,15 +341,6 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
         }))
     };
     by_id.into_iter().filter_map(describe).collect()
-}
-
-/// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.
-fn in_number(hosts: &[&Host]) -> Option<String> {
-    match hosts {
-        [] => None,
-        [host] => Some(format!("host {} has", host.key)),
-        _ => Some(format!("{} have", counted(hosts.len(), "host"))),
-    }
 }
 
 /// Compares names in natural order: runs of digits by value, the rest by character.

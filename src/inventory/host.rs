@@ -7,6 +7,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::addresses::{AddressSource, KnownAddress};
+use super::evidence::Evidence;
 use super::machine::Machine;
 use super::maintenance::Mark;
 use super::networks::{Network, Unaddressed};
@@ -14,6 +15,7 @@ use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{Claim, GivenBack};
 use crate::api::gitops::Agent;
+use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::Bmc;
 use crate::api::mac::MacAddress;
 use crate::api::names::{HostKey, ObjectName};
@@ -32,8 +34,8 @@ pub struct Host {
     pub namespace_by_settings: bool,
     /// File of the repo with its manifest, or else with its snapshot.
     pub file: Option<Arc<Utf8Path>>,
-    /// Origin of the host's object.
-    pub standing: Standing,
+    /// Proof that its labels arrive.
+    pub evidence: Evidence,
     /// The manifest, or else the snapshot.
     pub origin: Origin,
     /// Labels that selectors match: those of the manifest, or else those of the snapshot.
@@ -62,9 +64,24 @@ pub struct Host {
     pub assignment: AssignmentLabels,
     /// Its addresses.
     pub network: HostNetwork,
+    /// Hardware values that identify its machine.
+    pub hardware: HardwareIdentity,
+    /// Set if another host stands for its machine.
+    pub same_machine: Option<Box<SameMachine>>,
     /// Properties that Provisionings select by. Hosts of a site without Provisionings share one without
     /// any.
     pub machine: Arc<Machine>,
+}
+
+/// A host that stands for the machine of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameMachine {
+    /// The host that stands for the machine.
+    pub host: HostKey,
+    /// Description of the shared identity.
+    pub identity: String,
+    /// Set unless the hosts may be different machines.
+    pub is_certain: bool,
 }
 
 /// State of a host's object in the base cluster, from its snapshot, or else from the status in its
@@ -73,6 +90,9 @@ pub struct Host {
 pub struct LiveState {
     /// The snapshot, if there is one.
     pub origin: Option<Origin>,
+    /// Set if a document is a copy of a live object, by metadata that only an API server sets, or by a
+    /// provisioning state, which is empty until Metal3 registers the host.
+    pub is_object: bool,
     /// UID of the object. Another object of the same name has another UID.
     pub uid: Option<String>,
     /// Provisioning state.
@@ -117,31 +137,23 @@ pub struct HostNetwork {
     pub secrets: Box<[ObjectName]>,
     /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
-}
-
-/// The origin of a host's object, which decides how its labels may be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// A manifest in this repo.
-    Declared {
-        /// Index of the root that renders it, among the inventory's roots.
-        root: usize,
-    },
-    /// An owner outside this repo. The repo has a snapshot of it.
-    Observed,
+    /// Set if the field has any text.
+    pub has_boot_mac: bool,
+    /// Set if the API server refuses the field.
+    pub has_invalid_boot_mac: bool,
 }
 
 impl Host {
     /// Returns whether a kustomization of this repo renders the host in full.
     pub fn is_declared(&self) -> bool {
-        matches!(self.standing, Standing::Declared { .. })
+        matches!(self.evidence, Evidence::Applied { .. })
     }
 
     /// Returns whether it is known if the host is in use. A manifest without status or usage does
     /// not show it; a snapshot does.
     pub fn is_use_known(&self) -> bool {
         // An observed host is known by its snapshot.
-        self.standing == Standing::Observed
+        self.evidence == Evidence::Live
             || self.live.origin.is_some()
             || self.live.provisioning.is_some()
             || self.live.usage.is_some()
@@ -188,10 +200,14 @@ impl Host {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {
                 NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),
                 NoAddress::NoStaticAddress => Unaddressed::NoAddress(interface.to_owned()),
+                NoAddress::LinkLocal => Unaddressed::LinkLocal(interface.to_owned()),
             }),
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
             Network::Keyless(secret, _) => Err(Unaddressed::NoKey(secret.clone())),
+            Network::OtherFormat(holder, format) => {
+                Err(Unaddressed::OtherFormat(holder.clone(), format))
+            }
             Network::Unreadable(holder, reason) => {
                 Err(Unaddressed::Unreadable(holder.clone(), reason.clone()))
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use super::evidence::Evidence;
 use super::networks::Referring;
 use crate::api::host::{BareMetalHost, Spec};
 use crate::api::names::{HostKey, ObjectName};
@@ -25,6 +26,9 @@ pub(crate) struct HostDocument {
     pub(crate) namespace_by_settings: bool,
     /// Set unless it is an example: a mistake in it is an error.
     pub(crate) is_meant: bool,
+    pub(crate) evidence: Evidence,
+    /// Description of the agent that renders a host of this name by a program that sipgen does not run, such as Helm.
+    pub(crate) rendered_by: Option<String>,
 }
 
 impl HostDocument {

@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use super::addresses::{self, Facts};
 use super::appliers;
+use super::evidence::Evidence;
 use super::hardware::HostHardware;
-use super::host::{AssignmentLabels, Host, HostNetwork, LiveState, Standing};
+use super::host::{AssignmentLabels, Host, HostNetwork, LiveState};
 use super::host_document::{HostDocument, named_secrets};
 use super::machine::{self, Machine};
 use super::maintenance::Mark;
 use super::network_index::Networks;
 use super::networks::{self, Referring};
+use super::registration;
 use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{self, GivenBack};
+use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{
     self, DETACHED, MAINTENANCE, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field,
 };
@@ -30,12 +33,12 @@ use crate::text::credentials::masked_value;
 /// The documents of one host.
 #[derive(Default)]
 pub(crate) struct Descriptions {
-    manifest: Option<(Box<HostDocument>, usize)>,
+    manifest: Option<Box<HostDocument>>,
     snapshot: Option<Box<HostDocument>>,
 }
 
 impl Descriptions {
-    /// Adds a document, as manifest or as snapshot.
+    /// Adds a document, as manifest or as snapshot. Documents with better evidence come first.
     pub(crate) fn add(
         &mut self,
         document: Box<HostDocument>,
@@ -43,87 +46,51 @@ impl Descriptions {
         settings: &Settings,
         findings: &mut Vec<Finding>,
     ) {
-        let mode = settings.inventory.mode;
-        let live = live_field(&document.host.metadata);
-        // Without a rendering kustomization, the document counts as a snapshot.
-        let Some(root) = document
-            .roots
-            .first()
-            .copied()
-            .filter(|_| mode != Mode::Observed)
-        else {
-            if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status)
-            {
-                let kustomization = &builds.root(*root).file;
-                findings.push(
-                    Finding::new(
-                        Code::ObservedButRendered,
-                        format!(
-                            "host {} is a manifest that {kustomization} renders, so it cannot be observed: labels \
-                         applied to it as a second object would erase its spec",
-                            document.key
-                        ),
-                    )
-                    .at(document.origin.name())
-                    .help(format!(
-                        "remove `inventory.mode: observed` from {}, or the host from the build",
-                        settings::FILE
-                    )),
-                );
+        match document.evidence {
+            Evidence::Applied { .. } | Evidence::Reached { .. } => {
+                self.add_manifest(document, builds, settings, findings);
             }
-            match &self.snapshot {
-                None => self.snapshot = Some(document),
-                Some(other) => findings.push(twice(
+            Evidence::Loose if self.manifest.is_none() && self.snapshot.is_none() => {
+                self.manifest = Some(document);
+            }
+            // A template of another program is no snapshot.
+            Evidence::Loose if document.rendered_by.is_some() && self.snapshot.is_some() => {}
+            // Beside a manifest, it may still say that the host is in use.
+            Evidence::Live | Evidence::Loose => {
+                findings.extend(observed_but_rendered(&document, builds));
+                match &self.snapshot {
+                    None => self.snapshot = Some(document),
+                    Some(other) => {
+                        let is = "is in the snapshot twice";
+                        findings.push(twice(&document, &other.origin, is, settings));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_manifest(
+        &mut self,
+        document: Box<HostDocument>,
+        builds: &Builds,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) {
+        if let Some(other) = &self.manifest {
+            // A copy that no agent applies is reported with its build.
+            if other.evidence.is_proof() == document.evidence.is_proof() {
+                findings.push(twice(
                     &document,
                     &other.origin,
-                    "is in the snapshot twice",
+                    "is declared twice",
                     settings,
-                )),
+                ));
             }
             return;
-        };
-        if let Some(field) = live {
-            findings.push(
-                Finding::new(
-                    Code::LiveCopyRendered,
-                    format!(
-                        "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
-                     no API server takes it",
-                        document.key,
-                        builds.root(root).file
-                    ),
-                )
-                .at(document.origin.at(["metadata", field]))
-                .help(format!(
-                    "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
-                    settings::FILE
-                )),
-            );
         }
-        if let Some(other) = document.roots.get(1) {
-            findings.push(
-                Finding::new(
-                    Code::RenderedByTwo,
-                    format!(
-                        "host {} is rendered by two kustomizations, which would overwrite each other",
-                        document.key
-                    ),
-                )
-                .at(document.origin.name())
-                .see(builds.resources_of(builds.root(root)), "one")
-                .see(builds.resources_of(builds.root(*other)), "the other")
-                .help("make one of them a resource of the other, or remove the host from one"),
-            );
-        }
-        match &self.manifest {
-            None => self.manifest = Some((document, root)),
-            Some((other, _)) => findings.push(twice(
-                &document,
-                &other.origin,
-                "is declared twice",
-                settings,
-            )),
-        }
+        findings.extend(live_copy(&document, builds));
+        findings.extend(rendered_by_two(&document, builds));
+        self.manifest = Some(document);
     }
 
     /// Joins the documents into one host. Reports documents without a spec and returns `None` for
@@ -138,19 +105,17 @@ impl Descriptions {
         hardware: Option<&HostHardware>,
         findings: &mut Vec<Finding>,
     ) -> Option<Host> {
-        if let (Mode::Declared, None, Some(snapshot)) =
-            (settings.inventory.mode, &self.manifest, &self.snapshot)
-        {
-            findings.push(not_rendered(&key, &snapshot.origin));
-        }
         if self.all().all(|document| document.host.spec.is_none()) {
             findings.extend(self.all().next().map(shell));
             return None;
         }
-        let manifest = self.manifest.as_ref().map(|(document, _)| &**document);
+        let manifest = self.manifest.as_deref();
         let live = self.snapshot.as_deref();
         // The manifest outranks the snapshot, because an agent applies it.
         let primary = manifest.or(live)?;
+        if settings.inventory.mode == Mode::Declared && primary.evidence.root().is_none() {
+            findings.push(not_rendered(&key, &primary.origin));
+        }
         let spec = primary.host.spec.as_ref();
         let referring = Referring::new(&key, spec, primary.file.as_deref());
         let (data, found) = networks.of(&referring);
@@ -166,12 +131,15 @@ impl Descriptions {
                 .map(|(_, name)| name),
             inspected: hardware.filter(|_| settings.inventory.inspected_addresses),
         };
+        let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let network = HostNetwork {
             data,
             addresses: addresses::of_host(&facts, networks.claimed(), findings),
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
-            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
+            boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
+            has_boot_mac: boot_mac.is_some_and(|mac| !mac.is_empty()),
+            has_invalid_boot_mac: boot_mac.is_some_and(registration::is_invalid_boot_mac),
         };
         let none = BTreeMap::new();
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
@@ -188,18 +156,16 @@ impl Descriptions {
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,
             file: primary.file.clone(),
-            standing: match &self.manifest {
-                Some((_, root)) => Standing::Declared { root: *root },
-                None => Standing::Observed,
-            },
+            evidence: primary.evidence,
             origin: primary.origin.clone(),
             undecided: Undecided::of(primary).map(Box::new),
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
-            applied_in_full_by: live
-                .filter(|_| manifest.is_none())
-                .and_then(|live| appliers::applied_in_full(&key, &live.host.metadata, settings)),
+            applied_in_full_by: live.filter(|_| manifest.is_none()).and_then(|live| {
+                appliers::applied_in_full(&key, &live.host.metadata, settings)
+                    .or_else(|| live.rendered_by.clone())
+            }),
             bmc: None,
             reserved_by: [PAUSED, DETACHED]
                 .into_iter()
@@ -219,13 +185,17 @@ impl Descriptions {
             live: live_state,
             assignment: self.assignment_labels(settings),
             network,
+            hardware: match hardware.and_then(|hardware| hardware.found.as_ref()) {
+                Some(found) => HardwareIdentity::from(&found.hardware),
+                None => self.hardware_identity(),
+            },
+            same_machine: None,
             machine: machine.map_or_else(Machine::unknown, Arc::new),
             labels: BTreeMap::new(),
             key,
         };
         // Moved, because a site has thousands.
-        let manifest = self.manifest.map(|(document, _)| document);
-        let primary = *manifest.or(self.snapshot)?.host;
+        let primary = *self.manifest.or(self.snapshot)?.host;
         host.labels = primary.metadata.labels.unwrap_or_default();
         host.bmc = primary.spec.and_then(|spec| spec.bmc);
         Some(host)
@@ -287,12 +257,14 @@ impl Descriptions {
     }
 
     fn live_state(&self) -> LiveState {
-        let snapshot = self.snapshot.as_ref();
+        let is_live = |snapshot: &&Box<HostDocument>| snapshot.evidence == Evidence::Live;
+        let snapshot = self.snapshot.as_ref().filter(is_live);
         let status = self.status();
         let error = self.error();
         let error_type = status.and_then(|status| status.error_type.as_deref());
         LiveState {
             origin: snapshot.map(|live| live.origin.clone()),
+            is_object: self.all().any(is_live_object),
             uid: snapshot
                 .and_then(|live| live.host.metadata.uid.clone())
                 .filter(|uid| is_uid(uid)),
@@ -325,7 +297,7 @@ impl Descriptions {
             );
             found.keys
         };
-        let in_manifest = read(self.manifest.as_ref().map(|(document, _)| &**document));
+        let in_manifest = read(self.manifest.as_deref());
         let in_snapshot = read(snapshot);
         let owners = snapshot.map(|live| appliers::label_owners(&live.host.metadata, &in_snapshot));
         AssignmentLabels {
@@ -342,15 +314,23 @@ impl Descriptions {
 
     /// Returns the manifest, then the snapshot.
     fn all(&self) -> impl Iterator<Item = &HostDocument> {
-        let manifest = self.manifest.iter().map(|(document, _)| &**document);
-        manifest.chain(self.snapshot.as_deref())
+        self.manifest
+            .as_deref()
+            .into_iter()
+            .chain(self.snapshot.as_deref())
     }
 
     /// Returns the status of the live object, or else the status in the manifest.
     fn status(&self) -> Option<&Status> {
-        let manifest = self.manifest.iter().map(|(document, _)| document);
-        let mut documents = self.snapshot.iter().chain(manifest);
+        let mut documents = self.snapshot.iter().chain(&self.manifest);
         documents.find_map(|document| document.host.status.as_ref())
+    }
+
+    fn hardware_identity(&self) -> HardwareIdentity {
+        let documents = self.snapshot.iter().map(|document| &**document);
+        let mut documents = documents.chain(self.all());
+        let found = documents.find_map(|document| document.host.status.as_ref()?.hardware.clone());
+        found.unwrap_or_default()
     }
 
     fn error(&self) -> Option<String> {
@@ -363,12 +343,17 @@ impl Descriptions {
 
     /// Returns the usage of the host. A consumer comes first, because it says more than its image.
     fn usage(&self) -> Option<Usage> {
-        let manifest = self.manifest.iter().map(|(document, _)| document);
-        let documents = self.snapshot.iter().chain(manifest);
+        let documents = self.snapshot.iter().chain(&self.manifest);
         // The snapshot first: among equal usages, that of the live object is reported.
         let usages = documents.flat_map(|document| Usage::all_of(document));
         usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
     }
+}
+
+fn is_live_object(document: &HostDocument) -> bool {
+    let provisioning = |status: &Status| Some(status.provisioning.as_ref()?.state.is_some());
+    live_field(&document.host.metadata).is_some()
+        || document.host.status.as_ref().and_then(provisioning) == Some(true)
 }
 
 fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
@@ -380,6 +365,63 @@ fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
 fn shown(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
         .map(|text| masked_value(text).into_owned())
+}
+
+/// Reports a manifest that a build renders although the settings say that hosts are snapshots.
+fn observed_but_rendered(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let root = builds.root(*document.roots.first()?);
+    let is_live = live_field(&document.host.metadata).is_some() || document.host.status.is_some();
+    (!is_live).then(|| {
+        Finding::new(
+            Code::ObservedButRendered,
+            format!(
+                "host {} is a manifest that {} renders, so it cannot be observed: labels applied to it as a second \
+                 object would erase its spec",
+                document.key, root.file
+            ),
+        )
+        .at(document.origin.name())
+        .help(format!(
+            "remove `inventory.mode: observed` from {}, or the host from the build",
+            settings::FILE
+        ))
+    })
+}
+
+/// Reports a copy of a live object that a build renders.
+fn live_copy(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let field = live_field(&document.host.metadata)?;
+    let root = builds.root(*document.roots.first()?);
+    let finding = Finding::new(
+        Code::LiveCopyRendered,
+        format!(
+            "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; no API \
+             server takes it",
+            document.key, root.file
+        ),
+    );
+    Some(finding.at(document.origin.at(["metadata", field])).help(format!(
+        "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
+        settings::FILE
+    )))
+}
+
+/// Reports a host that two builds render.
+fn rendered_by_two(document: &HostDocument, builds: &Builds) -> Option<Finding> {
+    let [one, other, ..] = document.roots[..] else {
+        return None;
+    };
+    let finding = Finding::new(
+        Code::RenderedByTwo,
+        format!(
+            "host {} is rendered by two kustomizations, which would overwrite each other",
+            document.key
+        ),
+    )
+    .at(document.origin.name())
+    .see(builds.resources_of(builds.root(one)), "one")
+    .see(builds.resources_of(builds.root(other)), "the other");
+    Some(finding.help("make one of them a resource of the other, or remove the host from one"))
 }
 
 fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {

@@ -11,10 +11,10 @@ use std::sync::{Arc, LazyLock};
 
 use super::hardware::HostHardware;
 use super::networks::Network;
+use crate::api::address::is_reachable;
 use crate::api::hardware;
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
-use crate::api::network_data::is_reachable;
 use crate::api::provisioning::{QAT, SRIOV, probable_value};
 use crate::finding::{Code, Finding, Origin};
 use crate::settings::provisioning::{Devices, Model};
@@ -363,16 +363,11 @@ impl Machine {
     }
 }
 
-/// Adds an address to the network card with a MAC address, unless it is link-local or otherwise not
-/// reachable from other networks.
+/// Adds an address to the network card with a MAC address, unless other networks cannot reach it.
 fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
-    let is_link_local = |address: &IpAddr| match address {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
     // IPv4 addresses may be mapped into IPv6 (`::ffff:192.0.2.1`).
     let address = address.map(|address| address.to_canonical());
-    let address = address.filter(|address| is_reachable(*address) && !is_link_local(address));
+    let address = address.filter(|address| is_reachable(*address));
     match nics.iter_mut().find(|nic| nic.mac == mac) {
         None => nics.push(Nic {
             mac,

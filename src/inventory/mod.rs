@@ -1,12 +1,13 @@
 //! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
 //!
 //! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
-//! * `appliers`: agents that apply a host.
+//! * `evidence`: proof that labels of a host arrive; `appliers`: agents that apply a host.
 //! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
 //!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
 //!   explains how to add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes.
+//! * `identity`: hosts of one machine; `registration`: mistakes in BMC and boot MAC addresses.
 //! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
 //! * `maintenance`: marks of hosts that get no new assignment.
 //! * `mismatch`: the requirement of a label selector that no host meets.
@@ -15,10 +16,12 @@ pub(crate) mod addresses;
 pub(crate) mod appliers;
 mod assemble;
 pub(crate) mod decryption;
+mod evidence;
 pub mod hardware;
 pub mod host;
 pub(crate) mod host_document;
 pub(crate) mod hosts_by_mac;
+pub(crate) mod identity;
 mod join;
 pub mod keyless;
 pub mod machine;
@@ -28,10 +31,12 @@ pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
+mod registration;
 pub(crate) mod topology_labels;
 pub mod undecided;
 pub mod usage;
 
 pub use assemble::Inventory;
 pub(crate) use assemble::{assemble, natural};
-pub use host::{Host, Standing};
+pub use evidence::Evidence;
+pub use host::Host;

@@ -12,6 +12,7 @@ use super::network_files::PlainFiles;
 use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable, Whereabouts};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::Malformed;
+use crate::api::network_format::NMSTATE;
 use crate::finding::{Code, Finding, Origin};
 use crate::load::Files;
 
@@ -254,6 +255,9 @@ impl Networks {
                 .iter()
                 .find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
+                (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
+                    Network::OtherFormat(Holder::Secret(name.clone()), NMSTATE)
+                }
                 (Some((name, keyless)), _) => {
                     Network::Keyless(name.clone(), Box::new(keyless.clone()))
                 }
@@ -289,6 +293,9 @@ impl Networks {
             Err(Unreadable::Encrypted(_)) => {
                 Network::Encrypted(first.holder.clone(), Box::new(first.place()))
             }
+            Err(Unreadable::Malformed(Malformed::OtherFormat(format))) => {
+                Network::OtherFormat(first.holder.clone(), format)
+            }
             Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
             Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
         };
@@ -303,7 +310,10 @@ const HASH: usize = 10;
 fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
-        Unreadable::Encrypted(_) | Unreadable::Refused => return None,
+        // Other programs may read that format.
+        Unreadable::Encrypted(_)
+        | Unreadable::Refused
+        | Unreadable::Malformed(Malformed::OtherFormat(_)) => return None,
         Unreadable::Malformed(
             Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted,
         ) => {

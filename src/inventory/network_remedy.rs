@@ -3,6 +3,7 @@
 use super::Inventory;
 use super::host::Host;
 use super::networks::Network;
+use crate::api::ipam::ADDRESSES;
 
 /// Returns advice for a host without network data: a command, or lines to write. `None` if the host
 /// has some, or another finding advises already.
@@ -63,6 +64,12 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
                 "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
             ))
         }
+        Network::OtherFormat(holder, format) => Some(format!(
+            "{holder} has the format of {format}, which sipgen does not read; leave it for the program that does, and \
+             give host {} its addresses by the annotation `{ADDRESSES}: NETWORK=ADDRESS`, or by a Secret with OpenStack's \
+             network_data.json under the key `networkData`: `spec: {{networkData: {{name: {name}-network-data}}}}`",
+            host.key
+        )),
         Network::Known(_)
         | Network::Unreadable(..)
         | Network::Refused(_)

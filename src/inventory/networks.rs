@@ -29,6 +29,8 @@ pub enum Network {
     Missing(SecretKey),
     /// The referenced Secret has no network data.
     Keyless(SecretKey, Box<Keyless>),
+    /// It has another format: its holder and the format.
+    OtherFormat(Holder, &'static str),
     /// It cannot be read: its holder and the reason.
     Unreadable(Holder, String),
     /// sops cannot decrypt its holder. A finding reports that.
@@ -49,6 +51,11 @@ pub enum Unaddressed {
     /// The referenced Secret has no key for network data.
     #[error("has network data in the Secret {0}, which has no key `networkData`")]
     NoKey(SecretKey),
+    /// Its holder has another format.
+    #[error(
+        "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
+    )]
+    OtherFormat(Holder, &'static str),
     /// Its holder cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
@@ -64,6 +71,9 @@ pub enum Unaddressed {
     /// The network has no static address, such as with DHCP.
     #[error("has no address in its network `{0}`")]
     NoAddress(String),
+    /// Machines on other networks cannot reach its addresses in the network.
+    #[error("has only a link-local address in its network `{0}`, which no other network reaches")]
+    LinkLocal(String),
 }
 
 /// A holder of network data, in order of precedence.

@@ -162,6 +162,20 @@ impl Builds {
             .unwrap_or_else(|| Place::File(root.file.clone()))
     }
 
+    /// Returns whether a directory's kustomization makes objects of Helm charts.
+    pub(crate) fn inflates_charts(&self, directory: &Utf8Path) -> bool {
+        self.nodes.get(directory).is_some_and(|node| {
+            let kustomization = &node.kustomization;
+            kustomization.helm_charts.is_some()
+                || kustomization.helm_chart_inflation_generator.is_some()
+        })
+    }
+
+    /// Returns the file of a directory's kustomization.
+    pub(crate) fn kustomization_file(&self, directory: &Utf8Path) -> Option<Arc<Utf8Path>> {
+        Some(self.nodes.get(directory)?.file.clone())
+    }
+
     /// Returns the listed directories below `top`, each with the entry that lists it, sorted.
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
         let mut found = Vec::new();

@@ -7,12 +7,14 @@
 //! - `levels`: queries about a kustomization inside a build
 //! - `generators`: generated ConfigMaps and Secrets
 //! - `strict`: kustomizations that kustomize refuses to read
+//! - `unread`: parts of builds that sipgen does not read
 //! - `evaluate`: the objects that a build delivers
 
 mod evaluate;
 mod generators;
 mod levels;
 mod strict;
+mod unread;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -24,10 +26,11 @@ use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding, Origin, Place, Step};
 
 pub use evaluate::NotBuilt;
-pub(crate) use evaluate::{AsDelivered, Renaming, Variables, Wanted};
+pub(crate) use evaluate::{AsDelivered, PatchTargets, Renaming, Targets, Variables, Wanted};
 pub use generators::Generated;
 pub use levels::{Among, Listing};
 pub(crate) use strict::{Refusal, refusal};
+pub(crate) use unread::UnreadPart;
 
 /// The builds of a repo: the outermost kustomizations and the files that they reach.
 #[derive(Debug, Default)]

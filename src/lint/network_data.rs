@@ -6,7 +6,7 @@ use super::node_sets::NodeSets;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::inventory::network_remedy::remedy;
-use crate::inventory::networks::{Network, Unnamed};
+use crate::inventory::networks::{Network, Unaddressed, Unnamed};
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::text::counted;
@@ -61,11 +61,16 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             continue;
         }
         // Assigned hosts are reported when their services are rendered.
+        let interfaces = set.cluster.interfaces(set.role);
         let is_lost = |host: &&Host| {
-            matches!(
-                &host.network.data,
-                Network::Missing(_) | Network::Keyless(..)
-            ) && unusable(host, RequiredSystem::NoSystem).is_none()
+            let lacks = match &host.network.data {
+                Network::Missing(_) | Network::Keyless(..) => true,
+                // It may be meant for another program, if the host has other addresses.
+                Network::OtherFormat(..) => interfaces.iter().any(|id| host.address(id).is_err()),
+                _ => false,
+            };
+            lacks
+                && unusable(host, RequiredSystem::NoSystem).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)
         };
         let lost = node_sets.hosts(set).filter(is_lost);
@@ -75,9 +80,44 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         .into_iter()
         .map(|host| &node_sets.site.inventory.hosts[host])
         .collect();
-    describe_missing(&hosts, node_sets.site)
-        .into_iter()
-        .collect()
+    let missing = describe_missing(&hosts, node_sets.site);
+    let other_format = describe_other_format(&hosts, node_sets.site);
+    missing.into_iter().chain(other_format).collect()
+}
+
+fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
+    let all = hosts.iter().filter_map(|host| match &host.network.data {
+        Network::OtherFormat(holder, format) => Some((*host, holder, *format)),
+        _ => None,
+    });
+    let all: Vec<_> = all.collect();
+    let ((first, holder, format), others) = all.split_first()?;
+    let message = if others.is_empty() {
+        let reason = Unaddressed::OtherFormat((*holder).clone(), format);
+        format!("host `{}` {reason}", first.key)
+    } else {
+        format!(
+            "{} have network data in another format than OpenStack's network_data.json",
+            counted(all.len(), "host")
+        )
+    };
+    let remedy = remedy(&site.inventory, first).unwrap_or_default();
+    let finding = Finding::new(Code::MissingNetworkData, message)
+        .at(first.origin.at(first.network.field.iter().copied()))
+        .help(format!(
+            "services require the addresses of hosts, so no cluster can claim them: {remedy}"
+        ));
+    Some(
+        others
+            .iter()
+            .fold(finding, |finding, (host, holder, format)| {
+                let place = host.origin.at(host.network.field.iter().copied());
+                finding.see(
+                    place,
+                    format!("host {}: {holder} has the format of {format}", host.key),
+                )
+            }),
+    )
 }
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use yaml_serde::Value;
 
+use super::notations::{kind_of, labels_as_texts, untag_keys};
 use super::split;
 use crate::finding::position::{Origin, Shape};
 use crate::text::bounded::{self, TooMuch};
@@ -310,7 +309,7 @@ pub(super) fn in_batches<'a>(
         }
         let is_plain = has_lines && !split::has_ties(document);
         let outline = split::outline(document)
-            .filter(|_| is_plain)
+            .filter(|_| is_plain && !split::may_have_tags(document))
             .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
             // By Kubernetes' convention, the kind of every list ends in `List`.
@@ -365,25 +364,32 @@ pub(crate) fn documents(
 /// each other by aliases or merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = parse_yaml::<Value>(text, 0).and_then(|mut value| {
-        value.apply_merge().map_err(|error| ParseError {
-            message: error.to_string(),
+        let invalid = |message: String| ParseError {
+            message,
             line: None,
             column: None,
-        })?;
-        Ok(value)
+        };
+        value
+            .apply_merge()
+            .map_err(|error| invalid(error.to_string()))?;
+        let has_tagged_keys =
+            untag_keys(&mut value).map_err(|message| invalid(message.to_owned()))?;
+        Ok((value, has_tagged_keys))
     });
-    let value = match parsed {
-        Ok(value) => match (origin.shape, value) {
+    let (value, has_tagged_keys) = match parsed {
+        Ok((value, has_tagged_keys)) => match (origin.shape, value) {
             // The text of an item includes its dash, so it parses as a list of one.
-            (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
-            (_, value) => value,
+            (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => {
+                (items.remove(0), has_tagged_keys)
+            }
+            (_, value) => (value, has_tagged_keys),
         },
         Err(error) => return broken(origin, error, text, found),
     };
     let kind = kind_of(&value, text);
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
-    if is_one && !is_tied && value.is_mapping() {
+    if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
         let content = if origin.shape == Shape::ListItem {
             Content::Item(text)
         } else {
@@ -397,23 +403,6 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     } else {
         nested(origin, value, text, found);
     }
-}
-
-/// Returns an object's kind in any notation.
-fn kind_of(object: &Value, text: &str) -> Option<String> {
-    let kind = object.get("kind")?.as_str()?;
-    // The parser does not decode values with the tag `!!binary`.
-    let may_be_binary = memchr::memmem::find(text.as_bytes(), b"binary").is_some();
-    let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
-    // Only a word can be a kind. Other text was not base64.
-    let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Some(
-        may_be_binary
-            .then(decoded)
-            .flatten()
-            .filter(is_word)
-            .unwrap_or_else(|| kind.to_owned()),
-    )
 }
 
 fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<Document<'a>>) {
@@ -461,34 +450,13 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
             text,
             found,
         );
-    } else if value.is_mapping() {
+    } else {
         labels_as_texts(&mut value);
         found.push(Document {
             origin,
             kind,
             content: Content::Value(Box::new(value), text),
         });
-    }
-}
-
-/// Converts labels and annotations to texts: unquoted values such as `8` or `true` have already
-/// become numbers and booleans here. Parsing from text keeps them as texts.
-fn labels_as_texts(value: &mut Value) {
-    for field in ["labels", "annotations"] {
-        let Some(Value::Mapping(map)) = value
-            .get_mut("metadata")
-            .and_then(|metadata| metadata.get_mut(field))
-        else {
-            continue;
-        };
-        for value in map.values_mut() {
-            let text = match &*value {
-                Value::Bool(value) => value.to_string(),
-                Value::Number(number) => number.to_string(),
-                _ => continue,
-            };
-            *value = Value::String(text);
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use git2::Oid;
 use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
@@ -224,6 +225,14 @@ impl Files {
 
     fn refused(&self, error: GitError) -> ReadError {
         ReadError::new(&self.root, io::Error::other(error))
+    }
+
+    /// Returns the commit that the files are from; `None` for files that may not be committed.
+    pub(super) fn commit(&self) -> Option<Oid> {
+        match &*self.kept {
+            Kept::InGit(files) => files.commit(),
+            Kept::OnDisk | Kept::InMemory(_) => None,
+        }
     }
 
     /// Returns whether the files are on the disk.

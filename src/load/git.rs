@@ -27,6 +27,8 @@ pub(super) struct GitFiles {
     not_utf8: Vec<String>,
     /// Directories of submodules whose files are not available, with the reason.
     missing: Vec<(Utf8PathBuf, String)>,
+    /// The commit of a revision.
+    commit: Option<Oid>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,8 +78,12 @@ impl GitFiles {
     /// Returns a revision below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
         let opened = open::expect(root)?;
-        let tree = commit(&opened.repo, revision)?.tree()?;
-        Self::gather(&opened, blobs(&tree)?)
+        let commit = commit(&opened.repo, revision)?;
+        let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
+        Ok(Self {
+            commit: Some(commit.id()),
+            ..files
+        })
     }
 
     /// Returns a tree whose blobs in `made` are not in the repo.
@@ -100,6 +106,7 @@ impl GitFiles {
             entries: BTreeMap::new(),
             not_utf8: Vec::new(),
             missing: Vec::new(),
+            commit: None,
         };
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
@@ -242,6 +249,11 @@ impl GitFiles {
     /// Returns the directories of submodules whose files are not available, with the reason.
     pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
         &self.missing
+    }
+
+    /// Returns the commit of a revision; `None` for other files.
+    pub(super) fn commit(&self) -> Option<Oid> {
+        self.commit
     }
 
     /// Returns the paths that are not UTF-8, with invalid parts replaced.

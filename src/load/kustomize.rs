@@ -108,7 +108,7 @@ impl Built {
 
 /// Builds a kustomization of the repo.
 pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> {
-    let needed = needed(repo, build.directory, build.output)?;
+    let needed = needed(repo, build.directory, Some(build.output))?;
     let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
     let temporary = TempDir::new()?;
     let place = utf8(temporary.path().canonicalize()?)?;
@@ -142,27 +142,66 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     } else {
         command.envs(NO_NETWORK);
     }
-    let ended =
-        program::run(&mut command, Vec::new(), build.longest).map_err(|error| match error {
-            NotRun::Io(error) => NotBuilt::Io(error),
-            NotRun::TimedOut => NotBuilt::TimedOut(build.longest),
-        })?;
-    if !ended.status.success() {
-        // Paths of this run would differ in the next run's message.
-        let said = ended.stderr.replace(way.as_str(), build.directory.as_str());
+    // Paths of this run would differ in the next run's message.
+    let shown = |said: &str| {
+        let said = said.replace(way.as_str(), build.directory.as_str());
         let said = said
             .replace(&format!("{root}/"), "")
             .replace(root.as_str(), ".");
-        let said = said.replace(asked_in.as_str(), build.directory.as_str());
-        return Err(NotBuilt::Failed(program::first_lines(&said)));
-    }
-    let text = String::from_utf8(ended.stdout)
-        .map_err(|_| io::Error::other("what kustomize prints is no text"))?;
+        said.replace(asked_in.as_str(), build.directory.as_str())
+    };
+    let text = output(&mut command, build.longest, shown)?;
     Ok(Built {
         text,
         root,
         asked_in,
     })
+}
+
+/// Builds a directory of the working tree as it is, the output included. Files outside of a
+/// kustomization's directory are refused if `is_restricted` is set.
+pub(crate) fn build_in_place(
+    repo: &Files,
+    directory: &Utf8Path,
+    is_restricted: bool,
+    longest: Duration,
+) -> Result<String, NotBuilt> {
+    needed(repo, directory, None)?;
+    let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
+    let root = utf8(repo.root().canonicalize()?)?;
+    let restrictor = if is_restricted {
+        "LoadRestrictionsRootOnly"
+    } else {
+        "LoadRestrictionsNone"
+    };
+    let mut command = Command::new(program);
+    command
+        .args(first)
+        .arg(root.join(directory))
+        .args(["--load-restrictor", restrictor])
+        .envs(NO_NETWORK);
+    output(&mut command, longest, |said| {
+        said.replace(&format!("{root}/"), "")
+            .replace(root.as_str(), ".")
+    })
+}
+
+/// Returns what a build prints. `shown` converts paths in its error.
+fn output(
+    command: &mut Command,
+    longest: Duration,
+    shown: impl Fn(&str) -> String,
+) -> Result<String, NotBuilt> {
+    let ended = program::run(command, Vec::new(), longest).map_err(|error| match error {
+        NotRun::Io(error) => NotBuilt::Io(error),
+        NotRun::TimedOut => NotBuilt::TimedOut(longest),
+    })?;
+    if !ended.status.success() {
+        let said = shown(&ended.stderr);
+        return Err(NotBuilt::Failed(program::first_lines(&said)));
+    }
+    let text = String::from_utf8(ended.stdout);
+    Ok(text.map_err(|_| io::Error::other("what kustomize prints is no text"))?)
 }
 
 /// The first argument of kubectl for a build.
@@ -196,11 +235,12 @@ const LISTS: [&str; 9] = [
 /// Lists of a kustomization with entries that may have a `path`.
 const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
-/// Returns all files and directories that a build reads, relative to the repo's root.
+/// Returns all files and directories that a build reads, relative to the repo's root. None may be
+/// below `output`.
 fn needed(
     repo: &Files,
     directory: &Utf8Path,
-    output: &Utf8Path,
+    output: Option<&Utf8Path>,
 ) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
     if kind(repo, directory) != Some(Kind::Directory) {
         return Err(NotBuilt::NoDirectory);
@@ -230,7 +270,8 @@ fn needed(
             // URLs and absolute paths lead out of the repo.
             let path = plain(&directory.join(entry))
                 .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
-            if let Some(path) = path.as_ref().filter(|path| path.starts_with(output)) {
+            let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
+            if let Some(path) = path.as_ref().filter(is_output) {
                 return Err(NotBuilt::Output {
                     file,
                     path: path.clone(),

@@ -3,13 +3,13 @@
 //! * `files`: files on the disk or in git. `git` reads a revision or the index, `worktree` asks git
 //!   about files on the disk, and `submodules` finds repos within a repo.
 //! * `part`: the part of the files that belongs to one site; `site_files` reads it.
-//! * `links`: targets of symbolic links.
+//! * `links`: targets of symbolic links; `history`: earlier texts of files.
 //! * `scan`: parallel iteration over the documents of files.
 //! * `kind`, `encoding` and `mentions`: types of directory entries, text encodings, and search for
 //!   words.
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `copy`: a copy of a repo's files with changes.
-//! * `document`: a document and its parsing.
+//! * `document`: a document and its parsing; `notations`: values that YAML writes in several ways.
 //! * `kustomize` and `sops`: output of these programs; `program` runs them, and `versions` finds
 //!   the installed versions.
 //! * `plain`: unquoted scalars that other programs read differently.
@@ -23,6 +23,7 @@ pub mod document;
 mod encoding;
 pub mod files;
 mod git;
+mod history;
 mod kind;
 pub(crate) mod kustomize;
 mod links;
@@ -30,6 +31,7 @@ mod lookup;
 mod mentions;
 mod merge;
 mod nodes;
+mod notations;
 mod part;
 mod plain;
 mod program;

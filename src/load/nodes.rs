@@ -123,11 +123,14 @@ impl Nodes {
                 _ => return None,
             };
         }
-        let key = key.map(|key| self.whole(key));
+        // Callers cut the text there, so a wrong position of the parser's counts as none.
+        let is_part = |range: &Range<usize>| text.get(range.clone()).is_some();
+        let key = key.map(|key| self.whole(key)).filter(is_part);
         let value = self
             .target(node)
             .filter(|node| self.kind(*node) != Kind::Absent)
-            .map(|node| self.range(node));
+            .map(|node| self.range(node))
+            .filter(is_part);
         Some(Entry { key, value })
     }
 

@@ -180,6 +180,17 @@ pub(super) fn has_other_line_breaks(text: &str) -> bool {
                 .any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
 }
 
+/// Returns whether a text may have a tag. A tag may precede a key.
+pub(super) fn may_have_tags(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'!', bytes).any(|at| begins_node(bytes, at))
+}
+
+/// Returns whether a node may begin at an offset.
+fn begins_node(bytes: &[u8], at: usize) -> bool {
+    at == 0 || bytes[at - 1].is_ascii_whitespace() || b"[{,".contains(&bytes[at - 1])
+}
+
 /// Returns whether a text may have an alias or a merge key, so that its parts depend on each other.
 pub(super) fn has_ties(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -188,11 +199,9 @@ pub(super) fn has_ties(text: &str) -> bool {
             .get(at)
             .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
     };
-    let begins_node = |at: usize| {
-        at == 0 || bytes[at - 1].is_ascii_whitespace() || b"[{,".contains(&bytes[at - 1])
+    let has = |sign: u8| {
+        memchr::memchr_iter(sign, bytes).any(|at| begins_node(bytes, at) && is_name(at + 1))
     };
-    let has =
-        |sign: u8| memchr::memchr_iter(sign, bytes).any(|at| begins_node(at) && is_name(at + 1));
     let merges = || {
         let mut after = memchr::memchr_iter(b'<', bytes).filter_map(|at| {
             let after = text[at..].strip_prefix("<<")?;

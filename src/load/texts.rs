@@ -177,7 +177,7 @@ impl Text {
             (Some(key), None) => key.clone(),
             (Some(key), Some(_)) if by_key || !is_there => key.clone(),
             (_, Some(value)) => value,
-            (None, None) => self.said(found.value.as_ref()?.start, found.value.as_ref()?.start),
+            (None, None) => found.value.clone()?,
         };
         Some(Spot {
             marked: self.on_one_line(marked),
@@ -355,7 +355,9 @@ impl Text {
             return is_shown.then(|| self.cut(number, line, marked, shown));
         };
         // The value may be on a line below its key, so only the part on this line counts.
-        let key = found.key.filter(|key| line.contains(&key.start));
+        // The value of an alias may precede the key.
+        let is_here = |key: &Range<usize>| line.contains(&key.start) && key.start <= marked.start;
+        let key = found.key.filter(is_here);
         let start = key.as_ref().or(found.value.as_ref())?.start;
         let value = found.value.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
@@ -417,8 +419,8 @@ impl Text {
         })
     }
 
-    /// Returns the shown part of a line. Text before it is replaced by `…`, except indentation and
-    /// dashes.
+    /// Returns the shown part of a line, and the part of the mark that is within. Text before it is
+    /// replaced by `…`, except indentation and dashes.
     fn cut(
         &self,
         number: usize,
@@ -426,6 +428,12 @@ impl Text {
         marked: Range<usize>,
         shown: Range<usize>,
     ) -> Excerpt {
+        let within = |part: Range<usize>, around: &Range<usize>| {
+            let start = part.start.clamp(around.start, around.end);
+            start..part.end.clamp(start, around.end)
+        };
+        let shown = within(shown, &line);
+        let marked = within(marked, &shown);
         let before = &self.text[line.start..shown.start];
         let says_nothing = before.chars().all(|c| matches!(c, ' ' | '-' | '\t'));
         let before = if says_nothing { before } else { "… " };

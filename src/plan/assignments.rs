@@ -112,7 +112,8 @@ pub(super) fn current_assignments<'a>(
         // The output outranks labels.
         let in_output =
             site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
-        if in_output {
+        // Labels in a manifest that nothing applies assign nothing.
+        if in_output || !host.evidence.is_proof() {
             continue;
         }
         match adopter(host, site, &machines) {
@@ -225,14 +226,14 @@ impl<'a> Assignments<'a> {
             let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
             // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
-            // Without its labels, the Machine could claim another host. A drained host is held for
-            // any kind of cluster, because its Machine is deleted after the assignment of its
-            // replacement.
+            // Without its labels, the Machine could claim another host. A host that is drained or being
+            // deleted is held for any kind of cluster, because its Machine is deleted later.
             let (held, free): (Vec<_>, Vec<_>) =
                 surplus.into_iter().partition(|(_, assignment)| {
                     let host = &site.inventory.hosts[assignment.host];
-                    let is_held =
-                        cluster.kind == ClusterKind::ClusterApi || host.maintenance.is_some();
+                    let is_held = cluster.kind == ClusterKind::ClusterApi
+                        || host.maintenance.is_some()
+                        || host.live.deleting;
                     is_held && is_consumed(host)
                 });
             surplus = free;
@@ -326,9 +327,12 @@ impl<'a> Assignments<'a> {
                      by a host that has an operating system"
                         .to_owned()
                 }
-                (Violation::Deleting, _)
-                | (
-                    Violation::Failed
+                (Violation::Deleting, Some(why)) => {
+                    format!("it keeps its labels until a snapshot shows it unused: {why}")
+                }
+                (
+                    Violation::Deleting
+                    | Violation::Failed
                     | Violation::NotSelected
                     | Violation::ReservedForOthers
                     | Violation::Insufficient

@@ -14,7 +14,7 @@ use super::{Plan, topology};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::usage::Usage;
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::request::{ClusterKind, NodeSet};
 use crate::site::Site;
 
@@ -86,8 +86,8 @@ pub struct AssignedHost {
 pub struct HostExplanation {
     /// The host.
     pub host: HostKey,
-    /// True if a manifest of the repo declares it.
-    pub declared: bool,
+    /// Proof that labels of the host arrive: `live`, `applied`, `reached` or `loose`.
+    pub evidence: &'static str,
     /// Its owner.
     pub assigned: Option<Assignment>,
     /// Facts that hold for every cluster: the host's state and its claims.
@@ -265,10 +265,9 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             });
         }
     }
-    let declared = host.is_declared();
     Some(HostExplanation {
         host: key.clone(),
-        declared,
+        evidence: host.evidence.name(),
         facts: facts(host, plan),
         assigned,
         refused,
@@ -279,14 +278,17 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
 /// the sentence "the host …".
 pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     let mut facts = Vec::new();
-    match host.standing {
-        Standing::Declared { .. } => {
-            facts.push("is declared by a manifest of this repo".to_owned())
+    facts.push(
+        match host.evidence {
+            Evidence::Applied { .. } => "is declared by a manifest of this repo",
+            Evidence::Live => "is observed in a snapshot; another owner creates it",
+            Evidence::Reached { .. } => {
+                "is rendered by a kustomization that no agent's object of the site applies"
+            }
+            Evidence::Loose => "has a manifest that no build renders, and no snapshot shows it",
         }
-        Standing::Observed => {
-            facts.push("is observed in a snapshot; another owner creates it".to_owned())
-        }
-    }
+        .to_owned(),
+    );
     facts.extend(
         host.applied_in_full_by
             .as_ref()

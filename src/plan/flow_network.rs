@@ -9,10 +9,11 @@ use super::demand::Demand;
 use super::eligibility::{Availability, Needs};
 use super::equivalence::{Counted, HostKinds};
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
+use super::preference::{Homes, Preference, Traits};
 use super::quotas::QuotaUse;
 use super::supply::Supply;
 use super::topology;
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::inventory::Host;
 use crate::inventory::machine::{AskedMachine, Machine};
 use crate::settings::quotas::Quota;
@@ -44,13 +45,14 @@ pub(super) struct Instance<'a> {
 /// Numbers of the domains, key and value, in which demands retain hosts.
 type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
-/// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, and
-/// quotas. With several topology keys, a host that lacks one is a class by itself, given by the last field.
+/// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, quotas,
+/// and traits. With several topology keys, a host that lacks one is a class by itself, given by the last field.
 type Alike<'k, 'a> = (
     usize,
     Option<&'a ClusterKey>,
     &'k [usize],
     Vec<usize>,
+    Traits<'a>,
     Option<usize>,
 );
 
@@ -64,6 +66,7 @@ struct Class<'a> {
     numbers: Vec<usize>,
     /// Quotas that count them.
     quotas: Vec<usize>,
+    traits: Traits<'a>,
     hosts: Vec<usize>,
 }
 
@@ -79,13 +82,20 @@ impl<'a> Instance<'a> {
         let hosts = supply.hosts;
         let candidates = supply.candidates();
         let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
+        let homes = Homes::new(
+            demands.iter().copied(),
+            candidates.iter().map(|host| &hosts[*host]),
+        );
         let mut needs: Vec<&Needs<'a>> = Vec::new();
+        let mut of_pools: Vec<Option<&Namespace>> = Vec::new();
         let mut index = HashMap::new();
         let pool_of: Vec<usize> = demands
             .iter()
             .map(|demand| {
-                *index.entry(demand.needs.key()).or_insert_with(|| {
+                let home = homes.home(demand);
+                *index.entry((demand.needs.key(), home)).or_insert_with(|| {
                     needs.push(&demand.needs);
+                    of_pools.push(home);
                     needs.len() - 1
                 })
             })
@@ -103,20 +113,21 @@ impl<'a> Instance<'a> {
             let counts = |quota: &usize| quotas[*quota].quota.counts(&hosts[host].labels);
             (0..quotas.len()).filter(counts).collect()
         };
-        let (classes, of_kind) = classify(supply.availability, &candidates, &kinds, counts);
+        let (classes, of_kind) = classify(supply, &candidates, &kinds, &homes, counts);
 
         let members: Vec<Vec<usize>> = needs
             .iter()
-            .map(|needs| {
+            .zip(&of_pools)
+            .map(|(needs, home)| {
                 let kinds = kinds.matching(hosts, needs);
-                let size = |class: usize| size(hosts, &classes[class], needs);
+                let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
                 let mut members: Vec<usize> = kinds
                     .into_iter()
                     .flat_map(|kind| &of_kind[kind])
                     .copied()
                     .collect();
                 // The first host makes the order unique.
-                members.sort_by_cached_key(|class| (size(*class), classes[*class].hosts.first()));
+                members.sort_by_cached_key(|class| (rank(*class), classes[*class].hosts.first()));
                 members
             })
             .collect();
@@ -127,7 +138,7 @@ impl<'a> Instance<'a> {
         let mut pools = Vec::with_capacity(needs.len());
         let mut crossing = Vec::with_capacity(needs.len());
         let mut limiting = Vec::with_capacity(needs.len());
-        for (needs, members) in needs.iter().zip(&members) {
+        for ((needs, home), members) in needs.iter().zip(&of_pools).zip(&members) {
             let place = |key: &str| topology.iter().position(|other| *other == key);
             let own: Vec<usize> = needs
                 .topology_keys
@@ -139,9 +150,9 @@ impl<'a> Instance<'a> {
             let at = binding
                 .or(own.first().copied())
                 .or(spread_by.and_then(place));
-            let size = |class: usize| size(hosts, &classes[class], needs);
+            let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let (mut pool, numbers) =
-                pool(members, &classes, at, !own.is_empty(), &contention, size);
+                pool(members, &classes, at, !own.is_empty(), &contention, rank);
             crossing.push(if binding.is_none() {
                 own.clone()
             } else {
@@ -283,15 +294,17 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
     keys.iter().copied().find(binds)
 }
 
-/// The sort key of machines; equal for hosts of other node sets.
-type Size = (usize, u64, u64);
+/// The order in which a pool takes classes. The size is equal for hosts of node sets other than
+/// machines.
+type Rank = (Preference, (usize, u64, u64));
 
-fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
+fn rank(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>, home: Option<&Namespace>) -> Rank {
     let sample = class.hosts.first().map(|host| &hosts[*host]);
-    needs
-        .machine
-        .zip(sample)
-        .map_or_else(Size::default, |(asked, host)| machine_size(host, asked))
+    let machine = needs.machine.zip(sample);
+    match machine {
+        Some((asked, host)) => (Preference::default(), machine_size(host, asked)),
+        None => (class.traits.preference(home), Default::default()),
+    }
 }
 
 /// Numbers values in order of first occurrence.
@@ -306,16 +319,17 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 
 /// Returns the classes of available hosts, and the classes of each kind.
 fn classify<'a>(
-    availability: &'a [Availability],
+    supply: Supply<'a>,
     candidates: &[usize],
     kinds: &HostKinds<'a>,
+    homes: &Homes<'a>,
     counts: impl Fn(usize) -> Vec<usize>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut known: HashMap<Alike<'_, '_>, usize> = HashMap::new();
     for index in candidates.iter().copied() {
-        let only = match &availability[index] {
+        let only = match &supply.availability[index] {
             Availability::Free => None,
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,
@@ -326,8 +340,9 @@ fn classify<'a>(
         let domains = kinds.domains(index);
         let quotas = counts(index);
         let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
+        let traits = homes.traits(&supply.hosts[index]);
         let class = *known
-            .entry((kind, only, domains, quotas.clone(), by_itself))
+            .entry((kind, only, domains, quotas.clone(), traits, by_itself))
             .or_insert_with(|| {
                 of_kind[kind].push(classes.len());
                 classes.push(Class {
@@ -335,6 +350,7 @@ fn classify<'a>(
                     domains: kinds.names(domains),
                     numbers: domains.to_vec(),
                     quotas,
+                    traits,
                     hosts: Vec::new(),
                 });
                 classes.len() - 1
@@ -402,21 +418,21 @@ fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
 
 /// Builds a pool: classes by topology domain and by preference.
 ///
-/// `key` is the index of the topology key in the classes' values. The smallest sufficient hosts
-/// come first, then those that fewest demands can use. Hosts without the label come last.
+/// `key` is the index of the topology key in the classes' values. Preferred hosts and the smallest
+/// sufficient ones come first, then those that fewest demands can use. Hosts without the label come last.
 fn pool<'a>(
     members: &[usize],
     classes: &[Class<'a>],
     key: Option<usize>,
     limited: bool,
     contention: &[usize],
-    size: impl Fn(usize) -> Size,
+    rank: impl Fn(usize) -> Rank,
 ) -> (Pool, HashMap<Option<&'a str>, usize>) {
     let mut names: HashMap<Option<&str>, usize> = HashMap::new();
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut domains: Vec<Domain> = Vec::new();
-    let mut tiers: BTreeMap<(bool, Size, usize), Vec<Choice>> = BTreeMap::new();
-    let mut choice_of: HashMap<((bool, Size, usize), usize), usize> = HashMap::new();
+    let mut tiers: BTreeMap<(bool, Rank, usize), Vec<Choice>> = BTreeMap::new();
+    let mut choice_of: HashMap<((bool, Rank, usize), usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let number = key.map_or(0, |key| classes[class].numbers[key]);
@@ -429,7 +445,7 @@ fn pool<'a>(
             domains.len() - 1
         });
         domains[domain].classes.push(class);
-        let tier = (limited && name.is_none(), size(class), contention[class]);
+        let tier = (limited && name.is_none(), rank(class), contention[class]);
         let choices = tiers.entry(tier).or_default();
         let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
             choices.push(Choice {

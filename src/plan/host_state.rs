@@ -174,7 +174,12 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
     let state = match refusal {
         Refusal::Deleting => HostState::Deleting,
         Refusal::InError(_) => HostState::Failed,
-        Refusal::NotFree(_) => HostState::NotReady,
+        Refusal::NotFree(_)
+        | Refusal::NotApplied
+        | Refusal::NotRendered
+        | Refusal::Unregistered
+        | Refusal::SameMachine(_)
+        | Refusal::InvalidBootMac => HostState::NotReady,
         Refusal::InMaintenance(_) => HostState::InMaintenance,
         Refusal::Reserved(_) => HostState::Reserved,
         Refusal::Assigned(_)

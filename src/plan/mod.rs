@@ -40,6 +40,7 @@ mod matching;
 mod moves;
 mod ownership_change;
 mod placement;
+mod preference;
 pub mod probe;
 pub mod purchase;
 pub mod quotas;
@@ -247,8 +248,9 @@ fn with_names(
 
 /// Derives the demand of every node set.
 ///
-/// A spare host replaces a host that is being deleted, even one in use. A failed host is replaced
-/// unless it is in use. With `rebalance`, so is a host with any other violation.
+/// A spare host replaces a host that has failed or is being deleted, unless it is in use: the Machine
+/// of a host without labels may claim another one. With `rebalance`, so is a host with any other
+/// violation.
 fn demands<'a>(
     site: &'a Site,
     clusters: &[&'a Cluster],
@@ -259,8 +261,7 @@ fn demands<'a>(
     let gives_way = |part: &Part, host: usize| {
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
-            Some(Violation::Deleting) => true,
-            Some(Violation::Failed) => !in_use,
+            Some(Violation::Deleting | Violation::Failed) => !in_use,
             Some(
                 Violation::NotSelected
                 | Violation::ReservedForOthers

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::layout;
 use crate::output::state::Held;
+use crate::settings::sources;
 use crate::site::Site;
 
 /// The help for a host that is no longer declared.
@@ -30,22 +31,26 @@ pub(super) fn changed(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
-    let is_declared = host.is_declared();
-    let is_frozen = frozen.contains(&held.cluster);
-    match (was_declared(held, site), is_declared) {
+    let was_declared = was_declared(held, site);
+    if frozen.contains(&held.cluster) {
         // The files of a frozen cluster stay, and so does its patch.
-        (true, false) if is_frozen => None,
-        (true, false) => Some(no_longer_declared(host, held)),
-        (false, true) if is_frozen => left_as_observed(host, held, site),
-        (false, false) if !is_frozen => applied_in_full(host, &held.cluster, &held.origin),
-        _ => None,
+        let is_two = host.is_declared() && !was_declared;
+        return is_two.then(|| left_as_observed(host, held, site)).flatten();
+    }
+    match host.evidence {
+        Evidence::Applied { .. } => None,
+        Evidence::Live if was_declared => Some(no_longer_declared(host, held)),
+        Evidence::Live => applied_in_full(host, &held.cluster, &held.origin),
+        Evidence::Reached { root } => Some(no_longer_applied(host, held, root, site)),
+        Evidence::Loose if was_declared => Some(no_longer_declared(host, held)),
+        Evidence::Loose => Some(no_longer_live(host, held)),
     }
 }
 
 /// Reports an unassigned host that is no longer declared while the output still patches labels off
 /// its manifest. Without that patch, nothing would record that the agent applied it in full.
 pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
-    let changed = host.standing == Standing::Observed && site.state.unlabelled.contains(&host.key);
+    let changed = !host.is_declared() && site.state.unlabelled.contains(&host.key);
     changed.then(|| {
         Finding::new(
             Code::NoLongerDeclared,
@@ -118,6 +123,44 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
     .at(held.origin.name())
     .see(host.origin.name(), "what is left of it")
     .help(STAY_DECLARED)
+    .of(&held.cluster)
+}
+
+/// Reports a host whose build no agent's object applies any more.
+fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Finding {
+    let root = site.root(root);
+    let glob = format!("{}/**", root.directory);
+    Finding::new(
+        Code::NoLongerDeclared,
+        format!(
+            "host {} of {} was applied by an agent, but no agent's object of this site applies {} now",
+            host.key, held.cluster, root.file
+        ),
+    )
+    .at(held.origin.name())
+    .see(host.origin.name(), "its manifest")
+    .help(format!(
+        "let an object apply its overlay again; if one outside of this repo does, {}",
+        sources::include(&site.settings, &[glob])
+    ))
+    .of(&held.cluster)
+}
+
+/// Reports a host that a snapshot showed when it was assigned, and of which only a manifest is left.
+fn no_longer_live(host: &Host, held: &Held) -> Finding {
+    Finding::new(
+        Code::NoLongerDeclared,
+        format!(
+            "host {} of {} was live in a snapshot, but what describes it now has no `uid` and no provisioning state",
+            host.key, held.cluster
+        ),
+    )
+    .at(held.origin.name())
+    .see(host.origin.name(), "what is left of it")
+    .help(
+        "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: observed}` in \
+         sipgen.yaml",
+    )
     .of(&held.cluster)
 }
 

@@ -16,7 +16,7 @@ use super::placement::How;
 use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::output::state::Release;
 use crate::site::Site;
 
@@ -26,7 +26,7 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     for (key, release) in &site.state.released {
         // If an agent applies the host in full, writing it once more would erase its spec.
         let is_ours =
-            |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
+            |host: &&Host| host.evidence == Evidence::Live && host.applied_in_full_by.is_none();
         let Some(host) = site.inventory.host(key).filter(is_ours) else {
             continue;
         };
@@ -50,7 +50,7 @@ pub(super) fn newly_released(
     let mut released = BTreeMap::new();
     for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
-        if host.standing == Standing::Observed && !assignments.retained.contains_key(index) {
+        if host.evidence == Evidence::Live && !assignments.retained.contains_key(index) {
             // The round distinguishes the annotation of this release from that of an earlier one.
             let round = host
                 .assignment
@@ -147,9 +147,7 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
 
 /// Returns whether a file of this repo can remove the labels of a host.
 fn can_remove_labels(host: &Host, how: How) -> bool {
-    how == How::Stays
-        || host.standing == Standing::Observed
-        || !host.assignment.in_manifest.is_empty()
+    how == How::Stays || host.evidence == Evidence::Live || !host.assignment.in_manifest.is_empty()
 }
 
 /// Describes the owner of labels that no file of this repo can remove. An agent that was replaced

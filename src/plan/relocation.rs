@@ -289,7 +289,7 @@ impl<'a> Relocation<'a> {
             // Metal3 does not deprovision such a host.
             if live.usage != Some(Usage::ExternallyProvisioned) {
                 live.usage = None;
-                live.provisioning = None;
+                live.provisioning = Some("available".to_owned());
             }
         }
         hosts

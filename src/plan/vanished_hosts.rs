@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use super::ownership_change;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
-use crate::inventory::Standing;
 use crate::layout;
 use crate::output::state::Held;
 use crate::site::{HostLeftOut, Site};
@@ -61,16 +60,17 @@ fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Findin
 pub(super) fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Finding> {
     let directory = held.origin.file.parent()?;
     let below = directory.strip_prefix(&site.settings.output).ok()?;
-    let root = match site.inventory.host(host).map(|host| host.standing) {
-        Some(Standing::Declared { root }) => Some(&site.inventory.roots[&root].directory),
-        Some(Standing::Observed) => None,
+    let there = site.inventory.host(host);
+    let root = match there.map(|host| host.evidence.root()) {
+        Some(root) => root.and_then(|root| Some(&site.inventory.roots.get(&root)?.directory)),
         None => site.left_out.get(host).map(|left_out| &left_out.root),
     };
     let renders = root.is_some_and(|root| layout::declared_directory(root) == *below);
     // Removing the entry of a host that still exists would let the agent erase its spec.
-    let help = match site.inventory.host(host).map(|host| host.standing) {
-        Some(Standing::Observed) => ownership_change::STAY_DECLARED,
-        _ => "fix the errors of the cluster, or include it in `--only`",
+    let help = if there.is_some_and(|host| host.evidence.root().is_none()) {
+        ownership_change::STAY_DECLARED
+    } else {
+        "fix the errors of the cluster, or include it in `--only`"
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::new(Code::FrozenHostGone, format!(

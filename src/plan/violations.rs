@@ -92,12 +92,17 @@ pub(super) fn own_violation(
         | Refusal::NamedBy(_)
         | Refusal::Claimed(_)
         | Refusal::GivenBack(_)
+        | Refusal::NotApplied
+        | Refusal::NotRendered
         | Refusal::AppliedInFull(_)
         | Refusal::InUse(_)
         | Refusal::Deleting
         | Refusal::InMaintenance(_)
         | Refusal::InError(_)
         | Refusal::NotFree(_)
+        | Refusal::Unregistered
+        | Refusal::SameMachine(_)
+        | Refusal::InvalidBootMac
         | Refusal::NotInstalled(_)
         | Refusal::Reserved(_)
         | Refusal::DomainTaken { .. } => None,

@@ -32,7 +32,7 @@ use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::delivery::Component;
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::{Host, Standing};
+use crate::inventory::{Evidence, Host};
 use crate::layout::{self, header};
 use crate::output::state::Held;
 use crate::plan::{Placement, Plan, topology};
@@ -84,7 +84,7 @@ fn assigned<'a>(
 }
 
 /// Returns the hosts of a placement with what the hosts of their part have in common.
-fn assigned_by_part<'a>(
+pub(super) fn assigned_by_part<'a>(
     site: &'a Site,
     cluster: &'a Cluster,
     placement: &'a Placement,
@@ -99,10 +99,10 @@ fn assigned_by_part<'a>(
 }
 
 /// Labels of a host. Those without a value are removed.
-type Labels = BTreeMap<String, Option<String>>;
+pub(super) type Labels = BTreeMap<String, Option<String>>;
 
 /// The labels and the comment that the hosts of a part have in common.
-struct OfPart {
+pub(super) struct OfPart {
     labels: Labels,
     record: Option<String>,
 }
@@ -123,6 +123,16 @@ impl OfPart {
         let mut labels = self.labels.clone();
         if let Some(domain) = topology::failure_domain(cluster, part, host) {
             labels.insert(FAILURE_DOMAIN.to_owned(), Some(domain.to_owned()));
+        }
+        labels
+    }
+
+    /// Returns the labels in the patch of a declared host.
+    pub(super) fn declared_labels_of(&self, cluster: &Cluster, part: &Part, host: &Host) -> Labels {
+        let mut labels = self.labels_of(cluster, part, host);
+        // A patch can remove labels that say otherwise. A partial object cannot.
+        for key in contradicting(host, &cluster.key, part) {
+            labels.entry(key.clone()).or_insert(None);
         }
         labels
     }
@@ -160,19 +170,14 @@ fn render_declared(
 ) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for (part, host, of_part) in assigned_by_part(site, cluster, placement) {
-        if let Standing::Declared { root } = host.standing {
+        if let Evidence::Applied { root } = host.evidence {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            let mut labels = of_part.labels_of(cluster, part, host);
-            // A patch can remove labels that say otherwise. A partial object cannot.
-            for key in contradicting(host, &cluster.key, part) {
-                labels.entry(key.clone()).or_insert(None);
-            }
             write_host(
                 text,
                 site,
                 host,
                 of_part.record.as_deref(),
-                &labels,
+                &of_part.declared_labels_of(cluster, part, host),
                 &declared_annotations(site, host),
             );
         }
@@ -199,7 +204,7 @@ fn render_observed(
     let mut any = false;
     let annotations = observed_annotations(site);
     for (part, host, of_part) in assigned_by_part(site, cluster, placement)
-        .filter(|(_, host, _)| host.standing == Standing::Observed)
+        .filter(|(_, host, _)| host.evidence == Evidence::Live)
     {
         write_host(
             &mut text,
@@ -221,6 +226,12 @@ fn render_observed(
     }
 }
 
+/// Returns the labels in the patch of an unassigned declared host: all are removed.
+pub(super) fn released_labels(host: &Host) -> Labels {
+    let labels = host.assignment.in_manifest.iter();
+    labels.map(|label| (label.clone(), None)).collect()
+}
+
 /// Renders patches that remove the labels in manifests of unassigned declared hosts, by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
@@ -229,20 +240,14 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
         .iter()
         .filter_map(|key| site.inventory.host(key))
     {
-        if let Standing::Declared { root } = host.standing {
+        if let Evidence::Applied { root } = host.evidence {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
-            let labels = host
-                .assignment
-                .in_manifest
-                .iter()
-                .map(|label| (label.clone(), None))
-                .collect();
             write_host(
                 text,
                 site,
                 host,
                 None,
-                &labels,
+                &released_labels(host),
                 &declared_annotations(site, host),
             );
         }
@@ -343,7 +348,7 @@ fn secrets_in_use<'a>(
         .values()
         .flat_map(|placement| assigned(site, placement))
         .map(|(host, _)| host);
-    let planned = planned.filter(|host| host.standing == Standing::Declared { root });
+    let planned = planned.filter(|host| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
     let is_frozen = |held: &&Held| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
@@ -427,7 +432,7 @@ fn guards_for(site: &Site, agent: Agent) -> bool {
 }
 
 /// Returns the guards of a declared host, merged with its manifest's options for Argo CD.
-fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
+pub(super) fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
     guards(site, host.sync_options.as_deref())
 }
 
@@ -475,20 +480,22 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
 
 /// Returns the component that patches a host, if components are used.
 fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
-    match host.standing {
-        Standing::Declared { root } => site.wiring.components.get(&root),
-        Standing::Observed => None,
-    }
+    site.wiring.components.get(&host.evidence.root()?)
 }
 
 /// Returns whether a host has no namespace where it is patched, because only the settings give it
 /// one.
 fn is_found_without_namespace(host: &Host) -> bool {
-    host.standing != Standing::Observed && host.namespace_by_settings
+    host.evidence.root().is_some() && host.namespace_by_settings
+}
+
+/// Returns the name in a host's patch or partial object.
+pub(super) fn written_name<'a>(site: &'a Site, host: &'a Host) -> &'a str {
+    component_of(site, host).map_or(host.key.name.as_str(), |component| component.name_of(host))
 }
 
 /// Returns the namespace in a host's patch or partial object.
-fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
+pub(super) fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     match component_of(site, host) {
         Some(component) => component.namespace_of(host),
         None if is_found_without_namespace(host) => None,
@@ -513,7 +520,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
                 let host = site
                     .inventory
                     .host(key)
-                    .filter(|host| host.standing != Standing::Observed);
+                    .filter(|host| host.evidence != Evidence::Live);
                 host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
             });
         findings.extend(lost.map(|(host, held)| {
@@ -547,13 +554,11 @@ fn write_host(
     text.push_str(record.unwrap_or_default());
     text.push_str(HOST_HEAD);
     text.push_str("metadata:\n");
-    let name = component_of(site, host)
-        .map_or(host.key.name.as_str(), |component| component.name_of(host));
-    write_entry(text, "  name", Some(name));
+    write_entry(text, "  name", Some(written_name(site, host)));
     if let Some(namespace) = written_namespace(site, host) {
         write_entry(text, "  namespace", Some(namespace));
     }
-    if let (Standing::Observed, Some(uid)) = (host.standing, &host.live.uid) {
+    if let (Evidence::Live, Some(uid)) = (host.evidence, &host.live.uid) {
         write_entry(text, "  uid", Some(uid));
     }
     let annotations = annotations

@@ -21,6 +21,7 @@
 
 mod agents;
 mod bounds;
+mod closing_check;
 mod cluster;
 mod cluster_kustomization;
 mod custom_resources;
@@ -28,6 +29,7 @@ mod hosts;
 pub mod installation;
 mod json;
 mod kustomization_check;
+mod pools;
 mod project;
 mod renderer;
 mod services;
@@ -59,6 +61,7 @@ use crate::text::visible::is_unreadable;
 use crate::text::yaml;
 use shared_files::SharedFiles;
 
+pub(crate) use closing_check::{PlannedHost, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
@@ -107,6 +110,9 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);
+    if !findings.iter().any(Finding::is_error) {
+        findings.extend(closing_check::check(site, plan, &tree, &kept));
+    }
     let mut common = shared.into_files(&used_shared);
     if require_definitions(site, plan, &clusters) {
         match services::definitions(site, templates) {

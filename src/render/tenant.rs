@@ -7,9 +7,9 @@ use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::pools::{self, PinnedPool, exactly};
 use super::renderer::{Renderer, TemplateSet};
 use crate::api::assignment;
-use crate::api::ipam::claim_of;
 use crate::api::names::{ClusterKey, NodePort, Role};
 use crate::inventory::natural;
 use crate::layout;
@@ -56,14 +56,6 @@ struct PinnedTemplate<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct PinnedPool {
-    /// Its name, as a regular expression that matches nothing else.
-    name: String,
-    /// Addresses by the claims of hosts.
-    addresses: BTreeMap<String, IpAddr>,
-}
-
-#[derive(Serialize, JsonSchema)]
 struct RoleLabels {
     /// The role.
     role: Role,
@@ -83,7 +75,9 @@ struct Endpoint {
 pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
-    let values = values(cluster, renderer.placement, renderer.site);
+    let (pools, findings) = pools::pinned(cluster, renderer.placement, renderer.site);
+    renderer.findings.extend(findings);
+    let values = values(cluster, pools, renderer.placement, renderer.site);
     if cluster.kind != ClusterKind::ClusterApi {
         renderer.files_below(&TEMPLATES, &directory, &values);
     } else if !values.machine_templates.is_empty() {
@@ -93,7 +87,12 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     }
 }
 
-fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) -> Values<'a> {
+fn values<'a>(
+    cluster: &'a Cluster,
+    pools: Vec<PinnedPool>,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> Values<'a> {
     let labels_of = |role: Role| {
         let assignment = &site.settings.assignment;
         assignment.selected_by(&cluster.key, &role.into())
@@ -120,7 +119,7 @@ fn values<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) ->
         role_label: assignment::NODE_TYPE,
         roles,
         failure_domains: failure_domains(cluster, placement, site),
-        pools: pools(cluster, placement, site),
+        pools,
         machine_templates: cluster
             .machine_templates
             .iter()
@@ -155,31 +154,6 @@ fn host_selectors(
         values.collect::<Vec<_>>()
     };
     of_all.chain(roles.iter().flat_map(of_role)).collect()
-}
-
-/// Returns a regular expression that matches a name only. kustomize anchors it.
-fn exactly(name: &str) -> String {
-    name.replace('.', "\\.")
-}
-
-/// Returns the pools of a cluster's namespace that give addresses which users fixed for its hosts.
-///
-/// Metal3 then gives a Machine the address that the load balancer of its cluster has.
-fn pools(cluster: &Cluster, placement: &Placement, site: &Site) -> Vec<PinnedPool> {
-    let namespace = &cluster.key.namespace;
-    let pools = site.inventory.pools.get(namespace).into_iter().flatten();
-    let hosts = || {
-        let assigned = placement.values().flatten();
-        let hosts = assigned.map(|assigned| &site.inventory.hosts[assigned.host]);
-        hosts.filter(|host| host.key.namespace == *namespace)
-    };
-    let pinned = pools.map(|pool| PinnedPool {
-        name: exactly(pool),
-        addresses: hosts()
-            .filter_map(|host| Some((claim_of(&host.key.name, pool), host.fixed_address(pool)?)))
-            .collect(),
-    });
-    pinned.filter(|pool| !pool.addresses.is_empty()).collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.

@@ -81,7 +81,9 @@ pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validat
 pub use proposals::{Inputs, proposals};
 pub use results::Results;
 pub use sarif::sarif;
-pub use stale::{renamed_inputs, stale, stale_files, stale_help};
+pub use stale::{
+    builds_not_checked, checked_builds, renamed_inputs, stale, stale_files, stale_help,
+};
 pub use status::{Status, status, status_as_markdown};
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;

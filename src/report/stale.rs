@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{FAINT, Text, one_line, styled};
 use crate::api::names::ClusterKey;
@@ -55,6 +55,28 @@ pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
         out,
         "{files} {verb} only in the comment that names {their} input: not a failure, run `{command}` to update {them}"
     );
+    out
+}
+
+/// Says that builds were not checked.
+pub fn builds_not_checked() -> Text {
+    "no build was checked: kustomize would read stale files\n"
+        .to_owned()
+        .into()
+}
+
+/// Says how many builds were checked. `skipped` are directories that were not built.
+pub fn checked_builds(count: usize, skipped: &[Utf8PathBuf]) -> Text {
+    let mut out = Text::default();
+    // Writing to a `Text` cannot fail.
+    let _ = writeln!(out, "kustomize has made {}", counted(count, "build"));
+    for directory in skipped {
+        let _ = writeln!(
+            out,
+            "`{}` was not built: it needs what is not in the repo",
+            one_line(directory.as_str())
+        );
+    }
     out
 }
 

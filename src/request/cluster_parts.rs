@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::cluster_api::{
     CLUSTER_CLASS, CONTROL_PLANE, CONTROL_PLANE_GROUP, CONTROL_PLANE_TEMPLATE, ClassSpec,
-    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, INFRASTRUCTURE_GROUP, KIND,
-    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, METAL3_CLUSTER, MachineDeploymentSpec,
-    MachineTemplateSpec, Metal3ClusterSpec, Reference,
+    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, INFRASTRUCTURE_GROUP, KIND, MACHINE,
+    MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE_TEMPLATE, METAL3_CLUSTER, METAL3_MACHINE,
+    MachineDeploymentSpec, MachineSpec, MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec,
+    Reference,
 };
 use crate::api::group;
 use crate::api::host::Metadata;
@@ -23,6 +24,9 @@ pub(crate) enum PartSpec {
     ControlPlane(ControlPlaneSpec),
     ControlPlaneTemplate(ControlPlaneTemplateSpec),
     MachineDeployment(MachineDeploymentSpec),
+    MachineSet(MachineDeploymentSpec),
+    Machine(MachineSpec),
+    Metal3Machine(Metal3MachineSpec),
     MachineTemplate(MachineTemplateSpec),
     Metal3Cluster(Metal3ClusterSpec),
     Class(Box<ClassSpec>),
@@ -60,6 +64,14 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
     let kind = document.kind()?;
     let (read, own_group): (ReadSpec, _) = match kind {
         MACHINE_DEPLOYMENT => (|it| spec(it).map(PartSpec::MachineDeployment), GROUP),
+        // Those with an owner are the owner's.
+        MACHINE_SET | MACHINE if document.mentions(&["ownerReferences"]) => return None,
+        MACHINE_SET => (|it| spec(it).map(PartSpec::MachineSet), GROUP),
+        MACHINE => (|it| spec(it).map(PartSpec::Machine), GROUP),
+        METAL3_MACHINE => (
+            |it| spec(it).map(PartSpec::Metal3Machine),
+            INFRASTRUCTURE_GROUP,
+        ),
         CLUSTER_CLASS => (
             |it| spec(it).map(|spec| PartSpec::Class(Box::new(spec))),
             GROUP,
@@ -183,6 +195,12 @@ impl ClusterParts {
                 let is_known = cluster.is_some_and(|cluster| clusters.contains(&cluster));
                 (!is_known).then_some((document, spec.cluster_name.as_str()))
             })
+    }
+
+    /// Returns all objects with their namespaces and names.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Namespace, &str, &PartDocument)> {
+        let objects = self.objects.iter();
+        objects.map(|((_, namespace, name), document)| (namespace, name.as_str(), document))
     }
 
     /// Returns the objects of a kind in a namespace, with their names.

@@ -201,7 +201,8 @@ pub struct Inventory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// A host that a kustomization reaches is declared; any other is observed.
+    /// The evidence for each host decides: one that an agent applies is declared, one that a
+    /// snapshot shows is observed.
     #[default]
     Auto,
     /// Every host is declared; a host that no kustomization reaches is an error.

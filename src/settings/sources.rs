@@ -188,6 +188,17 @@ impl Globs {
         is_in && !excluding.iter().any(|glob| self.matches(glob, file))
     }
 
+    /// Returns whether it selects a file by a glob that begins with a directory or a name, rather
+    /// than by one for the whole repo.
+    pub(crate) fn name(&self, file: &Utf8Path) -> bool {
+        let names = |glob: &Glob| {
+            !glob.excludes
+                && !glob.plain_beginning().as_str().is_empty()
+                && self.matches(glob, file)
+        };
+        self.globs.iter().any(names) && self.take(file)
+    }
+
     /// Returns whether a glob matches a file, relative to the site's directory or to the repo's
     /// root.
     pub(crate) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
@@ -200,37 +211,41 @@ impl Globs {
 
 /// Returns the change to `sources` that excludes files, to paste into `sipgen.yaml`.
 pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let globs: Vec<String> = files
         .iter()
-        .map(|file| quoted(&format!("!{}", globset::escape(file.as_str()))))
+        .map(|file| format!("!{}", globset::escape(file.as_str())))
         .collect();
-    let to_add = |source: &Source| {
-        let paths = source.paths.iter().flatten().map(|path| quoted(path));
-        let paths: Vec<String> = paths.chain(globs.iter().cloned()).collect();
-        format!("paths: [{}]", paths.join(", "))
-    };
     let them = if files.len() == 1 { "it" } else { "them" };
+    let has_any = |source: &Source| files.iter().any(|file| source.takes(file));
+    format!("to exclude {them}, {}", changed(settings, &globs, has_any))
+}
+
+/// Returns the change to `sources` that selects files by name, to paste into `sipgen.yaml`.
+pub(crate) fn include(settings: &Settings, globs: &[String]) -> String {
+    let all = settings.sources.is_empty().then(|| "**".to_owned());
+    let globs: Vec<String> = all.into_iter().chain(globs.iter().cloned()).collect();
+    changed(settings, &globs, |_| true)
+}
+
+/// Returns `sources` with more globs in those that fit.
+fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&Source) -> bool) -> String {
+    let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
+    let paths = |source: Option<&Source>| {
+        let own = source
+            .into_iter()
+            .flat_map(|source| source.paths.iter().flatten());
+        let all: Vec<String> = own.chain(globs).map(quoted).collect();
+        format!("paths: [{}]", all.join(", "))
+    };
+    let file = super::FILE;
     if settings.sources.is_empty() {
-        return format!(
-            "to exclude {them}, write in {}:\nsources: [{{paths: [{}]}}]",
-            super::FILE,
-            globs.join(", ")
-        );
+        return format!("write in {file}:\nsources: [{{{}}}]", paths(None));
     }
-    let taking = settings
-        .sources
-        .iter()
-        .enumerate()
-        .filter(|(_, source)| source.paths.is_some());
-    let taking = taking.filter(|(_, source)| files.iter().any(|file| source.takes(file)));
-    let lines =
-        taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
-    format!(
-        "to exclude {them}, write in `sources` of {}:{}",
-        super::FILE,
-        lines.collect::<String>()
-    )
+    let sources = settings.sources.iter().enumerate();
+    let fitting = sources.filter(|(_, source)| source.paths.is_some() && fits(source));
+    let lines = fitting
+        .map(|(index, source)| format!("\n{} # of source {}", paths(Some(source)), index + 1));
+    format!("write in `sources` of {file}:{}", lines.collect::<String>())
 }
 
 /// Normalizes a directory of the repo. The root is the empty path.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::inputs::Inputs;
-use crate::api::host::{BareMetalHost, Metadata, live_field};
+use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::{HostKey, ObjectName};
 use crate::decode::suspected_templates::is_placeholder;
 use crate::delivery::Followed;
@@ -75,7 +75,7 @@ impl<'a> Concern<'a> {
         let globs = globs_of(settings);
         // A kustomization decides by itself which files are applied.
         applied.retain(|followed| {
-            followed.is_of_site && !builds.has_kustomization(&followed.directory)
+            followed.has_plain_files() && !builds.has_kustomization(&followed.directory)
         });
         let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), HashSet::new());
         let mut concern = Self {
@@ -99,7 +99,9 @@ impl<'a> Concern<'a> {
             concern.files.insert(origin.file.clone());
             let is_intended = concern.is_intended(origin);
             let hosts = of_file.iter().map(|(_, host)| *host);
-            let mut of_inventory = hosts.filter(|host| is_intended || is_live(host)).peekable();
+            let mut of_inventory = hosts
+                .filter(|host| is_intended || host.is_live())
+                .peekable();
             if of_inventory.peek().is_none() {
                 continue;
             }
@@ -146,7 +148,7 @@ impl<'a> Concern<'a> {
     pub(super) fn has_host(&self, origin: &Origin, host: Option<&BareMetalHost>) -> bool {
         let is_placeholder = || host.is_some_and(|host| is_template(&host.metadata));
         self.is_intended(origin)
-            || host.is_some_and(is_live)
+            || host.is_some_and(BareMetalHost::is_live)
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
 
@@ -285,11 +287,6 @@ impl<'a> Concern<'a> {
     }
 }
 
-/// Returns whether a host is a copy of a live object.
-fn is_live(host: &BareMetalHost) -> bool {
-    host.status.is_some() || live_field(&host.metadata).is_some()
-}
-
 /// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names = |globs: &Globs| {
@@ -317,7 +314,7 @@ fn globs_of(settings: &Settings) -> Vec<Globs> {
 }
 
 /// Returns whether a path contains a word for examples.
-fn is_example(file: &Utf8Path) -> bool {
+pub(super) fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
     words.into_iter().any(|word| {
         EXAMPLES

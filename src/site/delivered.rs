@@ -8,16 +8,26 @@ use rayon::prelude::*;
 
 use super::inputs::Inputs;
 use super::interpret::{Object, interpret_resource};
+use crate::api::gitops::Agent;
+use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
-use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
+use crate::kustomize::{AsDelivered, Builds, PatchTargets, Renaming, Variables, Wanted};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
 
+/// Kinds of hosts and requests. Two objects of one name have a finding of their own.
+const VITAL_KINDS: [&str; 4] = [
+    host::KIND,
+    sipcluster::OBJECT.kind,
+    provisioning::OBJECT.kind,
+    provisioning::SOFTWARE.kind,
+];
+
 /// Replaces objects by what builds make of their documents.
 ///
 /// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
-/// and are reported.
+/// and are reported. Also returns the objects that patches of the output find.
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
@@ -25,7 +35,7 @@ pub(super) fn by_builds(
     inputs: &Inputs<'_>,
     variables: &BTreeMap<Utf8PathBuf, Variables>,
     read: Vec<Object>,
-) -> (Vec<Object>, Vec<Finding>) {
+) -> (Vec<Object>, PatchTargets, Vec<Finding>) {
     let origins = |is_wanted: &dyn Fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read
             .iter()
@@ -40,9 +50,18 @@ pub(super) fn by_builds(
     let is_vital = |object: &Object| object.is_vital(settings, has_cluster_api);
     let is_request = |object: &Object| is_vital(object) && !matches!(object, Object::Host(..));
     let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
+    let unreadable =
+        origins(&|object| matches!(object, Object::Unreadable(..) | Object::UnreadableHost(..)));
+    let is_by_flux = |object: &Object| match object {
+        Object::Agent(agent) => !agent.flux().is_empty(),
+        _ => false,
+    };
     let wanted = Wanted {
         files: &files,
         vital: &vital,
+        vital_kinds: &VITAL_KINDS,
+        unreadable: &unreadable,
+        is_restricted: settings.gitops != Some(Agent::Flux) && !read.iter().any(is_by_flux),
         requests: &origins(&is_request),
         output: &settings.output,
         variables,
@@ -50,7 +69,7 @@ pub(super) fn by_builds(
     let evaluated = builds.evaluate(repo, &wanted);
     // The usual case: builds change nothing but namespaces.
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
-        return (read, evaluated.findings);
+        return (read, evaluated.targets, evaluated.findings);
     }
     let is_unknown = |root: &usize| evaluated.unknown.contains(root);
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
@@ -112,7 +131,7 @@ pub(super) fn by_builds(
     );
     let mut findings = evaluated.findings;
     findings.extend(lost_references(&objects, &evaluated.renamed));
-    (objects, findings)
+    (objects, evaluated.targets, findings)
 }
 
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these

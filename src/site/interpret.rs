@@ -7,9 +7,6 @@ use serde::de::DeserializeOwned;
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret, Secret};
 use crate::api::cluster_api;
-use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, BUCKET, FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY,
-};
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::ipam::{self, AddressObject, WithSpec};
@@ -155,20 +152,20 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             document.mentions_kind(&[object.kind])
                 && (!object.has_common_name() || document.mentions(&[object.group]))
         });
-        return if !document.looks_like_template() {
-            let is_ours = is_request || document.mentions_kind(&[host::KIND]);
-            if !is_ours && cluster_parts::may_be_part(document) {
-                return Some(broken_cluster_part(document, error));
-            }
+        let is_ours = is_request || document.mentions_kind(&[host::KIND]);
+        let object = if document.looks_like_template() {
+            is_request.then(|| template(document))
+        } else if !is_ours && cluster_parts::may_be_part(document) {
+            Some(broken_cluster_part(document, error))
+        } else {
             let read = if is_request {
                 unreadable_object
             } else {
                 unreadable_host
             };
             is_ours.then(|| read(origin, error, "resource"))
-        } else {
-            is_request.then(|| template(document))
         };
+        return object.or_else(|| agent_object(document).map(Object::Agent));
     }
     let kind = document.kind()?;
     if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
@@ -204,14 +201,14 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 .find(|name| document.mentions(&[name]))
                 .map(Object::Definition)
         }
-        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY
-        | OCI_REPOSITORY | BUCKET => agent_object(document).map(Object::Agent),
         "Secret" => secret(document),
         "ConfigMap" => match operators_templates::of_config_map(document) {
             templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
             _ => network_data(document).map(|object| Object::Secret(origin, object)),
         },
-        _ => of_cluster_api(document, kind).or_else(|| misspelled_object(document, None)),
+        _ => (agent_object(document).map(Object::Agent))
+            .or_else(|| of_cluster_api(document, kind))
+            .or_else(|| misspelled_object(document, None)),
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::Builds;
-use crate::load::{Files, Kind, ReadError, may_hold_resources};
+use crate::load::{Files, Kind, ReadError, may_hold_resources, mentions};
 use crate::request::ClusterKind;
 
 /// Returns the files of a repo that may be relevant, except below `output`. Too large files are
@@ -55,24 +55,20 @@ pub(super) fn listed_elsewhere(
         if path.starts_with(output) || files.binary_search(path).is_ok() {
             continue;
         }
-        let is_harmless = || {
-            let target = repo
-                .resolve(path)
-                .filter(|target| repo.kind(target) == Some(Kind::File));
-            target
-                .and_then(|target| repo.text(&target))
-                .is_some_and(|text| !ours(text.as_bytes()))
-        };
-        let why = match repo.kind(path) {
-            Some(Kind::File | Kind::Link) if repo.has_link(path) && !is_harmless() => {
-                "it is behind a symbolic link"
-            }
-            Some(Kind::File) if !may_hold_resources(path) && !repo.has_link(path) => {
-                listed.push(path.clone());
+        let why = if repo.has_link(path) {
+            if is_harmless_link(repo, builds, path, ours) {
                 continue;
             }
-            Some(Kind::Other) => "it is a pipe, a device or a socket",
-            _ => continue,
+            "it is behind a symbolic link"
+        } else {
+            match repo.kind(path) {
+                Some(Kind::File) if !may_hold_resources(path) => {
+                    listed.push(path.clone());
+                    continue;
+                }
+                Some(Kind::Other) => "it is a pipe, a device or a socket",
+                _ => continue,
+            }
         };
         let (place, by) = builds.place_of_listed(path);
         let finding = Finding::new(
@@ -87,4 +83,41 @@ pub(super) fn listed_elsewhere(
     }
     listed.sort();
     (listed, findings)
+}
+
+/// Returns whether nothing that sipgen reads is behind a link. A directory must not change hosts or
+/// requests of the builds that list the link either.
+fn is_harmless_link(
+    repo: &Files,
+    builds: &Builds,
+    path: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> bool {
+    let Some(target) = repo.resolve(path) else {
+        return false;
+    };
+    let has_none = |directory: &Utf8Path, of_ours: &dyn Fn(&[u8]) -> bool| {
+        let mut files = builds.below(directory).into_keys();
+        files.all(|file| {
+            file == *path
+                || repo
+                    .text(&file)
+                    .is_some_and(|text| !of_ours(text.as_bytes()))
+        })
+    };
+    let decides = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
+    let mut roots = builds
+        .listed_by(path)
+        .flat_map(|directory| builds.roots_of(directory));
+    match repo.kind(&target) {
+        Some(Kind::File) => repo
+            .text(&target)
+            .is_some_and(|text| !ours(text.as_bytes())),
+        Some(Kind::Directory) => {
+            builds.has_kustomization(&target)
+                && has_none(&target, ours)
+                && roots.all(|root| has_none(&builds.root(root).directory, &decides))
+        }
+        _ => false,
+    }
 }

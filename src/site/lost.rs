@@ -1,24 +1,26 @@
 //! Clusters and hosts of the previous run that are missing now and may be in something unread.
 //!
-//! A missing request releases its hosts and deletes its services, so absence must be proven: the
-//! file that the cluster was generated from is deleted or was read completely. A link, a pipe, a
-//! file that git ignores or a document that cannot be parsed proves nothing.
+//! A missing request releases its hosts and deletes its services, so absence must be proven:
+//! everything that the object's build, directory or `sources` lists was read as objects. A link, a
+//! pipe, a remote base, a file that git ignores or a text without objects proves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::de::IgnoredAny;
 
 use super::mistaken_templates::names;
+use super::unread_texts::{self, UnreadText};
 use super::{Inventory, Request};
-use crate::api::host::{self, BareMetalHost};
+use crate::api::host;
 use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding, Origin, Place};
-use crate::load::{Document, Files, Kind, ReadError, mentions};
+use crate::finding::{Code, Finding, Place};
+use crate::kustomize::{Builds, UnreadPart};
+use crate::layout;
+use crate::load::{Files, Kind, ReadError, mentions};
 use crate::output::state::State;
 use crate::settings::Settings;
-use crate::text::in_shell;
+use crate::text::{counted, in_shell};
 
 /// Maximum number of unread paths that a finding lists.
 const SHOWN: usize = 3;
@@ -32,6 +34,7 @@ pub(super) struct Known<'a> {
     pub(super) state: &'a State,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
+    pub(super) builds: &'a Builds,
     /// Errors so far. A file with an error is already reported.
     pub(super) findings: &'a [Finding],
 }
@@ -44,8 +47,52 @@ struct Lost<'a> {
     name: &'a str,
     /// The cluster itself, or the cluster that the host is assigned to.
     cluster: &'a ClusterKey,
+    /// The builds that had it.
+    builds: BTreeSet<Utf8PathBuf>,
     /// Set for a cluster, unset for a host.
     is_cluster: bool,
+}
+
+/// Something that is not read and may hold a missing object.
+#[derive(Clone)]
+struct Unread {
+    place: Place,
+    /// Completes "… is missing, and ".
+    why: String,
+    help: String,
+    /// Other unread paths, with the reasons.
+    others: Vec<(Place, &'static str)>,
+}
+
+impl Unread {
+    fn new(place: Place, why: String, help: String) -> Self {
+        Self {
+            place,
+            why,
+            help,
+            others: Vec::new(),
+        }
+    }
+
+    /// Reports that some of `lost` may be in it, which belong to one cluster.
+    fn finding(self, which: &Lost<'_>, lost: &[Lost<'_>]) -> Finding {
+        let missing = match lost {
+            [] | [_] => format!("{} is missing", which.what),
+            [_, ..] => format!(
+                "{} of `{}`, `{}` among them, are missing",
+                counted(lost.len(), "host"),
+                which.cluster,
+                which.name
+            ),
+        };
+        let finding = Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
+            .at(self.place)
+            .help(self.help)
+            .of(which.cluster);
+        self.others
+            .into_iter()
+            .fold(finding, |finding, (place, why)| finding.see(place, why))
+    }
 }
 
 /// Reports every cluster and assigned host whose absence is not proven.
@@ -59,24 +106,47 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
-    let unread = known.unread()?;
-    let broken = known.broken_documents()?;
+    let paths = known.unread_paths()?;
+    let texts = known.unread_texts(&lost)?;
+    let mut builds = BTreeMap::new();
+    let mut find = |lost: &Lost<'_>| -> Result<Option<Unread>, ReadError> {
+        let source = known.source_of(lost)?;
+        if let Source::Unread(unread) = source {
+            return Ok(Some(unread));
+        }
+        let of_build = known.in_builds(lost, &mut builds)?;
+        let elsewhere = || in_texts(lost, &texts).or_else(|| in_paths(&paths));
+        Ok(match source {
+            Source::Gone => of_build.or_else(elsewhere),
+            _ => of_build,
+        })
+    };
     let mut findings = Vec::new();
-    for lost in &lost {
-        let finding = match known.source_of(lost)? {
-            Source::Unread(finding) => Some(finding),
-            Source::Read => None,
-            Source::Gone => in_broken_document(lost, &broken).or_else(|| in_unread(lost, &unread)),
-        };
-        findings.extend(finding.map(|finding| finding.of(lost.cluster)));
+    // One unproven loss freezes its cluster.
+    for of_cluster in by_cluster(lost) {
+        for lost in &of_cluster {
+            if let Some(unread) = find(lost)? {
+                findings.push(unread.finding(lost, &of_cluster));
+                break;
+            }
+        }
     }
     Ok(findings)
+}
+
+fn by_cluster(lost: Vec<Lost<'_>>) -> impl Iterator<Item = Vec<Lost<'_>>> {
+    let mut groups: BTreeMap<(&ClusterKey, bool), Vec<Lost<'_>>> = BTreeMap::new();
+    for lost in lost {
+        let group = groups.entry((lost.cluster, lost.is_cluster)).or_default();
+        group.push(lost);
+    }
+    groups.into_values()
 }
 
 /// State of the files that a cluster was generated from.
 enum Source {
     /// At least one exists and was not read completely.
-    Unread(Finding),
+    Unread(Unread),
     /// All existing files were read completely.
     Read,
     /// None exists any longer, or none is known.
@@ -94,6 +164,7 @@ impl Known<'_> {
             what: format!("cluster `{cluster}`"),
             name: cluster.name.as_str(),
             cluster,
+            builds: self.builds_of_cluster(cluster),
             is_cluster: true,
         });
         let hosts = self
@@ -114,37 +185,148 @@ impl Known<'_> {
                 what,
                 name: host.name.as_str(),
                 cluster,
+                builds: self.builds_of_host(&held.origin.file),
                 is_cluster: false,
             })
         });
         clusters.chain(hosts).collect()
     }
 
+    /// Returns the directories of the kustomizations that listed the files of a cluster.
+    fn builds_of_cluster(&self, cluster: &ClusterKey) -> BTreeSet<Utf8PathBuf> {
+        let files = self.state.made_from.get(cluster).into_iter().flatten();
+        let directories = files.flat_map(|file| {
+            let own = file
+                .parent()
+                .filter(|directory| self.builds.has_kustomization(directory));
+            self.builds.listed_by(file).chain(own)
+        });
+        directories.map(Utf8Path::to_owned).collect()
+    }
+
+    /// Returns the directories of the kustomizations that rendered the host in a generated file. If
+    /// its own is gone, another one around it or with hosts may have taken its place.
+    fn builds_of_host(&self, generated: &Utf8Path) -> BTreeSet<Utf8PathBuf> {
+        let below = generated.strip_prefix(&self.settings.output).ok();
+        let Some(root) = below.and_then(layout::root_of_declared) else {
+            return BTreeSet::new();
+        };
+        if self.builds.has_kustomization(root) {
+            return BTreeSet::from([root.to_owned()]);
+        }
+        let around = root
+            .ancestors()
+            .find(|directory| self.builds.has_kustomization(directory));
+        let with_hosts = self.inventory.roots.values();
+        with_hosts
+            .map(|root| root.directory.as_path())
+            .chain(around)
+            .map(Utf8Path::to_owned)
+            .collect()
+    }
+
+    /// Returns the first part of the builds of a missing object that is not read.
+    fn in_builds(
+        &self,
+        lost: &Lost<'_>,
+        known: &mut BTreeMap<Utf8PathBuf, Option<Unread>>,
+    ) -> Result<Option<Unread>, ReadError> {
+        for directory in &lost.builds {
+            let unread = match known.get(directory) {
+                Some(unread) => unread.clone(),
+                None => {
+                    let unread = self.in_build(directory)?;
+                    known.insert(directory.clone(), unread.clone());
+                    unread
+                }
+            };
+            if unread.is_some() {
+                return Ok(unread);
+            }
+        }
+        Ok(None)
+    }
+
+    fn in_build(&self, directory: &Utf8Path) -> Result<Option<Unread>, ReadError> {
+        let mut sources = self.settings.sources.iter();
+        let is_built = sources.any(|source| {
+            let built = source.kustomization.as_deref();
+            built.is_some_and(|built| self.builds.made_of(built).contains(directory))
+        });
+        // kustomize has built and thus read all of it.
+        if is_built {
+            return Ok(None);
+        }
+        let (elsewhere, files) = self.builds.parts(directory);
+        let local = files
+            .values()
+            .filter_map(|part| Some((part, self.why_part_is_unread(part)?)));
+        let elsewhere = elsewhere.iter().map(|part| (part, NOT_HERE));
+        if let Some((part, why)) = local.chain(elsewhere).next() {
+            return Ok(Some(unread_part(part, why, directory)));
+        }
+        let read = |path: &Utf8PathBuf| {
+            let file = self.repo.resolve(path).unwrap_or_else(|| path.clone());
+            let is_read = self.repo.kind(&file) == Some(Kind::File) && !self.has_error(&file);
+            is_read.then_some(file)
+        };
+        let files: Vec<Utf8PathBuf> = files
+            .keys()
+            .filter(|path| !path.starts_with(&self.settings.output))
+            .filter_map(read)
+            .collect();
+        let texts = unread_texts::in_manifests(self.repo, &files)?;
+        Ok(texts.into_iter().next().map(|text| {
+            Unread::new(
+                text.place,
+                format!(
+                    "{}, which its build lists, is not read: {}",
+                    text.file, text.why
+                ),
+                format!(
+                    "{}; to remove an object, delete its document, and keep the rest readable",
+                    text.remedy
+                ),
+            )
+        }))
+    }
+
+    /// Returns why an entry of a kustomization is not read.
+    fn why_part_is_unread(&self, part: &UnreadPart) -> Option<&'static str> {
+        let path = part.path.as_ref()?;
+        if path.starts_with(&self.settings.output) || self.repo.is_out_of_reach(path) {
+            return None;
+        }
+        match self.repo.kind(path) {
+            None if self.repo.resolve(path).is_none() => Some("it does not exist in this repo"),
+            Some(Kind::Directory) if !self.repo.has_link(path) => Some("it has no kustomization"),
+            Some(Kind::Other) => Some("it is a pipe, a device or a socket"),
+            Some(Kind::File) if !self.repo.has_link(path) => {
+                let is_read = self.files.binary_search(path).is_ok();
+                (!is_read).then_some("git ignores it, or it belongs to another repo")
+            }
+            _ => match self.repo.resolve(path) {
+                Some(target) if self.repo.kind(&target) == Some(Kind::File) => None,
+                Some(target) if self.builds.has_kustomization(&target) => None,
+                _ => Some("it is behind a symbolic link"),
+            },
+        }
+    }
+
     /// Returns unread paths that may hold resources and that the settings do not exclude.
-    fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+    fn unread_paths(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = self.repo.unread(&self.settings.output)?;
         unread.retain(|(path, _)| self.settings.may_read(path));
         Ok(unread)
     }
 
-    /// Returns documents that cannot be parsed, or not as the host that their kind says, with their
-    /// text and whether they may be templates of other tools.
-    fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
-        let broken = |document: Document<'_>| {
-            let found = || {
-                (
-                    document.origin.clone(),
-                    document.text().to_owned(),
-                    document.looks_like_template(),
-                )
-            };
-            let is_host = document.kind() == Some(host::KIND);
-            let is_broken = document.broken().is_some()
-                || is_host && document.parse::<BareMetalHost>().is_err();
-            is_broken.then(found)
+    /// Returns texts that may hold objects and that the settings do not exclude.
+    fn unread_texts(&self, lost: &[Lost<'_>]) -> Result<Vec<UnreadText>, ReadError> {
+        let names: Vec<&str> = lost.iter().map(|lost| lost.name).collect();
+        let may_read = |file: &Utf8Path| {
+            self.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
         };
-        self.repo
-            .scan(self.files, |file, _| self.settings.may_read(file), broken)
+        unread_texts::anywhere(self.repo, self.files, may_read, &names)
     }
 
     /// Checks the files that a cluster was generated from. They are not recorded for hosts.
@@ -168,8 +350,8 @@ impl Known<'_> {
                         continue;
                     }
                     if self.files.binary_search(file).is_ok() {
-                        if let Some(finding) = self.broken_in(file, lost)? {
-                            return Ok(Source::Unread(finding));
+                        if let Some(unread) = self.broken_in(file)? {
+                            return Ok(Source::Unread(unread));
                         }
                         source = Source::Read;
                         continue;
@@ -180,18 +362,14 @@ impl Known<'_> {
                 Some(Kind::Other) => "it is a pipe, a device or a socket",
                 _ => "it is a symbolic link, or lies behind one",
             };
-            let message = format!(
-                "{} is missing, and its file {file} is not read: {why}",
-                lost.what
-            );
-            return Ok(Source::Unread(
-                Finding::new(Code::LossUnproven, message)
-                    .at(Place::File(Arc::from(file.as_path())))
-                    .help(format!(
-                        "restore it with `git checkout HEAD -- {}`, or delete it",
-                        in_shell(file.as_str())
-                    )),
-            ));
+            return Ok(Source::Unread(Unread::new(
+                Place::File(Arc::from(file.as_path())),
+                format!("its file {file} is not read: {why}"),
+                format!(
+                    "restore it with `git checkout HEAD -- {}`, or delete it",
+                    in_shell(file.as_str())
+                ),
+            )));
         }
         Ok(source)
     }
@@ -206,68 +384,93 @@ impl Known<'_> {
             .any(|(place, _)| **place.file() == *file)
     }
 
-    /// Reports a document of a file that cannot be parsed.
-    fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
-        let unreadable = |document: Document<'_>| {
-            document
-                .parse::<IgnoredAny>()
-                .err()
-                .map(|error| (document.origin, error))
-        };
-        let found = self
-            .repo
-            .scan(std::slice::from_ref(file), |_, _| true, unreadable)?;
-        Ok(found.into_iter().next().map(|(origin, error)| {
-            let message =
-                format!("{} is missing, and its file {file} cannot be read: {}", lost.what, error.message);
-            let place = error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column));
-            Finding::new(Code::LossUnproven, message)
-                .at(place)
-                .help("fix the syntax; to remove the cluster, delete its document from a file that can be read")
+    /// Returns the first document of the cluster's file that is no object.
+    fn broken_in(&self, file: &Utf8PathBuf) -> Result<Option<Unread>, ReadError> {
+        let texts = unread_texts::in_manifests(self.repo, std::slice::from_ref(file))?;
+        Ok(texts.into_iter().next().map(|text| {
+            Unread::new(
+                text.place,
+                format!("its file {file} cannot be read: {}", text.why),
+                format!(
+                    "{}; to remove the cluster, delete its document from a file that can be read",
+                    text.remedy
+                ),
+            )
         }))
     }
 }
 
-/// Reports a document that cannot be parsed and may be the missing one.
-fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
-    let may_be = |text: &str, is_template: bool| {
-        // `mistaken_templates` checks templates of requests.
-        names(text, lost.name)
-            && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
+/// The reason why an entry is not read if it is no path of this repo.
+const NOT_HERE: &str = "its objects are not in this repo";
+
+fn unread_part(part: &UnreadPart, why: &'static str, build: &Utf8Path) -> Unread {
+    let build = if build.as_str().is_empty() {
+        "."
+    } else {
+        build.as_str()
     };
-    let (origin, ..) = broken
-        .iter()
-        .find(|(_, text, is_template)| may_be(text, *is_template))?;
-    let message = format!(
-        "{} is missing, and a document that cannot be read has its name",
-        lost.what
+    let help = match &part.path {
+        Some(path) => format!(
+            "restore it with `git checkout HEAD -- {}`, or remove the entry",
+            in_shell(path.as_str())
+        ),
+        None => format!(
+            "copy its objects into this repo, or let kustomize build them, in {} by `sources: [{{kustomization: {build}}}]`",
+            crate::settings::FILE
+        ),
+    };
+    let why = format!(
+        "{}, which may render it, lists `{}`, which is not read: {why}",
+        part.by, part.name
     );
-    Some(
-        Finding::new(Code::LossUnproven, message)
-            .at(origin.start())
-            .help(format!(
-                "fix the document, or delete it to remove {}",
-                lost.what
-            )),
-    )
+    Unread::new(part.place.clone(), why, help)
 }
 
-/// Reports an unread path that may hold the missing object.
-fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
-    let ((first, why), rest) = unread.split_first()?;
-    let message = format!(
-        "{} is missing, and {first}, which may hold it, is not read: {why}",
-        lost.what
-    );
-    let finding =
-        Finding::new(Code::LossUnproven, message).at(Place::File(Arc::from(first.as_path())));
-    let others = rest.iter().take(SHOWN - 1);
-    Some(others.fold(finding, |finding, (path, why)| finding.see(Place::File(Arc::from(path.as_path())), *why)).help(
+/// Returns a text without objects that may hold the missing one.
+fn in_texts(lost: &Lost<'_>, texts: &[UnreadText]) -> Option<Unread> {
+    let may_hold_it = |text: &&UnreadText| {
+        text.unrelated.as_ref().is_none_or(|unrelated| {
+            // `mistaken_templates` checks templates of requests.
+            names(&unrelated.text, lost.name)
+                // The build, which was read, tells which files it has.
+                && (!unrelated.is_earlier || lost.builds.is_empty())
+                && (!unrelated.is_template
+                    || !lost.is_cluster && mentions(&[host::KIND])(unrelated.text.as_bytes()))
+        })
+    };
+    let text = texts.iter().find(may_hold_it)?;
+    Some(Unread::new(
+        text.place.clone(),
         format!(
-            "put a plain file in its place, delete it, or exclude it: in .gitignore, or in {} by \
-             `sources: [{{paths: [\"!{}\"]}}]`",
-            crate::settings::FILE,
-            first
+            "{}, which may hold it, is not read: {}",
+            text.file, text.why
         ),
+        format!("{}, or {}", text.remedy, exclude(&text.file)),
     ))
+}
+
+/// Returns the first of the unread paths, of which any may hold the missing object.
+fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<Unread> {
+    let ((first, why), rest) = unread.split_first()?;
+    let place = |path: &Utf8PathBuf| Place::File(Arc::from(path.as_path()));
+    let others = rest.iter().take(SHOWN - 1);
+    Some(Unread {
+        others: others.map(|(path, why)| (place(path), *why)).collect(),
+        ..Unread::new(
+            place(first),
+            format!("{first}, which may hold it, is not read: {why}"),
+            format!(
+                "put a plain file in its place, delete it, list it in .gitignore, or {}",
+                exclude(first)
+            ),
+        )
+    })
+}
+
+/// Returns the advice to exclude a path that no input is in.
+fn exclude(path: &Utf8Path) -> String {
+    format!(
+        "exclude it in {} by `sources: [{{paths: [\"!{path}\"]}}]`",
+        crate::settings::FILE
+    )
 }

@@ -5,14 +5,15 @@
 //! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
 //!   `interpret` reads one document, and `names` applies names.
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
-//! * `delivered`: objects as builds change them.
+//! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
 //! * `concern`: whether a mistake can reach a base cluster.
 //! * `machine_templates`: names of machine templates where components run.
 //! * `hardware`: inspected hardware, read on demand.
-//! * `lost`: objects of the previous run that something unread may hold.
+//! * `lost`: objects of the previous run that something unread may hold; `unread_texts`: texts
+//!   without objects.
 //! * `mistaken_templates`: requests that are mistaken for templates of other tools.
 //! * `misplaced`: generated hosts outside the output directory.
 //! * `assignment_labels`: labels of assigned hosts that the settings choose.
@@ -24,6 +25,7 @@ mod assignment_labels;
 pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
+mod evidence;
 pub mod hardware;
 mod host_origin;
 mod inputs;
@@ -40,6 +42,7 @@ mod operators_templates;
 mod plaintext_secrets;
 mod requests;
 mod substitution;
+mod unread_texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -48,14 +51,15 @@ use camino::Utf8PathBuf;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::delivery::{self, Wiring};
 use crate::finding::{Finding, Origin};
-use crate::inventory::{self, Inventory};
-use crate::kustomize::{Builds, Root};
+use crate::inventory::{self, Inventory, identity};
+use crate::kustomize::{Builds, PatchTargets, Root};
 use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::state::State;
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{ClusterKind, Context, Request};
 use crate::settings::Settings;
+use evidence::Proofs;
 use inputs::Rendered;
 pub use left_out::HostLeftOut;
 use lost::Known;
@@ -86,6 +90,8 @@ pub struct Site {
     pub operators_templates: Vec<OperatorsTemplate>,
     /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
+    /// Hosts that patches of the output find.
+    pub(crate) patch_targets: PatchTargets,
     /// The files that each kustomization reaches.
     builds: Builds,
     /// Objects that sources build, kept for reading hardware.
@@ -120,6 +126,10 @@ impl Site {
         take(findings);
         let (state, findings) = state?;
         take(findings);
+        let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
+        let (proofs, findings) = Proofs::new(repo, &settings, builds, &state, agents, documents);
+        take(findings);
+        take(proofs.classify(&mut objects.hosts));
         take(concern::without_duplicates(
             &mut objects.hosts,
             &state,
@@ -145,7 +155,10 @@ impl Site {
         );
         take(findings);
         let left_out = left_out::hosts(objects.left_out, &settings);
-        let inventory = inventory.with_roots(left_out::roots(&left_out, &state), &builds);
+        let kept = left_out::roots(&left_out, &state).into_iter();
+        let kept = kept.chain(evidence::roots_with_overlay(&inventory, &builds, &state));
+        let kept = kept.collect();
+        let inventory = inventory.with_roots(kept, &builds);
         let left_out = left_out::held(left_out, &state);
 
         let (wiring, findings) = delivery::wire(
@@ -154,7 +167,7 @@ impl Site {
             &inventory,
             &builds,
             &objects.documents,
-            objects.agent_objects,
+            objects.agents,
             &objects.closed,
         );
         take(findings);
@@ -176,7 +189,10 @@ impl Site {
         // Older labels name no namespace, so they need the clusters.
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
-        let inventory = assignment_labels::resolve(inventory, &clusters, &state);
+        let mut inventory = assignment_labels::resolve(inventory, &clusters, &state);
+        take(identity::mark_same_machines(&mut inventory.hosts, |host| {
+            state.held.contains_key(host)
+        }));
         take(assignment_labels::mistakes(&clusters, &state, &settings));
         take(clashes::of_services(&clusters, &state));
         take(mistaken_templates::mistaken(
@@ -193,6 +209,7 @@ impl Site {
                 state: &state,
                 clusters: &clusters,
                 inventory: &inventory,
+                builds: &builds,
                 findings: &all,
             };
             let unproven = lost::unproven(&known)?;
@@ -210,6 +227,7 @@ impl Site {
             knows_hardware: hardware.is_some(),
             operators_templates: objects.operators_templates,
             definitions: objects.definitions,
+            patch_targets: objects.patch_targets,
             builds,
             rendered: objects.rendered,
         };
@@ -246,6 +264,11 @@ impl Site {
             .output
             .join(directory)
             .join(layout::CLUSTER_API)
+    }
+
+    /// Returns an outermost kustomization, by the index in the evidence of hosts.
+    pub(crate) fn root(&self, index: usize) -> &Root {
+        self.builds.root(index)
     }
 
     /// Returns the roots of declared hosts whose builds also contain a document.

@@ -11,6 +11,7 @@ use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, Se
 use crate::api::object_kind::ObjectKind;
 use crate::api::service::Service;
 use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::Evidence;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::networks::{Held, NetworkDataObject};
 use crate::kustomize::Builds;
@@ -243,6 +244,8 @@ impl<'a> Names<'a> {
             namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
             own_namespace,
             is_meant: true,
+            evidence: Evidence::Loose,
+            rendered_by: None,
             origin,
             host,
         })

@@ -2,6 +2,7 @@
 //! [`named`] has the other steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -17,7 +18,6 @@ use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use super::{delivered, misplaced};
 use crate::api::cluster_api::GROUP;
-use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::ipam::{self, AddressObject};
 use crate::api::kustomization::Kustomization;
@@ -27,14 +27,14 @@ use crate::api::service::{self, Service};
 use crate::decode::misspelled_kinds;
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
-use crate::delivery::{AgentObject, followed};
+use crate::delivery::{AgentObject, Agents, GROUPS};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::{BySecret, Networks};
 use crate::inventory::networks::{NetworkDataObject, Referring};
-use crate::kustomize::{Builds, Refusal};
+use crate::kustomize::{Builds, PatchTargets, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
 use crate::request::cluster_api;
@@ -64,13 +64,15 @@ pub(super) struct Objects {
     pub(super) rendered: Rendered,
     /// Requests and Softwares that are probably templates of another tool.
     pub(super) templates: Vec<Template>,
-    pub(super) agent_objects: Vec<AgentObject>,
+    pub(super) agents: Agents,
     /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
     /// HAProxy templates of the SIP operator.
     pub(super) operators_templates: Vec<OperatorsTemplate>,
     /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
+    /// Hosts that patches of the output find.
+    pub(super) patch_targets: PatchTargets,
     /// Files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
     /// Directories that cannot be read, with the reason.
@@ -78,7 +80,7 @@ pub(super) struct Objects {
 }
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 8] = [
     ipam::GROUP,
     ipam::CLUSTER_API_GROUP,
     ipam::DATA,
@@ -87,9 +89,6 @@ const WORDS: [&str; 11] = [
     "Secret",
     "ConfigMap",
     service::NODE_PORT,
-    FLUX_GROUP,
-    FLUX_SOURCE_GROUP,
-    ARGOCD_GROUP,
 ];
 
 /// Names the typed objects of a repo's files as builds do, and reads those of rendered inputs.
@@ -121,7 +120,7 @@ pub(super) fn named(
         settings,
     };
     let variables = substitution::by_directory(naming, &objects)?;
-    let (objects, of_evaluation) =
+    let (objects, patch_targets, of_evaluation) =
         delivered::by_builds(repo, &builds, settings, &inputs, &variables, objects);
     let (rendered, mut findings) = Rendered::build(repo, settings);
     let (count, of_rendered) = rendered.read(repo, |document| interpret_rendered(&document));
@@ -140,14 +139,20 @@ pub(super) fn named(
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
     findings.extend(of_inputs);
 
-    let applied = followed(repo, settings, all.agent_objects.clone(), &files);
+    let agents = Agents::new(
+        repo,
+        settings,
+        &builds,
+        mem::take(&mut all.agent_objects),
+        &files,
+    );
     let (of_hosts, of_requests) = (all.of_hosts(), all.of_requests());
     let concern = Concern::new(
         repo,
         settings,
         &builds,
         &inputs,
-        applied,
+        agents.followed(),
         of_hosts,
         of_requests,
     );
@@ -244,10 +249,11 @@ pub(super) fn named(
         builds,
         rendered,
         templates: all.templates,
-        agent_objects: all.agent_objects,
+        agents,
         services,
         operators_templates: all.operators_templates,
         definitions: all.definitions,
+        patch_targets,
         files,
         closed,
     };
@@ -293,6 +299,7 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadErr
             &[host::KIND][..],
             &requests,
             &WORDS[..],
+            &GROUPS[..],
             &misspelled_kinds::WORDS,
         ]
         .concat(),

@@ -9,7 +9,8 @@ use crate::decode::suspected_templates::Template;
 use crate::finding::{Code, Finding, Origin};
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{
-    Checked, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api, provisioning,
+    Checked, Cluster, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api,
+    provisioning,
 };
 use crate::settings::{Settings, sources};
 
@@ -26,6 +27,7 @@ pub(super) fn check(
     let mut requests = Requests {
         context,
         clusters: BTreeMap::new(),
+        others: Vec::new(),
         templates,
         findings: Vec::new(),
     };
@@ -43,6 +45,7 @@ pub(super) fn check(
     }
     let Requests {
         mut clusters,
+        others,
         templates,
         mut findings,
         ..
@@ -53,6 +56,14 @@ pub(super) fn check(
     {
         let orphans = context.cluster_parts.orphans(&known);
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
+    }
+    if !clusters.is_empty() {
+        let (parts, inventory) = (context.cluster_parts, context.inventory);
+        findings.extend(cluster_api::claimed_by_machines(parts, inventory));
+        let others = others.iter();
+        findings.extend(
+            others.filter_map(|cluster| cluster_api::claimed_by_cluster(cluster, inventory)),
+        );
     }
     findings.extend(provisioning::without_cluster(context.software, &clusters));
     for request in clusters
@@ -71,6 +82,8 @@ pub(super) fn check(
 struct Requests<'a, 'site> {
     context: &'a Context<'site>,
     clusters: BTreeMap<ClusterKey, Request>,
+    /// Clusters of Cluster API that are no requests.
+    others: Vec<Cluster>,
     templates: Vec<Template>,
     findings: Vec<Finding>,
 }
@@ -135,7 +148,12 @@ impl Requests<'_, '_> {
             _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
                 self.add(CheckedAlone::new(document, spec, self.context));
             }
-            _ => {}
+            _ => {
+                let checked = spec.map(|spec| spec.check(document, self.context));
+                if let Some(Checked::Request(request, _)) = checked {
+                    self.others.extend(request.cluster);
+                }
+            }
         }
     }
 }

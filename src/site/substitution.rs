@@ -64,16 +64,11 @@ pub(super) fn by_directory(
     let kustomizations: Vec<(&Origin, &FluxKustomization, &PostBuild)> = objects
         .iter()
         .filter_map(|object| match object {
-            Object::Agent(agent) => {
-                let kustomization = agent.flux()?;
-                Some((
-                    &agent.origin,
-                    kustomization,
-                    kustomization.spec.post_build.as_ref()?,
-                ))
-            }
+            Object::Agent(agent) => Some(agent),
             _ => None,
         })
+        .flat_map(|agent| agent.flux().iter().map(|object| (&agent.origin, object)))
+        .filter_map(|(origin, object)| Some((origin, object, object.spec.post_build.as_ref()?)))
         .collect();
     let references = kustomizations
         .iter()
@@ -213,6 +208,9 @@ impl Naming<'_> {
         let wanted = Wanted {
             files: &files,
             vital: &none,
+            vital_kinds: &[],
+            unreadable: &none,
+            is_restricted: false,
             requests: &none,
             output,
             variables: &nothing,

@@ -9,11 +9,11 @@ use yaml_serde::Value;
 
 use super::Location;
 use crate::api::cluster_api::ASSIGN;
-use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::delivery::{AgentObject, Followed, followed};
+use crate::delivery::{AgentObject, Agents, Followed, GROUPS};
 use crate::finding::{Code, Finding, Origin, Place};
+use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
 use crate::request::ClusterKind;
@@ -74,8 +74,7 @@ impl<'a> Repo<'a> {
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
-        let agents = [FLUX_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
-        let matters = mentions(&[&agents[..], &ClusterKind::marks()].concat());
+        let matters = mentions(&[&GROUPS[..], &ClusterKind::marks()].concat());
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| Fact::Generated(file.to_owned()));
@@ -185,12 +184,8 @@ impl<'a> Repo<'a> {
     /// Returns the directories that a file's objects tell agents to apply.
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
         let own = objects.iter().filter(|object| !object.is_context());
-        followed(
-            self.files,
-            settings,
-            own.chain(&self.context).cloned().collect(),
-            &self.all,
-        )
+        let objects = own.chain(&self.context).cloned().collect();
+        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).followed()
     }
 
     /// Returns a file that can hold resources, by its path.

@@ -4,7 +4,7 @@
 //! retried if the server is busy, fails or does not answer. Any other failure ends the run, so that
 //! a refusal is never taken for an empty list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -26,6 +26,8 @@ use crate::text::visible::visible;
 
 /// Objects per page.
 const PAGE: u32 = 500;
+/// Maximum number of pages of a list: 5,000,000 objects.
+const PAGES: usize = 10_000;
 /// Concurrent requests for Secrets.
 const AT_ONCE: usize = 8;
 /// Maximum number of attempts, and the first pause between them; the pause doubles each time.
@@ -390,6 +392,7 @@ impl Server {
         let request = Request::new(format!("/apis/{api_version}{place}/{plural}"));
         for _ in 0..RESTARTS {
             let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
+            let mut tokens = HashSet::new();
             options.label_selector = selector.map(str::to_owned);
             loop {
                 let page: Page = match self.answer(|| request.list(&options)).await {
@@ -402,12 +405,21 @@ impl Server {
                 let done = items.len() as u64;
                 progress(
                     done,
-                    page.metadata.remaining_item_count.map(|left| done + left),
+                    page.metadata
+                        .remaining_item_count
+                        .map(|left| done.saturating_add(left)),
                 );
-                options.continue_token = page.metadata.next.filter(|next| !next.is_empty());
-                if options.continue_token.is_none() {
+                let Some(next) = page.metadata.next.filter(|next| !next.is_empty()) else {
                     return Ok(Some(items));
+                };
+                // Otherwise a faulty server could make the list endless.
+                if !tokens.insert(next.clone()) || tokens.len() >= PAGES {
+                    let reason = format!(
+                        "the API server repeats a `continue` token, or the list has more than {PAGES} pages"
+                    );
+                    return Err(ClientError::Failed { what, reason });
                 }
+                options.continue_token = Some(next);
             }
         }
         let reason = format!("the list expired {RESTARTS} times before its end was reached");

@@ -365,12 +365,13 @@ fn status(live: &Fields<'_>) -> Map<String, Value> {
     status
 }
 
-/// Keeps the hardware facts that Provisionings select by.
+/// Keeps the hardware facts that Provisionings select by, and those that identify the machine.
 fn hardware(live: &Value) -> Option<Map<String, Value>> {
     let Hardware {
         cpu,
         ram_mebibytes,
         nics,
+        system_vendor,
         ..
     } = serde_json::from_value(live.clone()).ok()?;
     let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
@@ -415,6 +416,12 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
     if !nics.is_empty() {
         kept.insert("nics".to_owned(), nics.into());
     }
+    let serial = system_vendor.serial_number.map(Value::from);
+    put(
+        &mut kept,
+        "systemVendor",
+        some(vec![("serialNumber", serial)]),
+    );
     Some(kept)
 }
 
@@ -464,7 +471,8 @@ mod tests {
                 "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": "Xeon", "flags": ["vmx", "avx512f", "vmx"],
                         "clockMegahertz": CANARY}, "hostname": CANARY,
                     "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
-                    "storage": [{"serialNumber": CANARY}]}
+                    "storage": [{"serialNumber": CANARY}],
+                    "systemVendor": {"manufacturer": CANARY, "serialNumber": "S1"}}
             }
         })
     }
@@ -498,7 +506,8 @@ mod tests {
                 "provisioning": {"state": "provisioned"},
                 "hardware": {"cpu": {"arch": "x86_64", "count": 8, "flags": ["avx512f", "vmx"], "model": "Xeon"},
                     "ramMebibytes": 1024,
-                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}]}
+                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}],
+                    "systemVendor": {"serialNumber": "S1"}}
             }
         });
         assert_eq!(kept, expected);

@@ -10,6 +10,7 @@
 pub(crate) mod bounded;
 pub(crate) mod bytes;
 pub(crate) mod credentials;
+pub(crate) mod repo_url;
 pub(crate) mod suggest;
 pub(crate) mod visible;
 pub(crate) mod yaml;

@@ -1,7 +1,7 @@
 //! The tests of `integration::giving_back` that need another program.
 
 use crate::support::scenes::giving_back::{PATCHES, RELEASED, SNAPSHOT, with_released_host};
-use crate::support::{Repo, built_host, host, is_labelled, labels_of};
+use crate::support::{Repo, built_host, host, is_labelled, labels_of, live_host};
 
 mod declared {
     use super::*;
@@ -113,7 +113,7 @@ mod declared {
         let labels = labels_of("tenant/one") + &managers;
         repo.write(
             SNAPSHOT,
-            &(host("host-1", &labels) + &host("host-2", &labels)),
+            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
         );
     }
 
@@ -125,7 +125,7 @@ mod declared {
         let labels = labels_of("tenant/one");
         repo.write(
             SNAPSHOT,
-            &(host("host-1", &labels) + &host("host-2", &labels)),
+            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
         );
         repo.generate(&["--exit-code"]).expect(0);
         repo

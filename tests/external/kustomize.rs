@@ -56,6 +56,22 @@ fn every_object_of_every_build_is_one_that_kubernetes_takes() {
     );
 }
 
+#[test]
+fn what_sipgen_generates_builds_as_planned_by_its_own_check() {
+    for fixture in ["quickstart", "jump-host", "external-secrets"] {
+        let repo = Repo::of_fixture(fixture);
+        repo.generate(&[]).expect(0);
+
+        let checked = repo.generate(&["--check", "--build"]).expect(0);
+
+        assert!(
+            checked.stderr.contains("kustomize has made "),
+            "{fixture}: {}",
+            checked.stderr
+        );
+    }
+}
+
 /// A pod template that differs in anything ends all sessions.
 #[test]
 fn one_host_more_leaves_the_deployment_of_a_jump_host_as_it_is() {

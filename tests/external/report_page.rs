@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::scenes::report_page::page;
-use crate::support::{Repo, host, run_tool, text};
+use crate::support::{Repo, live_host, run_tool, text};
 
 /// Where `tests/tools/install` puts what the browser's tests need.
 const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/browser");
@@ -121,7 +121,7 @@ fn names_from_the_input_stay_text() {
     );
     repo.write(
         "hosts.yaml",
-        &(host("host-1", &labels) + &host("host-2", "")),
+        &(live_host("host-1", &labels) + &live_host("host-2", "")),
     );
     repo.write(
         "cluster.yaml",

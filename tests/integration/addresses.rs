@@ -221,3 +221,85 @@ fn a_pool_keeps_the_addresses_that_users_fixed() {
         "the pool keeps it already"
     );
 }
+
+#[test]
+fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
+    for bad in [
+        "169.254.3.7",
+        "127.0.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "fe80::3",
+        "::1",
+    ] {
+        let by_annotation = |repo: &Repo| {
+            repo.replace(
+                "inventory/hosts.yaml",
+                "{name: m1, namespace: tenant-a}",
+                &format!(
+                    "{{name: m1, namespace: tenant-a, annotations: {{sip.airshipit.org/addresses: \"provisioning={bad}\"}}}}"
+                ),
+            );
+        };
+        let by_inspection = |repo: &Repo| {
+            repo.write("sipgen.yaml", "inventory: {inspectedAddresses: true}\n");
+            let found = format!(
+                "hardware: {{nics: [{{name: provisioning, ip: \"{bad}\"}}]}}, provisioning"
+            );
+            repo.replace(
+                "inventory/hosts.yaml",
+                "status: {provisioning",
+                &format!("status: {{{found}"),
+            );
+        };
+        let by_network_data = |repo: &Repo| {
+            let secret = format!(
+                "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: n, namespace: tenant-a}}\nstringData:\n  \
+                 networkData: '{{\"networks\": [{{\"id\": \"provisioning\", \"ip_address\": \"{bad}\"}}]}}'\n"
+            );
+            let hosts = repo.read("inventory/hosts.yaml");
+            let hosts = hosts.replace("{online: true}", "{online: true, networkData: {name: n}}");
+            repo.write("inventory/hosts.yaml", &(hosts + &secret));
+        };
+        let sources: [(&str, &str, &dyn Fn(&Repo)); 4] = [
+            (
+                "annotation",
+                "{m2-provisioning: 192.0.2.12}",
+                &by_annotation,
+            ),
+            (
+                "inspection",
+                "{m2-provisioning: 192.0.2.12}",
+                &by_inspection,
+            ),
+            (
+                "network data",
+                "{m2-provisioning: 192.0.2.12}",
+                &by_network_data,
+            ),
+            (
+                "pool",
+                &format!("{{m1-provisioning: \"{bad}\", m2-provisioning: 192.0.2.12}}"),
+                &|_: &Repo| {},
+            ),
+        ];
+        for (source, pool, change) in sources {
+            let repo = repo(pool);
+            change(&repo);
+            repo.generate(&[]).expect(1);
+            repo.replace("clusters/edge.yaml", "active: 2", "active: 1");
+            if source != "network data" {
+                repo.generate(&[]).expect(0);
+                let text = haproxy(&repo);
+                let mut servers = text
+                    .lines()
+                    .filter(|line| line.trim().starts_with("server"));
+                assert!(
+                    !servers.any(|line| line.contains(bad)),
+                    "{source}: {bad}: {text}"
+                );
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::support::scenes::applied_in_full::{
     FLUX, SNAPSHOT, assert_takes, by_flux, by_inventory, observing, see,
 };
-use crate::support::{Repo, Run, assert_says, host, labels_of, run};
+use crate::support::{Repo, Run, assert_says, labels_of, live_host, run};
 
 const RELEASED: &str = "overlays/hosts/observed/released";
 const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n";
@@ -169,7 +169,7 @@ fn a_host_that_is_being_given_back_is_no_longer_applied() {
         repo.generate(&["--keep-going"]).expect(1);
         assert!(!repo.exists(RELEASED));
     }
-    repo.write(SNAPSHOT, &host("host-2", ""));
+    repo.write(SNAPSHOT, &live_host("host-2", ""));
     repo.generate(&[]).expect(0);
 }
 

@@ -1,7 +1,7 @@
 //! What becomes of a cluster's hosts when the inventory changes under it, or knew them before it did.
 
 use crate::support::scenes::changing_inventory::{PATCHES, no_longer_listed};
-use crate::support::{Repo, assert_says, host, labels_of};
+use crate::support::{Repo, assert_says, host, labels_of, live_host};
 
 #[test]
 fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
@@ -34,7 +34,7 @@ fn a_host_that_an_agent_recreated_without_a_spec_is_no_host() {
         "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: host-1\n  namespace: metal\n{}",
         labels_of("tenant/one")
     );
-    repo.write("snapshot/hosts.yaml", &(shell + &host("host-2", "")));
+    repo.write("snapshot/hosts.yaml", &(shell + &live_host("host-2", "")));
     let run = repo.generate(&[]).expect(0);
 
     assert_says(
@@ -148,7 +148,7 @@ fn a_cluster_that_is_left_out_keeps_the_patch_of_a_host_that_is_no_longer_declar
     repo.generate(&[]).expect(0);
 
     repo.write("inventory/hosts.yaml", &host("host-2", ""));
-    repo.write("snapshot/hosts.yaml", &host("host-1", ""));
+    repo.write("snapshot/hosts.yaml", &live_host("host-1", ""));
     let run = repo.generate(&["--only", "tenant/two"]).expect(0);
 
     assert_says(
@@ -176,7 +176,7 @@ fn a_host_whose_manifest_had_its_labels_patched_away_is_not_made_an_observed_one
     );
 
     repo.write("inventory/hosts.yaml", &host("host-1", ""));
-    repo.write("snapshot/hosts.yaml", &host("host-2", ""));
+    repo.write("snapshot/hosts.yaml", &live_host("host-2", ""));
 
     assert_says(
         &repo.refused(),

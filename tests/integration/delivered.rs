@@ -118,6 +118,7 @@ fn what_only_kustomize_can_do_concerns_hosts_and_requests_alone() {
     );
     repo.generate(&[]).expect(0);
 
+    repo.write("site/more.yaml", "");
     repo.write(
         "site/kustomization.yaml",
         &format!("resources: [../base]\n{transformers}"),
@@ -260,6 +261,7 @@ fn requests_of_a_build_that_is_not_known_are_compared_with_nothing() {
     }
     assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0401"]);
 
+    repo.write("two/ports.yaml", "");
     repo.write(
         "two/kustomization.yaml",
         "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n",

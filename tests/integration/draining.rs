@@ -40,7 +40,7 @@ fn site(hosts: &[Host<'_>], clusters: &[Cluster<'_>], consumed: &[&str]) -> Repo
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: metal, \
-             labels: {{{RACK}: {rack}, example.com/flavor: {flavor}{owner}}}}}\nspec: {{{consumer}}}\n"
+             labels: {{{RACK}: {rack}, example.com/flavor: {flavor}{owner}}}}}\nspec: {{{consumer}}}\nstatus: {{provisioning: {{state: available}}}}\n"
         );
     }
     let repo = Repo::empty();

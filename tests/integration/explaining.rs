@@ -190,7 +190,7 @@ fn a_code_is_explained_to_programs() {
     );
     assert_eq!(
         code["explanation"],
-        sipgen::finding::Code::SharedBmc.explanation()
+        sipgen::finding::Code::SameMachine.explanation()
     );
 }
 

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::scenes::gitops_wiring::{flux, of_loose_hosts, said};
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, live_host};
 
 fn application(source: &str) -> String {
     format!(
@@ -130,7 +130,16 @@ fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
        |         ------
       help: Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd inventory && kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of inventory
 
-    1 error: no files written
+    error[SIP0501]: 1 of the 1 Worker hosts of tenant-a/edge cannot be found: 1 host matches its selector, too few are available
+      --> clusters/tenant-a.edge.yaml:4:44
+       |
+     4 | spec: {nodes: {Worker: {labelSelector: {}, count: {active: 1}}}}
+       |                                            ^^^^^
+      help: the node set has 0 of 1, and 0 more are free
+            1 other host cannot serve it:
+                1 in no build and no snapshot (metal/host-1)
+
+    2 errors in tenant-a/edge: no files written
     ");
     for object in [
         application("{repoURL: x, path: inventory}"),
@@ -144,29 +153,39 @@ fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
 }
 
 #[test]
-fn hosts_that_no_agent_applies_are_observed() {
+fn hosts_that_no_agent_applies_are_assigned_only_if_they_are_live() {
     for object in [
         flux("./agent", ""),
         application("{repoURL: x, path: .}"),
         application("{repoURL: x, path: inventory, directory: {exclude: 'hosts.*'}}"),
         application("{repoURL: x, path: inventory, directory: {include: '*.json'}}"),
     ] {
-        let repo = of_loose_hosts(&object);
-        said(&repo);
-        assert!(
-            repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"),
-            "{object}"
-        );
+        assert_assigned_only_if_live(&of_loose_hosts(&object));
     }
 }
 
 #[test]
-fn hosts_that_flux_leaves_out_of_its_source_are_observed() {
+fn hosts_that_flux_leaves_out_of_its_source_are_assigned_only_if_they_are_live() {
     let repo = of_loose_hosts(&flux("./inventory", ""));
     repo.write(".sourceignore", "# snapshots\n/inventory/hosts.*\n");
 
-    said(&repo);
+    assert_assigned_only_if_live(&repo);
+}
 
+#[track_caller]
+fn assert_assigned_only_if_live(repo: &Repo) {
+    let refused = repo.refused();
+    assert_says(
+        &refused,
+        &[
+            "warning[SIP0357]: 1 host cannot be assigned",
+            "1 in no build and no snapshot (metal/host-1)",
+        ],
+    );
+    assert!(!refused.contains("SIP0615"), "{refused}");
+
+    repo.write("inventory/hosts.yaml", &live_host("host-1", ""));
+    said(repo);
     assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
 }
 

@@ -3,7 +3,7 @@
 use crate::support::scenes::giving_back::{
     PATCHES, RELEASED, SNAPSHOT, released, with_released_host,
 };
-use crate::support::{Repo, assert_says, host, labels_of};
+use crate::support::{Repo, assert_says, host, labels_of, live_host};
 
 /// The metadata of a live host that shows the annotation of a release.
 fn given_back(value: &str) -> String {
@@ -145,7 +145,7 @@ mod declared {
         let labels = labels_of("tenant/one") + &managers;
         repo.write(
             SNAPSHOT,
-            &(host("host-1", &labels) + &host("host-2", &labels)),
+            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
         );
     }
 
@@ -157,7 +157,7 @@ mod declared {
         let labels = labels_of("tenant/one");
         repo.write(
             SNAPSHOT,
-            &(host("host-1", &labels) + &host("host-2", &labels)),
+            &(live_host("host-1", &labels) + &live_host("host-2", &labels)),
         );
         repo.generate(&["--exit-code"]).expect(0);
         repo
@@ -271,9 +271,9 @@ mod observed {
 
         insta::assert_snapshot!(run.stderr, @"
         warning[SIP0510]: host metal/host-2 was released, but labels of another owner stay on it
-          --> snapshot/hosts.yaml:18:37
+          --> snapshot/hosts.yaml:19:37
            |
-        18 |     sip.airshipit.org/cluster-name: one
+        19 |     sip.airshipit.org/cluster-name: one
            |                                     ^^^
           help: another tool set them: remove them, then take a new snapshot
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
@@ -341,7 +341,7 @@ mod observed {
     fn a_released_host_that_leaves_the_inventory_leaves_the_output() {
         let repo = with_released_host();
 
-        repo.write(SNAPSHOT, &host("host-1", ""));
+        repo.write(SNAPSHOT, &live_host("host-1", ""));
         repo.generate(&[]).expect(0);
 
         assert!(!repo.exists(RELEASED));
@@ -467,7 +467,8 @@ mod deleted {
     #[test]
     fn without_any_cluster_nothing_is_given_back_by_mistake() {
         let repo = Repo::generated("quickstart");
-        repo.remove("sites/lab/clusters/edge.yaml");
+        repo.remove_all("sites/lab/clusters");
+        repo.replace("sites/lab/kustomization.yaml", "  - clusters/\n", "");
 
         let message = repo.refused();
 

@@ -133,7 +133,7 @@ fn thousands_of_errors() {
         write!(
             text,
             "- apiVersion: metal3.io/v1alpha1\n  kind: BareMetalHost\n  metadata:\n    name: host-{number}\n    \
-             namespace: metal\n    annotations: {{padding: {padding}}}\n"
+             namespace: metal\n    resourceVersion: '1'\n    annotations: {{padding: {padding}}}\n"
         )
         .unwrap();
     }

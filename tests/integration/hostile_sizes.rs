@@ -271,3 +271,145 @@ fn bonds_of_bonds() {
 
     validate_within(&repo, 700);
 }
+
+/// A kustomization of hosts, `h0` and so on, with more fields.
+fn declared(repo: &Repo, hosts: usize, fields: &str) {
+    let hosts = (0..hosts).fold(String::new(), |mut hosts, number| {
+        write!(
+            hosts,
+            "---\n{HOST}metadata: {{name: h{number}, namespace: metal}}\nspec: {{online: true}}\n"
+        )
+        .unwrap();
+        hosts
+    });
+    repo.write("many/hosts.yaml", &hosts);
+    repo.write(
+        "many/kustomization.yaml",
+        &format!("resources: [hosts.yaml]\n{fields}"),
+    );
+}
+
+#[test]
+fn json_patches_that_double_a_host() {
+    let repo = quickstart();
+    let operations = (0..40).fold(String::new(), |mut operations, number| {
+        write!(
+            operations,
+            "      - {{op: copy, from: /spec, path: /spec/c{number}}}\n"
+        )
+        .unwrap();
+        operations
+    });
+    let patch =
+        format!("patches:\n  - target: {{kind: BareMetalHost}}\n    patch: |\n{operations}");
+    declared(&repo, 2, &patch);
+
+    let run = validate_within(&repo, 3000).expect(1);
+
+    assert_says(
+        &run.stdout,
+        &[
+            "error[SIP0118]",
+            "1024 MiB",
+            "--> many/kustomization.yaml:3:5",
+        ],
+    );
+}
+
+#[test]
+fn json_patches_that_nest_a_value() {
+    let repo = quickstart();
+    let operations = (0..3000).fold(String::new(), |mut operations, _| {
+        operations += "      - {op: add, path: /spec/b, value: {}}\n";
+        operations += "      - {op: move, from: /spec/a, path: /spec/b/a}\n";
+        operations += "      - {op: move, from: /spec/b, path: /spec/a}\n";
+        operations
+    });
+    let patch = format!(
+        "patches:\n  - target: {{kind: BareMetalHost}}\n    patch: |\n      - {{op: add, path: /spec/a, value: {{}}}}\n{operations}"
+    );
+    declared(&repo, 1, &patch);
+
+    let run = validate_within(&repo, 700).expect(1);
+
+    assert_says(&run.stdout, &["error[SIP0118]", "256 deep"]);
+}
+
+#[test]
+fn replacements_that_double_a_host() {
+    let repo = quickstart();
+    let entries = (0..40).fold(String::from("replacements:\n"), |mut entries, number| {
+        write!(
+            entries,
+            "- source: {{kind: BareMetalHost, name: h0, fieldPath: spec}}\n  targets:\n  - select: {{kind: BareMetalHost, name: h0}}\n    fieldPaths: [spec.c{number}]\n    options: {{create: true}}\n"
+        )
+        .unwrap();
+        entries
+    });
+    declared(&repo, 1, &entries);
+
+    let run = validate_within(&repo, 3000).expect(1);
+
+    assert_says(
+        &run.stdout,
+        &["error[SIP0118]", "1024 MiB", "--> many/kustomization.yaml:"],
+    );
+}
+
+#[test]
+fn components_that_list_the_next_one_twice() {
+    let repo = quickstart();
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    for number in 0..30 {
+        let next = format!("components: [../{0}, ../{0}]\n", number + 1);
+        repo.write(
+            &format!("row/{number}/kustomization.yaml"),
+            &format!("{component}{next}"),
+        );
+    }
+    repo.write(
+        "row/30/kustomization.yaml",
+        &format!("{component}commonAnnotations: {{a: b}}\n"),
+    );
+    declared(&repo, 1, "components: [../row/0]\n");
+
+    let run = validate_within(&repo, 700).expect(1);
+
+    assert_says(&run.stdout, &["error[SIP0118]", "10 million steps"]);
+}
+
+#[test]
+fn annotations_of_many_hosts() {
+    let repo = quickstart();
+    let annotation = "x".repeat(1 << 20);
+    declared(
+        &repo,
+        2000,
+        &format!("commonAnnotations: {{a: {annotation}}}\n"),
+    );
+
+    let run = validate_within(&repo, 700).expect(1);
+
+    assert_says(&run.stdout, &["error[SIP0118]", "1024 MiB"]);
+}
+
+#[test]
+fn patches_that_name_their_hosts() {
+    let repo = quickstart();
+    let patches = (0..3000).fold(String::from("patches:\n"), |mut patches, number| {
+        let target = if number % 2 == 0 {
+            String::new()
+        } else {
+            format!("  target: {{kind: BareMetalHost, name: h{number}}}\n")
+        };
+        write!(
+            patches,
+            "- patch: '{{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {{name: h{number}, namespace: metal}}, spec: {{online: false}}}}'\n{target}"
+        )
+        .unwrap();
+        patches
+    });
+    declared(&repo, 5000, &patches);
+
+    validate_within(&repo, 700).expect(0);
+}

@@ -190,7 +190,7 @@ fn unfinished_directories_of_a_killed_run_are_no_output_and_are_removed() {
 fn a_killed_run_forgets_no_host_that_is_given_back() {
     let repo = Repo::empty();
     let hosts: String = (1..=400)
-        .map(|number| crate::support::host(&format!("host-{number}"), ""))
+        .map(|number| crate::support::live_host(&format!("host-{number}"), ""))
         .collect();
     repo.write("snapshot/hosts.yaml", &hosts);
     let others: Vec<String> = (1..=150)

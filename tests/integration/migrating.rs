@@ -73,12 +73,15 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         ("without a last line feed", text.trim_end().to_owned()),
         (
             "between other documents",
-            format!("# first\n{config_map}---\n{text}---\n{config_map}# last\n"),
+            format!(
+                "# first\n{config_map}---\n{text}---\n{}# last\n",
+                config_map.replace("name: x", "name: y")
+            ),
         ),
         (
             "in an indented list",
             format!(
-                "apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, a: [b]}}\n"
+                "apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, metadata: {{name: o}}, a: [b]}}\n"
             ),
         ),
         (
@@ -93,7 +96,7 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         (
             "in a list as JSON",
             serde_json::to_string_pretty(
-                &serde_json::json!({"kind": "List", "items": [{"kind": "Other"}, json]}),
+                &serde_json::json!({"kind": "List", "items": [{"kind": "Other", "metadata": {"name": "o"}}, json]}),
             )
             .unwrap(),
         ),

@@ -394,8 +394,8 @@ fn labelled(labels: &str, clusters: &[&str]) -> Repo {
         .collect();
     repo.write(
         "hosts.yaml",
-        &(crate::support::host("one", &format!("  labels:\n{labels}"))
-            + &crate::support::host("two", "")),
+        &(crate::support::live_host("one", &format!("  labels:\n{labels}"))
+            + &crate::support::live_host("two", "")),
     );
     clusters.iter().for_each(|cluster| repo.want(cluster, 1));
     repo

@@ -517,7 +517,7 @@ fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
     );
     assert_eq!(
         repo.hosts_of("tenant-a", "web"),
-        ["ControlPlane metal3/n1", "ControlPlane metal3/n3"]
+        ["ControlPlane metal3/n1", "ControlPlane metal3/n4"]
     );
 }
 

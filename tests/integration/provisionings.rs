@@ -507,7 +507,7 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
         &["The hosts of a `virtlet-vm` cluster were pods"],
     );
 
-    repo.write(HOSTS, &crate::support::host("depot-01", ""));
+    repo.write(HOSTS, &crate::support::live_host("depot-01", ""));
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
@@ -642,7 +642,7 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
       --> clusters/a.yaml:5:26  (the other one)
        |
      5 |   masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']
-       |                          -----------------------------------------
+       |                          ---------------------
       help: choose one version
 
     error[SIP0821]: `curl-` is not a package name of apt
@@ -714,7 +714,8 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
     let repo = with_spec(&format!("{spec}{worker}"));
     repo.write("clusters/tools.yaml", software);
     repo.replace(HOSTS, "{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}", "");
-    let other = crate::support::host("depot-02", "").replace("namespace: metal", "namespace: lab")
+    let other = crate::support::host("depot-02", "  resourceVersion: \"1\"\n")
+        .replace("namespace: metal", "namespace: lab")
         + "status: {hardware: {nics: [{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}}\n";
     repo.write("inventory/other.yaml", &other);
     assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);

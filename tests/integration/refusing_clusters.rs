@@ -23,7 +23,8 @@ fn with_a_second_cluster(namespace: &str, name: &str) -> Repo {
 #[test]
 fn a_repo_without_clusters() {
     let repo = Repo::generated("quickstart");
-    repo.remove(EDGE);
+    repo.remove_all("sites/lab/clusters");
+    repo.replace("sites/lab/kustomization.yaml", "  - clusters/\n", "");
 
     let message = repo.refused();
 

@@ -18,7 +18,7 @@ fn quickstart() -> Repo {
 /// A BareMetalHost that the repo does not make.
 fn observed(name: &str) -> String {
     format!(
-        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: tenant-a\n"
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: tenant-a\n  resourceVersion: '1'\n"
     )
 }
 
@@ -64,7 +64,7 @@ fn a_host_twice_in_the_snapshot() {
         &message,
         &[
             "error[SIP0301]: host tenant-a/vm-1 is in the snapshot twice",
-            "--> snapshot/hosts.yaml:10:9\n",
+            "--> snapshot/hosts.yaml:11:9\n",
             "--> snapshot/hosts.yaml:4:9  (the other one)",
             "keep one of the two documents",
         ],
@@ -393,7 +393,7 @@ fn a_cycle_of_kustomizations() {
         "ring/a/kustomization.yaml",
         "resources:\n  - ../b\n  - hosts.yaml\n",
     );
-    repo.write("ring/a/hosts.yaml", &observed("vm-1"));
+    repo.write("ring/a/hosts.yaml", &crate::support::host("vm-1", ""));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
     assert_says(
@@ -414,7 +414,7 @@ fn a_cycle_below_an_outermost_kustomization() {
         "ring/a/kustomization.yaml",
         "resources:\n  - ../b\n  - hosts.yaml\n",
     );
-    repo.write("ring/a/hosts.yaml", &observed("vm-1"));
+    repo.write("ring/a/hosts.yaml", &crate::support::host("vm-1", ""));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
     assert_says(
@@ -455,9 +455,9 @@ fn labels_that_say_another_cluster_than_the_output() {
        |
     32 |   name: "lab-a2"
        |         ^^^^^^^^
-      --> snapshot/hosts.yaml:8:37  (the labels of tenant-a/other)
+      --> snapshot/hosts.yaml:9:37  (the labels of tenant-a/other)
        |
-     8 |     sip.airshipit.org/cluster-name: other
+     9 |     sip.airshipit.org/cluster-name: other
        |                                     -----
       help: if tenant-a/other uses it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; otherwise take a new snapshot, or fix the labels
 
@@ -486,7 +486,7 @@ fn labels_of_two_clusters_on_one_host() {
         &[
             "error[SIP0509]: host tenant-a/lab-c2 has the labels of tenant-a/edge and of tenant-a/other",
             "--> sites/lab/hosts/rack-c.yaml:63:37",
-            "--> snapshot/hosts.yaml:8:37  (those of tenant-a/other)",
+            "--> snapshot/hosts.yaml:9:37  (those of tenant-a/other)",
             "remove the labels of tenant-a/edge or those of tenant-a/other: a host belongs to one cluster",
         ],
     );
@@ -605,7 +605,10 @@ fn a_host_without_name() {
 fn an_observed_host_where_all_are_said_to_be_declared() {
     let repo = quickstart();
     repo.write("sipgen.yaml", "inventory: {mode: declared}\n");
-    repo.write(SNAPSHOT, &observed("vm-1"));
+    repo.write(
+        SNAPSHOT,
+        &format!("{}spec: {{online: true}}\n", observed("vm-1")),
+    );
 
     assert_says(
         &repo.refused(),

@@ -8,7 +8,7 @@ use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{Focus, View};
 
-use crate::support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
+use crate::support::{EDGE, Repo, Run, assert_says, edge_with, labels_of, live_host, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {
     let all: Vec<&str> = ["status"]
@@ -314,7 +314,7 @@ fn somebody_elses_hosts_are_not_free() {
     let repo = Repo::empty();
     repo.write(
         "snapshot.yaml",
-        &(host("host-1", &labels_of("elsewhere/other")) + &host("host-2", "")),
+        &(live_host("host-1", &labels_of("elsewhere/other")) + &live_host("host-2", "")),
     );
     repo.want("tenant/batch", 1);
 
@@ -359,10 +359,10 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
             9 + number % 2
         )
     };
-    let hosts = |number: usize| host(&format!("host-{number}"), &labels(number));
+    let hosts = |number: usize| live_host(&format!("host-{number}"), &labels(number));
     repo.write(
         "hosts.yaml",
-        &((1..=4).map(hosts).collect::<String>() + &host("host-5", "")),
+        &((1..=4).map(hosts).collect::<String>() + &live_host("host-5", "")),
     );
     let node_set =
         |key: &str| format!("{{labelSelector: {{}}, topologyKey: {key}, count: {{active: 1}}}}");
@@ -397,7 +397,7 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     let repo = Repo::empty();
     let labelled = |number: usize| {
-        host(
+        live_host(
             &format!("host-{number}"),
             &format!("  labels: {{rack: r{}}}\n", number / 4),
         )
@@ -491,7 +491,7 @@ fn a_rack_whose_name_would_write_lines_stays_on_its_own() {
     let repo = Repo::empty();
     repo.write(
         "hosts.yaml",
-        &host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"),
+        &live_host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"),
     );
     repo.want("tenant/batch", 1);
 

@@ -281,7 +281,7 @@ fn hosts_that_are_not_yet_registered() {
     same_output(|repo| {
         repo.write(
             "snapshot/new.yaml",
-            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: new, namespace: tenant-a}\nspec: {online: true}\n",
+            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: new, namespace: tenant-a, resourceVersion: '1'}\nspec: {online: true}\n",
         );
     });
 }

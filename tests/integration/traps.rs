@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::support::scenes::traps::repo_with;
-use crate::support::{Repo, assert_says, host, run, text};
+use crate::support::{Repo, assert_says, host, live_host, run, text};
 
 /// Every host of the fixture with its address.
 const HOSTS: [(&str, &str); 9] = [
@@ -222,7 +222,7 @@ fn a_label_that_is_null_is_empty_as_on_the_live_host() {
 fn many_hosts_with_one_mistake_are_one_warning() {
     let repo = Repo::empty();
     let hosts: String = (0..30)
-        .map(|number| host(&format!("a{number}"), "  labels:\n    rack: 008\n"))
+        .map(|number| live_host(&format!("a{number}"), "  labels:\n    rack: 008\n"))
         .collect();
     repo.write("inventory/hosts.yaml", &hosts);
     repo.want("metal/lab", 1);
@@ -250,7 +250,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     let labels = "  labels:\n    rack: \"\"\n";
     repo.write(
         "inventory/hosts.yaml",
-        &(host("a1", labels) + &host("a2", labels)),
+        &(live_host("a1", labels) + &live_host("a2", labels)),
     );
     repo.want("metal/lab", 2);
     repo.replace(

@@ -191,7 +191,7 @@ fn equal_clusters_are_refused_each_in_its_own_name_and_by_what_is_left_then() {
     let host = |at: usize| {
         format!(
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{at}, namespace: metal, \
-             labels: {{flavor: a}}}}\nspec: {{}}\n"
+             labels: {{flavor: a}}}}\nspec: {{}}\nstatus: {{provisioning: {{state: available}}}}\n"
         )
     };
     let cluster = |(name, wanted): (&str, usize)| {
@@ -557,7 +557,7 @@ fn an_observed_host_without_network_data_gets_it_where_it_is_made() {
     let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: live-1\n  namespace: tenant-a\n";
     repo.write(
         "snapshot/hosts.yaml",
-        &format!("{host}{C1_LABELS}spec: {{online: true}}\n"),
+        &format!("{host}{C1_LABELS}spec: {{online: true}}\nstatus: {{provisioning: {{state: available}}}}\n"),
     );
     repo.replace(RACK_C, C1_LABELS, "");
 
@@ -574,34 +574,65 @@ fn an_observed_host_without_network_data_gets_it_where_it_is_made() {
 
 #[test]
 fn a_secret_without_the_key_is_not_called_missing() {
-    for (key, has) in [
-        ("nmstate", "it has `nmstate`"),
-        ("networkdata", "it has `networkdata`"),
-    ] {
+    let repo = one_host_left();
+    repo.replace(RACK_C, "  networkData: |\n", "  networkdata: |\n");
+
+    let message = repo.refused();
+
+    assert_says(
+        &message,
+        &[
+            "1 with network data in a Secret that has no key `networkData` (tenant-a/lab-c1)",
+            "put the network data of the Secret tenant-a/lab-c1-network-data under the key `networkData`; it has \
+             `networkdata`",
+        ],
+    );
+    assert!(!message.contains("not in the repo"), "{message}");
+}
+
+#[test]
+fn network_data_of_another_format_is_called_that_and_the_help_works() {
+    const NMSTATE: &str = "interfaces: [{name: oam, ipv4: {enabled: true, address: [{ip: 198.51.100.7, prefix-length: 24}]}}]";
+    for key in ["nmstate", "networkData"] {
         let repo = one_host_left();
-        repo.replace(RACK_C, "  networkData: |\n", &format!("  {key}: |\n"));
+        let secret = "  name: lab-c1-network-data\n";
+        let text = repo.read(RACK_C);
+        let start = text.find("  networkData: |\n").unwrap();
+        let end = text[start..]
+            .find("\n---")
+            .map_or(text.len(), |end| start + end);
+        let text = format!("{}  {key}: '{NMSTATE}'{}", &text[..start], &text[end..]);
+        assert!(text.contains(secret));
+        repo.write(RACK_C, &text);
 
         let message = repo.refused();
 
         assert_says(
             &message,
             &[
-                "1 with network data in a Secret that has no key `networkData` (tenant-a/lab-c1)",
-                has,
+                "1 with network data in the format of nmstate (tenant-a/lab-c1)",
+                "leave it for the program that does, and give host tenant-a/lab-c1 its addresses by the annotation \
+                 `sip.airshipit.org/addresses: NETWORK=ADDRESS`",
             ],
         );
-        assert_says(
-            &message,
-            &[
-                "put the network data of the Secret tenant-a/lab-c1-network-data under the key `networkData`",
-            ],
+        assert!(
+            !message.contains("under the key `networkData`; it has"),
+            "{message}"
         );
-        assert!(!message.contains("not in the repo"), "{message}");
+
+        repo.replace_behind(
+            RACK_C,
+            "kind: BareMetalHost",
+            "metadata:\n",
+            "metadata:\n  annotations: {sip.airshipit.org/addresses: \"oam-ipv4=198.51.100.7\"}\n",
+        );
+        let run = repo.generate(&[]).expect(0);
+        assert!(!run.stderr.contains("nmstate"), "{}", run.stderr);
     }
 }
 
 #[test]
-fn a_warning_names_the_secret_without_the_key() {
+fn a_warning_tells_of_network_data_of_another_format() {
     let repo = Repo::generated("quickstart");
     repo.replace(RACK_C, "  networkData: |\n", "  nmstate: |\n");
 
@@ -611,9 +642,8 @@ fn a_warning_names_the_secret_without_the_key() {
         &message,
         &[
             "warning[SIP0341]",
-            "Secrets that lack it",
-            "(the Secret)",
-            "it has `nmstate`",
+            "2 hosts have network data in another format than OpenStack's network_data.json",
+            "leave it for the program that does",
         ],
     );
 }

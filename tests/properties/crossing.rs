@@ -135,12 +135,18 @@ fn host_text(text: &mut String, index: usize, host: &Host) {
     }
     let _ = write!(
         text,
-        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, labels: \
-         {{{labels}}}}}\nspec: {{}}\n"
+        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
+         labels: {{{labels}}}}}\nspec: {{}}\n"
     );
-    if host.fails {
-        text.push_str("status: {errorMessage: no power, provisioning: {state: available}}\n");
-    }
+    let error = if host.fails {
+        "errorMessage: no power, "
+    } else {
+        ""
+    };
+    let _ = writeln!(
+        text,
+        "status: {{{error}provisioning: {{state: available}}}}"
+    );
 }
 
 fn text_of(case: &Case) -> String {

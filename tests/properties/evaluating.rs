@@ -19,7 +19,7 @@ use crate::support::{documents, text, tool};
 const TREES: u64 = 3000;
 
 /// The files of a repo whose outermost kustomization is in `top`.
-type Tree = BTreeMap<String, String>;
+pub(super) type Tree = BTreeMap<String, String>;
 
 #[test]
 fn builds_in_memory_are_those_of_kustomize() {
@@ -275,7 +275,7 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
 }
 
 /// The builds of trees by kustomize, or why it fails.
-fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
+pub(super) fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
     let mut command = tool("kustomize-builds");
     let mut program = command
         .stdin(Stdio::piped())

@@ -1,10 +1,11 @@
 //! Holds sipgen against models and oracles, for made-up sites, random histories and hostile texts.
 //!
-//! `evaluating`, `spellings` and `leaks` compare with the real kustomize and PyYAML; the other modules need no program but
+//! `broken_builds`, `evaluating`, `spellings` and `leaks` compare with the real kustomize and PyYAML; the other modules need no program but
 //! git.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+mod broken_builds;
 mod crossing;
 mod evaluating;
 mod first_requests;
@@ -23,3 +24,4 @@ mod spellings;
 mod support;
 #[path = "../../fuzz/targets.rs"]
 mod targets;
+mod unread_texts;

@@ -264,7 +264,7 @@ pub fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster], qu
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
-             labels: {{{labels}}}{annotations}}}\nspec: {{}}\n"
+             labels: {{{labels}}}{annotations}}}\nspec: {{}}\nstatus: {{provisioning: {{state: available}}}}\n"
         );
     }
     for (

@@ -92,6 +92,9 @@ fn kind_line(dice: &mut Dice, kind: &str) -> String {
         format!("? kind\n:{value}"),
         format!("&key kind:{value}"),
         format!("!!str kind:{value}"),
+        format!("! kind:{value}"),
+        format!("!local kind:{value}"),
+        format!("!<tag:yaml.org,2002:str> kind:{value}"),
         format!("<<: {{kind: {kind}}}"),
     ];
     dice.pick(&lines)
@@ -163,6 +166,67 @@ fn indented(text: &str, by: usize) -> String {
             }
         })
         .collect()
+}
+
+/// A SIPCluster with a mistake at a node that may be written in flow style, tied to another node, or beside a value that
+/// must not be shown.
+fn mistaken(dice: &mut Dice) -> String {
+    let values = [
+        "x",
+        "*x",
+        "{image: y}",
+        "[a, {b: c}]",
+        "\"x\\x41\"",
+        "'x'",
+        "null",
+        "{caSecret: x, nodePort: 30022}",
+        "{}",
+        "[]",
+        "https://me:hunter2@x.example/",
+        "ä",
+        "! x",
+        "|\n        x",
+        "{a: *x, b: {c: *x}}",
+        "&y 1",
+        "# x",
+        "{\"token\": \"x\"}",
+    ];
+    let keys = [
+        "auth",
+        "jumpHost",
+        "loadBalancer",
+        "caSecret",
+        "nodePort",
+        "image",
+        "token",
+        "sshKey",
+        "\"auth\"",
+        "? auth\n     ",
+        "*x",
+        "&z auth",
+        "nodeNetwork",
+        "connectors",
+    ];
+    let entry = |dice: &mut Dice| format!("{}: {}", dice.pick(&keys), dice.pick(&values));
+    let (one, two, three) = (entry(dice), entry(dice), entry(dice));
+    let services = [
+        format!("auth: [{{{one}, {two}}}, {{{three}}}]"),
+        format!("{{{one}, {two}, {three}}}"),
+        format!("[{{{one}}}, {{{two}}}] # {three}"),
+        format!("{one}\n    {two}\n    {three}"),
+        format!("auth:\n    - {one}\n      {two}\n    - {{{three}}}"),
+        format!("jumpHost: {{{one}, nested: [{{{two}}}, {{{three}}}]}}"),
+    ];
+    let services = dice.pick(&services);
+    let breaks = if services.starts_with(['{', '[']) {
+        " "
+    } else {
+        "\n    "
+    };
+    format!(
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: e, namespace: x, annotations: {{a: &x foo}}}}\n\
+         spec:\n  nodes: {{Worker: {{count: {{active: 1}}, labelSelector: {{}}}}}}\n  services:{breaks}{services}\n"
+    )
 }
 
 /// One object, alone or among others, as the bytes of a file.
@@ -251,6 +315,26 @@ fn judged(content: &[u8]) -> Option<BTreeSet<(String, String)>> {
 }
 
 #[test]
+fn every_finding_is_printed_in_every_format() {
+    let mut dice = Dice(37);
+    let case37 = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: e, namespace: x}\nspec:\n  \
+                  nodes: {ControlPlane: {count: {active: 1}, labelSelector: {}}}\n  services:\n    auth: [{caSecret: x, \
+                  image: y, nodePort: 30022}, {image: y}]\n";
+    let cases = std::iter::once(case37.to_owned()).chain((0..CASES).map(|_| mistaken(&mut dice)));
+    let cases: Vec<String> = cases.collect();
+    let findings: usize = cases
+        .par_iter()
+        .map(|text| {
+            let repo = Files::in_memory([("e.yaml".into(), text.clone().into_bytes())]);
+            let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
+            crate::targets::print_findings(&generated.findings, &repo);
+            generated.findings.len()
+        })
+        .sum();
+    assert!(findings > 2 * CASES, "{findings}");
+}
+
+#[test]
 fn whatever_kustomize_reads_is_seen_or_reported() {
     let mut dice = Dice(14);
     let cases: Vec<(String, Vec<u8>)> = (0..CASES)
@@ -265,7 +349,9 @@ fn whatever_kustomize_reads_is_seen_or_reported() {
     let files = cases
         .iter()
         .map(|(name, content)| (path(name), content.clone()));
-    let generated = generate(&Files::in_memory(files), &Options::default(), &|_| {}).unwrap();
+    let repo = Files::in_memory(files);
+    let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
+    crate::targets::print_findings(&generated.findings, &repo);
     let clusters = generated
         .site
         .clusters

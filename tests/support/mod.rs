@@ -171,7 +171,7 @@ impl Repo {
     pub fn observe(&self, metadata: &str) {
         self.write(
             "snapshot/hosts.yaml",
-            &(host("host-1", "") + &host("host-2", metadata)),
+            &(live_host("host-1", "") + &live_host("host-2", metadata)),
         );
     }
 
@@ -382,6 +382,13 @@ pub fn host(name: &str, metadata: &str) -> String {
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: metal\n\
          {metadata}spec:\n  online: true\n  architecture: x86_64\n"
     )
+}
+
+/// A host of a snapshot that is ready.
+pub fn live_host(name: &str, metadata: &str) -> String {
+    // Before the spec, so that tests can add to that.
+    let status = "status: {provisioning: {state: available}}\n";
+    host(name, &format!("{metadata}{status}"))
 }
 
 /// The metadata of a [`host`] that labels give to the cluster `NAMESPACE/NAME` as a worker.

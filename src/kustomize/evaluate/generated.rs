@@ -38,7 +38,7 @@ pub(super) fn object(
     made: GeneratedKind,
     generator: &Generator,
     global: Option<&GeneratorOptions>,
-    read: impl Fn(&str) -> Option<Vec<u8>>,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
 ) -> Result<Object, NotBuilt> {
     let refused = |why: &str| NotBuilt::Refused(format!("a generator {why}"));
     let name = generator
@@ -136,10 +136,10 @@ impl Options {
 /// Returns the keys and values of a generator.
 fn pairs(
     generator: &Generator,
-    read: impl Fn(&str) -> Option<Vec<u8>>,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
 ) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
     let file = |path: &str| {
-        read(path).ok_or_else(|| {
+        read(path)?.ok_or_else(|| {
             NotBuilt::Beyond(format!(
                 "a generator reads `{path}`, which is not in the repo"
             ))
@@ -157,6 +157,9 @@ fn pairs(
                 continue;
             }
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
+            if key.is_empty() {
+                continue;
+            }
             pairs.push((key.to_owned(), value.as_bytes().to_vec()));
         }
     }
@@ -169,6 +172,11 @@ fn pairs(
     }
     for source in generator.files.iter().flatten() {
         let (key, path) = match source.split_once('=') {
+            Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
+                return Err(NotBuilt::Refused(
+                    "a file of a generator must have the form `path` or `key=path`".to_owned(),
+                ));
+            }
             Some(split) => split,
             None => (
                 Utf8Path::new(source).file_name().unwrap_or_default(),

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
+use super::NotBuilt;
+use super::budget::Budget;
 use crate::finding::Step;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -17,6 +19,9 @@ pub(super) struct Operation {
     value: Value,
 }
 
+/// Limit on the parts of a path. Each operation could nest a value deeper.
+const MAX_PARTS: usize = 128;
+
 /// Applies an operation. Returns the route that it sets, and whether it replaces another value.
 ///
 /// # Errors
@@ -25,19 +30,27 @@ pub(super) struct Operation {
 pub(super) fn apply(
     object: &mut Value,
     operation: &Operation,
-) -> Result<Option<(Vec<Step>, bool)>, String> {
+    budget: &Budget,
+) -> Result<Option<(Vec<Step>, bool)>, NotBuilt> {
     let Operation {
         op,
         path,
         from,
         value,
     } = operation;
-    let missing = |path: &str| format!("missing path `{path}`");
+    let missing = |path: &str| NotBuilt::Refused(format!("missing path `{path}`"));
+    if path.matches('/').count() > MAX_PARTS {
+        return Err(NotBuilt::Beyond(format!(
+            "a path of a JSON patch has more than {MAX_PARTS} parts"
+        )));
+    }
+    budget.step(1 + (path.len() + from.len()) / 64)?;
+    budget.copy(value)?;
     match op.as_str() {
-        "add" => add(object, path, value.clone()).map(Some),
+        "add" => add(object, path, value.clone(), budget).map(Some),
         "remove" => {
             let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
-            remove(container, &key).ok_or_else(|| missing(path))?;
+            remove(container, &key, budget)?.ok_or_else(|| missing(path))?;
             Ok(None)
         }
         "replace" if path.is_empty() => {
@@ -60,28 +73,35 @@ pub(super) fn apply(
         }
         "move" | "copy" => {
             let (container, key) = find(object, from).ok_or_else(|| missing(from))?;
+            if let Some(value) = existing(container, &key) {
+                budget.copy(value)?;
+            }
             let moved = if op == "move" {
-                remove(container, &key).ok_or_else(|| missing(from))?
+                remove(container, &key, budget)?.ok_or_else(|| missing(from))?
             } else {
                 get(container, &key).ok_or_else(|| missing(from))?
             };
-            add(object, path, moved).map(Some)
+            add(object, path, moved, budget).map(Some)
         }
         "test" => {
-            let is = if path.is_empty() {
-                Some(object.clone())
+            let is_equal = if path.is_empty() {
+                object == value
             } else {
                 let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
-                get(container, &key)
+                let is_mapping = container.is_mapping();
+                match existing(container, &key) {
+                    Some(existing) => existing == value,
+                    None if is_mapping => value.is_null(),
+                    None => return Err(missing(path)),
+                }
             };
-            let is = is.ok_or_else(|| missing(path))?;
-            if is == *value {
+            if is_equal {
                 Ok(None)
             } else {
-                Err(format!("the test of `{path}` fails"))
+                Err(NotBuilt::Refused(format!("the test of `{path}` fails")))
             }
         }
-        other => Err(format!("unknown operation `{other}`")),
+        other => Err(NotBuilt::Refused(format!("unknown operation `{other}`"))),
     }
 }
 
@@ -129,6 +149,13 @@ fn element<'a>(list: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     items.get_mut(index)
 }
 
+fn existing<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    match container {
+        Value::Mapping(mapping) => mapping.get_mut(key),
+        other => element(other, key),
+    }
+}
+
 /// Returns the value of a key. A missing key of a mapping gives null, as in kustomize's library.
 fn get(container: &mut Value, key: &str) -> Option<Value> {
     match container {
@@ -137,19 +164,30 @@ fn get(container: &mut Value, key: &str) -> Option<Value> {
     }
 }
 
-fn remove(container: &mut Value, key: &str) -> Option<Value> {
-    match container {
-        Value::Mapping(mapping) => mapping.shift_remove(key),
+fn remove(container: &mut Value, key: &str, budget: &Budget) -> Result<Option<Value>, NotBuilt> {
+    // All later entries move.
+    Ok(match container {
+        Value::Mapping(mapping) => {
+            budget.step(mapping.len() / 64)?;
+            mapping.shift_remove(key)
+        }
         Value::Sequence(items) => {
-            let index = index(key, items.len()).filter(|index| *index < items.len())?;
-            Some(items.remove(index))
+            budget.step(items.len() / 64)?;
+            index(key, items.len())
+                .filter(|index| *index < items.len())
+                .map(|index| items.remove(index))
         }
         _ => None,
-    }
+    })
 }
 
-fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool), String> {
-    let missing = || format!("missing path `{path}`");
+fn add(
+    object: &mut Value,
+    path: &str,
+    value: Value,
+    budget: &Budget,
+) -> Result<(Vec<Step>, bool), NotBuilt> {
+    let missing = || NotBuilt::Refused(format!("missing path `{path}`"));
     let (container, key) = find(object, path).ok_or_else(missing)?;
     let mut route = route(path);
     let had = match container {
@@ -161,6 +199,8 @@ fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool)
                 index(&key, items.len() + 1)
             };
             let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
+            // All later items move.
+            budget.step(1 + (items.len() - at) / 64)?;
             items.insert(at, value);
             // Later items have moved, so the whole list counts as set by the patch.
             route.pop();
@@ -183,13 +223,15 @@ pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>
 /// Applies a change to the object as a value.
 pub(super) fn as_value(
     object: Mapping,
-    change: impl FnOnce(&mut Value) -> Result<(), String>,
-) -> Result<Mapping, String> {
+    change: impl FnOnce(&mut Value) -> Result<(), NotBuilt>,
+) -> Result<Mapping, NotBuilt> {
     let mut value = Value::Mapping(object);
     change(&mut value)?;
     match value {
         Value::Mapping(mapping) => Ok(mapping),
-        _ => Err("the patch removes the whole object".to_owned()),
+        _ => Err(NotBuilt::Refused(
+            "the patch removes the whole object".to_owned(),
+        )),
     }
 }
 
@@ -197,9 +239,10 @@ pub(super) fn as_value(
 mod tests {
     use super::*;
 
-    fn patched(object: &str, operation: &str) -> Result<Value, String> {
+    fn patched(object: &str, operation: &str) -> Result<Value, NotBuilt> {
         let mut object: Value = yaml_serde::from_str(object).unwrap();
-        apply(&mut object, &yaml_serde::from_str(operation).unwrap())?;
+        let operation = yaml_serde::from_str(operation).unwrap();
+        apply(&mut object, &operation, &Budget::default())?;
         Ok(object)
     }
 

@@ -28,6 +28,11 @@ pub(super) fn merge(
     }))
 }
 
+/// Returns whether a patch replaces the whole object by its strategy.
+pub(super) fn replaces_all(patch: &Mapping) -> bool {
+    patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace")
+}
+
 fn merge_mapping(
     mut object: Mapping,
     patch: &Mapping,

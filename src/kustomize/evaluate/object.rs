@@ -30,6 +30,10 @@ pub(super) struct Object {
     /// Scalars without a type yet. The next merge patch turns them into strings, whatever it
     /// changes.
     pub(super) untyped: Vec<Vec<Step>>,
+    /// Names of the variables that take their value from it.
+    pub(super) vars: Vec<String>,
+    /// Set if a patch has deleted it. It stays in its list until all patches have run.
+    pub(super) is_deleted: bool,
 }
 
 /// A generator's behavior towards an existing object of the same id.
@@ -177,6 +181,8 @@ impl Object {
             generated: None,
             needs_hash: false,
             untyped: Vec::new(),
+            vars: Vec::new(),
+            is_deleted: false,
         }
     }
 

@@ -1,6 +1,5 @@
 //! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -8,20 +7,25 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
+use super::budget::{Budget, size};
+use super::index::Index;
 use super::json_patch::{self, Operation};
-use super::merge::merge;
+use super::merge::{merge, replaces_all};
 use super::object::{Id, Object, scalar_text, text_at};
 use super::selector::{Selector, Target};
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::{Evaluation, Failure, NotBuilt, Objects, Wanted};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
 use crate::load::objects;
+use crate::text::yaml;
 
 /// A parsed patch.
 enum ParsedPatch {
     Merge(Vec<MergePatch>),
     Json(Vec<Operation>, Place),
+    /// It has only empty documents.
+    Empty,
 }
 
 /// A document of a merge patch.
@@ -32,6 +36,8 @@ struct MergePatch {
     is_document: bool,
     may_rename: bool,
     may_change_kind: bool,
+    /// The memory of the patch.
+    bytes: usize,
 }
 
 /// The text of a patch and its place.
@@ -44,90 +50,73 @@ struct PatchSource<'a> {
 }
 
 impl Evaluation<'_> {
+    /// Applies `patchesStrategicMerge`.
     pub(super) fn apply_merge_patches(
         &self,
         node: &Node,
         directory: &Utf8Path,
         objects: &mut Objects,
     ) -> Result<(), Failure> {
-        for (index, entry) in node
-            .kustomization
-            .patches_strategic_merge
-            .iter()
-            .flatten()
-            .enumerate()
-        {
+        let Some(entries) = &node.kustomization.patches_strategic_merge else {
+            return Ok(());
+        };
+        let mut patched = self.patched(objects);
+        let mut has_patch = entries.is_empty();
+        for (index, entry) in entries.iter().enumerate() {
             let place = node
                 .origin
                 .at([Step::from("patchesStrategicMerge"), index.into()]);
+            let failed = Failure::at(&place);
             // An entry is a path or an inline patch.
-            let file = join(directory, entry).filter(|_| !entry.contains('\n'));
-            let source = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
-                Some((text, file)) => PatchSource {
-                    text,
-                    place: &place,
-                    file: Some(Arc::from(file)),
-                },
-                None => PatchSource {
-                    text: entry.clone(),
-                    place: &place,
-                    file: None,
-                },
+            let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
+            let Some(source) = self
+                .patch_source(directory, entry, is_inline, &place)
+                .map_err(&failed)?
+            else {
+                patched.leave_to_kustomize(&place, entry)?;
+                has_patch = true;
+                continue;
             };
-            match source
-                .parsed(&PatchOptions::default())
-                .map_err(Failure::at(&place))?
-            {
+            match source.parsed(&PatchOptions::default()).map_err(&failed)? {
                 ParsedPatch::Merge(patches) => {
-                    let patches: Vec<MergePatch> =
-                        patches.into_iter().map(MergePatch::copied).collect();
-                    self.merge_by_id(&patches, &place, objects)?;
+                    has_patch = true;
+                    for patch in patches {
+                        patched.merge_by_id(&patch.copied(), &place)?;
+                    }
                 }
-                ParsedPatch::Json(..) => return Err(Failure::at(&place)(no_patch())),
+                ParsedPatch::Json(..) => return Err(failed(no_patch())),
+                ParsedPatch::Empty => {}
             }
         }
+        if !has_patch {
+            let place = node.origin.at(["patchesStrategicMerge"]);
+            return Err(Failure::at(&place)(NotBuilt::Refused(
+                "`patchesStrategicMerge` has no patch".to_owned(),
+            )));
+        }
+        patched.finish();
         Ok(())
     }
 
+    /// Applies `patches` or `patchesJson6902`.
     pub(super) fn apply_patches(
         &self,
-        node: &Node,
-        directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
-        self.apply_list(
-            "patches",
-            node.kustomization.patches.as_deref(),
-            node,
-            directory,
-            objects,
-        )
-    }
-
-    pub(super) fn apply_json_patches(
-        &self,
-        node: &Node,
-        directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
-        self.apply_list(
-            "patchesJson6902",
-            node.kustomization.patches_json6902.as_deref(),
-            node,
-            directory,
-            objects,
-        )
-    }
-
-    fn apply_list(
-        &self,
         list: &'static str,
-        patches: Option<&[Patch]>,
         node: &Node,
         directory: &Utf8Path,
         objects: &mut Objects,
     ) -> Result<(), Failure> {
-        for (index, entry) in patches.into_iter().flatten().enumerate() {
+        let is_json = list == "patchesJson6902";
+        let entries = if is_json {
+            &node.kustomization.patches_json6902
+        } else {
+            &node.kustomization.patches
+        };
+        let Some(entries) = entries.as_ref().filter(|entries| !entries.is_empty()) else {
+            return Ok(());
+        };
+        let mut patched = self.patched(objects);
+        for (index, entry) in entries.iter().enumerate() {
             let place = node.origin.at([Step::from(list), index.into()]);
             let failed = Failure::at(&place);
             let Patch::Entry {
@@ -141,60 +130,64 @@ impl Evaluation<'_> {
                     "an entry of `patches` must be a mapping".to_owned(),
                 )));
             };
-            let file = path.as_deref().and_then(|path| join(directory, path));
-            let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
-            let source = match (read, patch) {
-                (Some((text, file)), None) => PatchSource {
-                    text,
-                    place: &place,
-                    file: Some(Arc::from(file)),
-                },
-                (None, Some(text)) if path.is_none() => PatchSource {
-                    text: text.clone(),
-                    place: &place,
-                    file: None,
-                },
+            let path = path.as_deref().filter(|path| !path.is_empty());
+            let patch = patch.as_deref().map(str::trim);
+            let (text, is_inline) = match (path, patch.filter(|patch| !patch.is_empty())) {
+                (Some(path), None) => (path, false),
+                (None, Some(patch)) => (patch, true),
                 _ => {
-                    let path = path.as_deref().unwrap_or("without `path` and `patch`");
-                    return Err(failed(NotBuilt::Refused(format!("missing patch {path}"))));
+                    let why = "a patch must have either `path` or `patch`".to_owned();
+                    return Err(failed(NotBuilt::Refused(why)));
                 }
+            };
+            let Some(source) = self
+                .patch_source(directory, text, is_inline, &place)
+                .map_err(&failed)?
+            else {
+                patched.leave_to_kustomize(&place, text)?;
+                continue;
             };
             let parsed = source
                 .parsed(&options.clone().unwrap_or_default())
                 .map_err(&failed)?;
+            let target = target.as_ref().map(Target::from);
+            if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
+                let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
+                return Err(failed(NotBuilt::Refused(why)));
+            }
             let selector = target
                 .as_ref()
-                .map(|target| Selector::new(&Target::from(target)));
-            let selector = selector
+                .map(Selector::new)
                 .transpose()
                 .map_err(|why| failed(NotBuilt::Beyond(why)))?;
             match (parsed, selector) {
+                (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => {
+                    return Err(failed(no_patch()));
+                }
+                (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
+                    return Err(failed(no_patch()));
+                }
+                (ParsedPatch::Empty, _) => {}
                 (ParsedPatch::Merge(patches), None) => {
-                    self.merge_by_id(&patches, &place, objects)?
+                    for patch in &patches {
+                        patched.merge_by_id(patch, &place)?;
+                    }
                 }
                 (ParsedPatch::Merge(patches), Some(selector)) => {
                     let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                         let why = "a patch with a target has several documents".to_owned();
                         return Err(failed(NotBuilt::Refused(why)));
                     };
-                    let selected = (0..objects.list.len())
-                        .filter(|index| selector.selects(&objects.list[*index]));
-                    let selected: Vec<usize> = selected.collect();
-                    self.merge_into(&patch.copied(), &selected, objects)?;
+                    let selected = patched.selected(&selector).map_err(&failed)?;
+                    patched.merge(&patch.copied(), &selected)?;
                 }
                 (ParsedPatch::Json(operations, from), Some(selector)) => {
-                    for object in objects
-                        .list
-                        .iter_mut()
-                        .filter(|object| selector.selects(object))
-                    {
+                    for at in patched.selected(&selector).map_err(&failed)? {
                         // `patchesJson6902` does not record the previous id.
-                        if list == "patches" {
-                            object.keep_id();
-                        }
-                        apply_operations(object, &operations, &from).map_err(|why| {
-                            failed(NotBuilt::Refused(format!("the patch for the {why}")))
-                        })?;
+                        let keeps_id = !is_json;
+                        patched
+                            .operate(at, &operations, &from, keeps_id)
+                            .map_err(&failed)?;
                     }
                 }
                 (ParsedPatch::Json(..), None) => {
@@ -204,90 +197,172 @@ impl Evaluation<'_> {
                 }
             }
         }
+        patched.finish();
         Ok(())
     }
 
-    /// Merges patches into the objects that their ids name.
-    fn merge_by_id(
-        &self,
-        patches: &[MergePatch],
-        place: &Place,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
-        let mut index = Index::new(&objects.list);
-        for patch in patches {
-            let id = patch.id();
-            match index.0.get(&id).map(Vec::as_slice) {
-                Some([only]) => {
-                    let count = objects.list.len();
-                    self.merge_into(patch, &[*only], objects)?;
-                    if patch.may_rename || patch.may_change_kind || objects.list.len() != count {
-                        index = Index::new(&objects.list);
-                    }
-                }
-                None if objects.are_partial => {}
-                None => {
-                    let why = format!("a patch names the missing {}", id.shown());
-                    return Err(Failure::at(place)(NotBuilt::Refused(why)));
-                }
-                Some(_) => {
-                    let why = format!("a patch matches more than one {}", id.shown());
-                    return Err(Failure::at(place)(NotBuilt::Refused(why)));
-                }
-            }
+    fn patched<'o>(&'o self, objects: &'o mut Objects) -> Patched<'o> {
+        Patched {
+            wanted: self.wanted,
+            budget: self.budget,
+            index: Index::new(&objects.list),
+            objects,
         }
-        Ok(())
     }
 
-    fn merge_into(
+    /// Returns the text of a patch, or `None` if it is not in the repo.
+    fn patch_source<'p>(
         &self,
-        patch: &MergePatch,
-        selected: &[usize],
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
-        let mut deleted: Vec<usize> = Vec::new();
-        for index in selected.iter().copied() {
-            let Some(object) = objects.list.get_mut(index) else {
-                continue;
-            };
-            match patch.merge_into(object) {
-                Ok(true) => {}
-                Ok(false) => deleted.push(index),
-                // For kinds with a schema, kustomize may accept a patch that is refused here.
-                Err(why) if self.wanted.vital.contains(&object.origin.file) => {
-                    return Err(Failure::at(&patch.place)(NotBuilt::Refused(why)));
-                }
-                Err(_) => {}
-            }
-        }
-        // From the back, so that earlier indices stay valid.
-        for index in deleted.into_iter().rev() {
-            objects.list.remove(index);
-        }
-        if patch.may_rename || patch.may_change_kind {
-            self.check_unique(objects)
+        directory: &Utf8Path,
+        entry: &str,
+        is_inline: bool,
+        place: &'p Place,
+    ) -> Result<Option<PatchSource<'p>>, NotBuilt> {
+        let (text, file) = if is_inline {
+            (Some(entry.to_owned()), None)
         } else {
-            Ok(())
-        }
+            let file = join(directory, entry).map(|path| Arc::from(path.as_path()));
+            (self.text_of(directory, entry)?, file)
+        };
+        Ok(text.map(|text| PatchSource { text, place, file }))
     }
 }
 
-/// Objects by each current and previous id.
-struct Index(HashMap<Id, Vec<usize>>);
+/// Objects while the patches of a list change them.
+struct Patched<'a> {
+    wanted: &'a Wanted<'a>,
+    budget: &'a Budget,
+    index: Index,
+    objects: &'a mut Objects,
+}
 
-impl Index {
-    fn new(objects: &[Object]) -> Self {
-        let mut index: HashMap<Id, Vec<usize>> = HashMap::with_capacity(objects.len());
-        for (at, object) in objects.iter().enumerate() {
-            for id in object.ids() {
-                let known = index.entry(id).or_default();
-                // An object may have had the same id twice.
-                if known.last() != Some(&at) {
-                    known.push(at);
+impl Patched<'_> {
+    /// Leaves a patch of unknown content to kustomize.
+    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), Failure> {
+        let list = &self.objects.list;
+        if list.iter().any(|object| self.is_vital(object)) {
+            let why = format!("the patch `{path}` is not in the repo");
+            return Err(Failure::at(place)(NotBuilt::Beyond(why)));
+        }
+        self.objects.are_partial = true;
+        Ok(())
+    }
+
+    fn is_vital(&self, object: &Object) -> bool {
+        self.wanted.vital.contains(&object.origin.file)
+    }
+
+    /// Removes the objects that patches have deleted.
+    fn finish(self) {
+        self.objects.list.retain(|object| !object.is_deleted);
+    }
+
+    /// Returns the positions of the objects that a target selects.
+    fn selected(&self, selector: &Selector) -> Result<Vec<usize>, NotBuilt> {
+        let list = &self.objects.list;
+        let candidates = match selector.plain_name() {
+            Some(name) => self.index.with_name(name),
+            None => (0..list.len()).collect(),
+        };
+        self.budget.step(1 + candidates.len())?;
+        let is_selected = |at: &usize| {
+            list.get(*at)
+                .is_some_and(|object| !object.is_deleted && selector.selects(object))
+        };
+        Ok(candidates.into_iter().filter(is_selected).collect())
+    }
+
+    /// Merges a patch into the object that its id names.
+    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), Failure> {
+        let id = patch.id();
+        let list = &self.objects.list;
+        let found = self.index.with_id(&id).iter().copied();
+        let found: Vec<usize> = found
+            .filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted))
+            .collect();
+        let why = match found.as_slice() {
+            [only] => return self.merge(patch, &[*only]),
+            [] if self.objects.are_partial => return Ok(()),
+            [] => format!("a patch names the missing {}", id.shown()),
+            _ => format!("a patch matches more than one {}", id.shown()),
+        };
+        Err(Failure::at(place)(NotBuilt::Refused(why)))
+    }
+
+    /// Merges a patch into the objects at some positions.
+    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> Result<(), Failure> {
+        let failed = Failure::at(&patch.place);
+        for at in selected.iter().copied() {
+            let Some(object) = self.objects.list.get_mut(at) else {
+                continue;
+            };
+            self.budget.step(1).map_err(&failed)?;
+            self.budget.allocate(patch.bytes).map_err(&failed)?;
+            let changes_id = patch.may_rename || patch.may_change_kind;
+            let before = changes_id.then(|| object.ids()).unwrap_or_default();
+            match patch.merge_into(object, self.budget) {
+                Ok(true) => {}
+                Ok(false) => object.is_deleted = true,
+                // For kinds with a schema, kustomize may accept a patch that is refused here.
+                Err(problem)
+                    if matches!(problem, NotBuilt::Beyond(_))
+                        || self.wanted.vital.contains(&object.origin.file) =>
+                {
+                    return Err(failed(problem));
                 }
+                Err(_) => {}
+            }
+            if changes_id {
+                let after = object.ids();
+                self.index.replace(at, &before, &after);
             }
         }
-        Index(index)
+        if patch.may_rename || patch.may_change_kind {
+            self.check_unique(selected, &failed)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses objects at some positions that have the id of another object.
+    fn check_unique(
+        &self,
+        positions: &[usize],
+        failed: &dyn Fn(NotBuilt) -> Failure,
+    ) -> Result<(), Failure> {
+        let list = &self.objects.list;
+        for object in positions.iter().filter_map(|at| list.get(*at)) {
+            let id = object.id();
+            let alike = self.index.with_id(&id);
+            self.budget.step(alike.len()).map_err(failed)?;
+            let alike = alike.iter().filter_map(|at| list.get(*at));
+            let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
+            if !object.is_deleted && alike.count() > 1 {
+                let why = format!("duplicate {}", id.shown());
+                return Err(failed(NotBuilt::Refused(why)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the operations of a JSON patch to an object.
+    fn operate(
+        &mut self,
+        at: usize,
+        operations: &[Operation],
+        place: &Place,
+        keeps_id: bool,
+    ) -> Result<(), NotBuilt> {
+        let Some(object) = self.objects.list.get_mut(at) else {
+            return Ok(());
+        };
+        let before = object.ids();
+        if keeps_id {
+            object.keep_id();
+        }
+        apply_operations(object, operations, place, self.budget)?;
+        let after = object.ids();
+        self.index.replace(at, &before, &after);
+        Ok(())
     }
 }
 
@@ -298,10 +373,15 @@ fn no_patch() -> NotBuilt {
 impl PatchSource<'_> {
     fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, NotBuilt> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
-        let values: Option<Vec<Value>> = values
-            .map(|document| Value::deserialize(document).ok())
-            .collect();
-        let values = values.ok_or_else(no_patch)?;
+        let values: Result<Vec<Value>, _> = values.map(Value::deserialize).collect();
+        let values = values.map_err(|error| {
+            // kustomize accepts a key twice in a patch.
+            if error.to_string().contains("duplicate") {
+                NotBuilt::Beyond("a patch has a key twice".to_owned())
+            } else {
+                no_patch()
+            }
+        })?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
             // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
             if self.text.trim().starts_with('[')
@@ -342,8 +422,14 @@ impl PatchSource<'_> {
                     "a patch has no kind or no name".to_owned(),
                 ));
             }
+            let patch = Value::Mapping(patch);
+            let bytes = size(&patch, 0).unwrap_or_default();
+            let Value::Mapping(patch) = patch else {
+                continue;
+            };
             patches.push(MergePatch {
                 patch,
+                bytes,
                 is_document: origin.is_some(),
                 place: origin
                     .as_ref()
@@ -352,11 +438,11 @@ impl PatchSource<'_> {
                 may_change_kind: options.allow_kind_change == Some(true),
             });
         }
-        if patches.is_empty() {
-            Err(no_patch())
+        Ok(if patches.is_empty() {
+            ParsedPatch::Empty
         } else {
-            Ok(ParsedPatch::Merge(patches))
-        }
+            ParsedPatch::Merge(patches)
+        })
     }
 }
 
@@ -400,7 +486,7 @@ impl MergePatch {
     }
 
     /// Merges the patch into an object. Returns false if the patch deletes the object.
-    fn merge_into(&self, object: &mut Object) -> Result<bool, String> {
+    fn merge_into(&self, object: &mut Object, budget: &Budget) -> Result<bool, NotBuilt> {
         let (name, kind) = (object.name(), object.kind());
         let (namespace, version) = (
             object.text(&["metadata", "namespace"]),
@@ -410,15 +496,21 @@ impl MergePatch {
             object.keep_id();
         }
         object.settle_types();
+        // kustomize ignores such a patch.
+        if replaces_all(&self.patch) {
+            return Ok(true);
+        }
         let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
         let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
             given.push((route.to_vec(), replaces))
-        })?;
+        })
+        .map_err(NotBuilt::Refused)?;
         let Some(merged) = merged else {
             return Ok(false);
         };
         object.value = merged;
         for (route, replaces) in given {
+            budget.step(1 + object.changes.len() / 8)?;
             object.note(self.given(route, replaces));
         }
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
@@ -452,23 +544,30 @@ impl MergePatch {
     }
 }
 
-/// Applies the operations of a JSON patch. The error starts with the object.
+/// Applies the operations of a JSON patch.
 fn apply_operations(
     object: &mut Object,
     operations: &[Operation],
     place: &Place,
-) -> Result<(), String> {
+    budget: &Budget,
+) -> Result<(), NotBuilt> {
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
     let patched = json_patch::as_value(object.value.clone(), |value| {
         operations.iter().try_for_each(|operation| {
-            given.extend(json_patch::apply(value, operation)?);
+            given.extend(json_patch::apply(value, operation, budget)?);
             Ok(())
         })
     });
-    object.value = patched.map_err(|why| format!("{shown} does not apply: {why}"))?;
+    object.value = patched.map_err(|problem| match problem {
+        NotBuilt::Refused(why) => {
+            NotBuilt::Refused(format!("the patch for the {shown} does not apply: {why}"))
+        }
+        beyond => beyond,
+    })?;
     for (route, replaces) in given {
+        budget.step(1 + object.changes.len() / 8)?;
         object.note(Given {
             route,
             place: place.clone(),

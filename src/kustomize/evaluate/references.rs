@@ -129,6 +129,11 @@ pub(super) fn update(
 }
 
 impl Configuration {
+    /// Returns the kinds to which `replicas` applies besides kustomize's own.
+    pub(super) fn kinds_with_replicas(&self) -> impl Iterator<Item = String> + '_ {
+        self.replicas.iter().map(|field| field.kind.clone())
+    }
+
     /// Returns whether the transformers of images or replicas reach into an object.
     pub(super) fn changes(&self, object: &Object) -> bool {
         let id = object.original_id();

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
 use super::NotBuilt;
+use super::budget::Budget;
 use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
 use crate::finding::{Given, Place, Step};
@@ -57,18 +58,29 @@ struct FieldOptions {
     create: bool,
 }
 
+/// Limit on the parts of a path. Each replacement could nest a value deeper.
+const MAX_PARTS: usize = 128;
+
 /// Default of `fieldPath`.
 const NAME: &str = "metadata.name";
 
 impl Replacement {
     /// Copies the source value to all targets.
-    pub(super) fn apply(&self, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
+    pub(super) fn apply(
+        &self,
+        objects: &mut [Object],
+        place: &Place,
+        budget: &Budget,
+    ) -> Result<(), NotBuilt> {
         let Some(targets) = &self.targets else {
             return Err(NotBuilt::Refused("a replacement has no targets".to_owned()));
         };
+        budget.step(objects.len())?;
         let value = self.value(objects)?;
+        budget.copy(&value.value)?;
         for to in targets {
-            to.apply(&value, objects, place)?;
+            budget.step(1 + objects.len())?;
+            to.apply(&value, objects, place, budget)?;
         }
         Ok(())
     }
@@ -134,12 +146,12 @@ struct SourceValue {
 }
 
 impl SourceValue {
-    fn now(&self, objects: &[Object]) -> Value {
+    fn now<'a>(&'a self, objects: &'a [Object]) -> &'a Value {
         let from = self
             .from
             .as_ref()
             .and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
-        from.unwrap_or(&self.value).clone()
+        from.unwrap_or(&self.value)
     }
 }
 
@@ -213,6 +225,7 @@ impl ReplacementTarget {
         value: &SourceValue,
         objects: &mut [Object],
         place: &Place,
+        budget: &Budget,
     ) -> Result<(), NotBuilt> {
         let Some(select) = &self.select else {
             return Err(NotBuilt::Refused(
@@ -244,7 +257,9 @@ impl ReplacementTarget {
             }
             for path in &paths {
                 let value = value.now(objects);
-                self.set(&mut objects[index], path, &value, place)?;
+                budget.copy(value)?;
+                let value = value.clone();
+                self.set(&mut objects[index], path, &value, place, budget)?;
             }
         }
         Ok(())
@@ -256,11 +271,22 @@ impl ReplacementTarget {
         path: &str,
         value: &Value,
         place: &Place,
+        budget: &Budget,
     ) -> Result<(), NotBuilt> {
         let parts = split(path);
+        if parts.len() > MAX_PARTS {
+            return Err(NotBuilt::Beyond(format!(
+                "a path of a replacement has more than {MAX_PARTS} parts"
+            )));
+        }
         let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
         let mut whole = Value::Mapping(std::mem::take(&mut object.value));
         let set = |old: &mut Value, route: &[Step], is_new: bool| {
+            budget.step(1)?;
+            budget.copy(value)?;
+            if !self.options.delimiter.is_empty() {
+                budget.copy(old)?;
+            }
             // A created field gets the type that its text has in YAML.
             let new = match (is_new, scalar_text(value)) {
                 (true, Some(_)) => {
@@ -295,6 +321,7 @@ impl ReplacementTarget {
             )));
         }
         for (route, replaces) in found {
+            budget.step(1 + object.changes.len() / 8)?;
             if !replaces && is_scalar(value) {
                 object.untyped.push(route.clone());
             }
@@ -509,7 +536,7 @@ fn index(part: &str) -> Option<usize> {
 }
 
 /// Returns the value at a path, which may have indices and `[field=value]`.
-fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
+pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let mut value = object.get(first.trim())?;
     for part in rest.iter().map(|part| part.trim()) {
@@ -537,7 +564,7 @@ fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
 }
 
 /// Splits a path at its dots, except escaped dots and dots in brackets.
-fn split(path: &str) -> Vec<String> {
+pub(super) fn split(path: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let whole = path.strip_prefix('.').unwrap_or(path);
     for piece in whole.split('.') {

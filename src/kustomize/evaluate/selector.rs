@@ -122,6 +122,14 @@ impl Selector {
         are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
     }
 
+    /// Returns the name of the selected objects, if it is a plain text.
+    pub(super) fn plain_name(&self) -> Option<&str> {
+        match &self.name {
+            Pattern::Plain(name) => Some(name),
+            _ => None,
+        }
+    }
+
     pub(super) fn has_no_id(&self) -> bool {
         self.has_no_id
     }

@@ -40,5 +40,5 @@ pub(super) use availability::Availability;
 pub(super) use needs::Key;
 pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::{Obstacle, Refusal};
-pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, refusal};
+pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, is_ready, refusal};
 pub(crate) use rules::{unmet, unusable};

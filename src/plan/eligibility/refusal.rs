@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, Namespace};
+use crate::inventory::host::SameMachine;
 use crate::inventory::machine::Insufficient;
 use crate::inventory::networks::Unaddressed;
 use crate::inventory::undecided::Undecided;
@@ -27,6 +28,10 @@ pub(crate) enum Refusal {
     NamedBy(ClusterKey),
     Claimed(String),
     GivenBack(String),
+    /// Agents' objects of the site apply other kustomizations with hosts.
+    NotApplied,
+    /// No build renders its manifest, and no snapshot shows it.
+    NotRendered,
     AppliedInFull(String),
     InUse(Usage),
     Deleting,
@@ -35,6 +40,12 @@ pub(crate) enum Refusal {
     Undecided(Box<Undecided>),
     InError(String),
     NotFree(String),
+    /// A live host without a provisioning state.
+    Unregistered,
+    /// Another host stands for its machine.
+    SameMachine(Box<SameMachine>),
+    /// The API server refuses its boot MAC address.
+    InvalidBootMac,
     /// No operating system is installed, by the provisioning state; `None` if no state is known.
     NotInstalled(Option<String>),
     Reserved(&'static str),
@@ -74,13 +85,18 @@ impl Refusal {
             Refusal::Assigned(cluster) => Obstacle::Owner(cluster),
             Refusal::GivenBack(by) => Obstacle::Release(by),
             Refusal::NamedBy(_) | Refusal::Claimed(_) => Obstacle::Claim,
-            Refusal::AppliedInFull(_)
+            Refusal::NotApplied
+            | Refusal::NotRendered
+            | Refusal::AppliedInFull(_)
             | Refusal::InUse(_)
             | Refusal::Deleting
             | Refusal::InMaintenance(_)
             | Refusal::Undecided(_)
             | Refusal::InError(_)
             | Refusal::NotFree(_)
+            | Refusal::Unregistered
+            | Refusal::SameMachine(_)
+            | Refusal::InvalidBootMac
             | Refusal::NotInstalled(_)
             | Refusal::Reserved(_)
             | Refusal::Elsewhere(_)
@@ -147,6 +163,14 @@ impl Refusal {
                 format_args!("is being released by {by} and not yet seen free"),
                 format_args!("being released, and not yet seen free in the snapshot"),
             ),
+            Refusal::NotApplied => say(
+                format_args!("is in a kustomization that no agent's object of the site applies"),
+                format_args!("in a kustomization that no agent's object applies"),
+            ),
+            Refusal::NotRendered => say(
+                format_args!("has a manifest that no build renders, and no snapshot shows it"),
+                format_args!("in no build and no snapshot"),
+            ),
             Refusal::AppliedInFull(by) => say(
                 format_args!(
                     "is applied in full by {by}, so an object with labels would erase its spec"
@@ -173,6 +197,21 @@ impl Refusal {
             Refusal::NotFree(state) => say(
                 format_args!("is in the state `{state}`, neither `available` nor `ready`"),
                 format_args!("in the state `{state}`"),
+            ),
+            Refusal::Unregistered => say(
+                format_args!("is not registered yet: the live object has no provisioning state"),
+                format_args!("not registered yet (no provisioning state)"),
+            ),
+            Refusal::SameMachine(same) => say(
+                format_args!(
+                    "is the machine of host {}: both have {}",
+                    same.host, same.identity
+                ),
+                format_args!("on the machine of another host"),
+            ),
+            Refusal::InvalidBootMac => say(
+                format_args!("has no valid boot MAC address"),
+                format_args!("without a valid boot MAC address"),
             ),
             Refusal::NotInstalled(Some(state)) => say(
                 format_args!(
@@ -238,12 +277,18 @@ fn unaddressed(reason: &Unaddressed) -> String {
         Unaddressed::NoAddress(interface) => {
             format!("without an address in the network `{interface}`")
         }
+        Unaddressed::LinkLocal(interface) => {
+            format!("with only a link-local address in the network `{interface}`")
+        }
         Unaddressed::NoNetworkData => "without network data".to_owned(),
         Unaddressed::NoSecret(_) => {
             "with network data in a Secret that is not in the repo".to_owned()
         }
         Unaddressed::NoKey(_) => {
             "with network data in a Secret that has no key `networkData`".to_owned()
+        }
+        Unaddressed::OtherFormat(_, format) => {
+            format!("with network data in the format of {format}")
         }
         Unaddressed::Encrypted(_) => "with network data that is encrypted".to_owned(),
         Unaddressed::Unreadable(..) => "with network data that cannot be read".to_owned(),

@@ -9,9 +9,9 @@ use super::availability::Availability;
 use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
 use crate::api::names::ClusterKey;
-use crate::inventory::Host;
 use crate::inventory::machine::{AskedMachine, Insufficient};
 use crate::inventory::usage::Usage;
+use crate::inventory::{Evidence, Host};
 use crate::plan::topology;
 
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
@@ -43,7 +43,7 @@ enum Rule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 21] = [
     Rule::Requirement(named),
     Rule::Requirement(selected),
     Rule::Requirement(sufficient),
@@ -51,12 +51,15 @@ const RULES: [Rule; 18] = [
     Rule::Requirement(not_reserved_for_others),
     Rule::Plan(available),
     Rule::Plan(unassigned),
+    Rule::Condition(proven),
     Rule::Condition(not_applied_in_full),
     Rule::Condition(unused),
     Rule::Condition(not_deleting),
     Rule::Condition(not_in_maintenance),
     Rule::Condition(decided),
     Rule::Condition(without_error),
+    Rule::Condition(of_own_machine),
+    Rule::Condition(with_valid_boot_mac),
     Rule::Condition(in_free_state),
     Rule::Condition(installed),
     Rule::Condition(unreserved),
@@ -153,6 +156,15 @@ fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
     Some(Refusal::Assigned(asker.assigned_to?.clone()))
 }
 
+/// Requires evidence that labels of the host arrive.
+fn proven(host: &Host, _: RequiredSystem) -> Option<Refusal> {
+    match host.evidence {
+        Evidence::Live | Evidence::Applied { .. } => None,
+        Evidence::Reached { .. } => Some(Refusal::NotApplied),
+        Evidence::Loose => Some(Refusal::NotRendered),
+    }
+}
+
 /// Requires that no agent applies the host in full. Such an agent would apply sipgen's partial
 /// object under the same name, and erase the spec.
 fn not_applied_in_full(host: &Host, _: RequiredSystem) -> Option<Refusal> {
@@ -191,11 +203,31 @@ fn without_error(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.live.error.clone().map(Refusal::InError)
 }
 
-/// Requires a free provisioning state. A host without a state is not yet registered, which is fine.
+/// Requires that no other host stands for the machine. Ironic registers one host for a MAC address.
+fn of_own_machine(host: &Host, system: RequiredSystem) -> Option<Refusal> {
+    let same = host.same_machine.as_ref()?;
+    (same.is_certain && !system.is_of_named()).then(|| Refusal::SameMachine(same.clone()))
+}
+
+/// Requires that the API server accepts the boot MAC address, because it refuses the host otherwise.
+fn with_valid_boot_mac(host: &Host, _: RequiredSystem) -> Option<Refusal> {
+    (host.network.has_invalid_boot_mac && !host.live.is_object).then_some(Refusal::InvalidBootMac)
+}
+
+/// Requires a free provisioning state, as Cluster API does. A manifest has no state; a live host
+/// without one is not registered yet.
 fn in_free_state(host: &Host, system: RequiredSystem) -> Option<Refusal> {
-    let state = host.live.provisioning.as_ref()?;
-    let is_free = system.is_required() || FREE_STATES.contains(&state.as_str());
-    (!is_free).then(|| Refusal::NotFree(state.clone()))
+    match &host.live.provisioning {
+        _ if system.is_required() || is_ready(host) => None,
+        Some(state) => Some(Refusal::NotFree(state.clone())),
+        None => host.live.is_object.then_some(Refusal::Unregistered),
+    }
+}
+
+/// Returns whether a snapshot shows the host in a free provisioning state.
+pub(in crate::plan) fn is_ready(host: &Host) -> bool {
+    let state = host.live.provisioning.as_deref();
+    state.is_some_and(|state| FREE_STATES.contains(&state))
 }
 
 /// Requires an installed operating system. The installer of a Provisioning logs in to the host; BPA's

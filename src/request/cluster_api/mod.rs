@@ -3,9 +3,11 @@
 //!
 //! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
 //! * `host_selector`: the hosts that a machine template selects.
+//! * `claimants`: objects that claim hosts and are no requests.
 //! * `agreement`: a SIPCluster beside the objects of Cluster API.
 
 mod agreement;
+mod claimants;
 mod host_selector;
 mod scaled;
 
@@ -30,6 +32,7 @@ use crate::settings::assignment::Assignment;
 use crate::settings::requests::Clusters;
 
 pub(crate) use agreement::disagreements;
+pub(crate) use claimants::{claimed_by_cluster, claimed_by_machines};
 use scaled::Scaled;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {

@@ -18,11 +18,11 @@ use super::descriptor::RequestDescriptor;
 use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
+use crate::api::address::is_reachable;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
     is_label_value,
 };
-use crate::api::network_data::is_reachable;
 use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Field, Finding, Origin, Step};

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::names::{NAMESPACE_PATTERN, Namespace};
-use crate::text::credentials;
 use crate::text::visible::is_hidden;
+use crate::text::{credentials, repo_url};
 
 /// Prefix of the names of a site's objects: a DNS label, short enough to keep the rest of a name
 /// readable.
@@ -135,14 +135,9 @@ impl RepoUrl {
         self.0.0.as_str()
     }
 
-    /// Returns whether a URL is that of the same repo, with or without `.git`.
-    pub fn is(&self, url: &str) -> bool {
-        let plain = |url: &str| {
-            url.trim_end_matches('/')
-                .trim_end_matches(".git")
-                .to_owned()
-        };
-        plain(&self.0.0) == plain(url)
+    /// Returns whether a URL leads to the same repo.
+    pub fn is_same_repo(&self, url: &str) -> bool {
+        repo_url::is_same_repo(self.as_str(), url)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Repos in which a run has something to do.
 
-use crate::support::{Repo, host};
+use crate::support::{Repo, host, live_host};
 
 /// A repo, and a run that changes it.
 pub(crate) struct Case {
@@ -29,7 +29,7 @@ pub(crate) fn giving_back() -> Repo {
     repo.write(
         "snapshot/hosts.yaml",
         &(1..=6)
-            .map(|number| host(&format!("host-{number}"), ""))
+            .map(|number| live_host(&format!("host-{number}"), ""))
             .collect::<String>(),
     );
     repo.want("alpha/one", 4);
@@ -59,7 +59,7 @@ fn site() -> Repo {
     repo.write(
         "snapshot/hosts.yaml",
         &(11..=18)
-            .map(|number| host(&format!("host-{number}"), ""))
+            .map(|number| live_host(&format!("host-{number}"), ""))
             .collect::<String>(),
     );
     repo.want("alpha/one", 4);

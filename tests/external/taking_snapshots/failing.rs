@@ -39,6 +39,25 @@ fn repo_with_host() -> Repo {
 }
 
 #[test]
+fn a_list_without_an_end_is_an_error() {
+    let stub = Stub::start(|path, _| {
+        if path.contains("/baremetalhosts") {
+            page(&[host("b")], Some("again"))
+        } else {
+            nothing_else(path)
+        }
+    });
+    let repo = repo_with_host();
+    let run = snapshot(&repo, &stub, &[]).expect(2);
+    assert!(
+        run.stderr.contains("repeats a `continue` token"),
+        "{}",
+        run.stderr
+    );
+    assert!(repo.read(FILE).contains("name: \"a\""));
+}
+
+#[test]
 fn busy_and_failing_servers_are_asked_again() {
     let stub = Stub::start(|path, before| match (path.starts_with(HOSTS), before) {
         (true, 0) => status(429, "TooManyRequests"),

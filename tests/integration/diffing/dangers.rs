@@ -291,7 +291,10 @@ fn swap_hosts(repo: &Repo) {
 #[test]
 fn a_directory_of_hosts_that_goes() {
     let repo = Repo::of_hosts(1);
-    repo.write("snapshot/hosts.yaml", &crate::support::host("seen-1", ""));
+    repo.write(
+        "snapshot/hosts.yaml",
+        &crate::support::live_host("seen-1", ""),
+    );
     repo.want("tenant/one", 0);
     repo.generate(&[]).expect(0);
 

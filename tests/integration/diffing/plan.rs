@@ -1,7 +1,7 @@
 //! The plan in words.
 
 use super::*;
-use crate::support::{assert_says, edge_with, host};
+use crate::support::{assert_says, edge_with, host, live_host};
 
 #[test]
 fn it_names_the_dangers_first_and_then_cluster_by_cluster_what_changes() {
@@ -83,8 +83,8 @@ fn a_host_that_is_being_deleted_is_replaced_and_the_reason_is_told() {
     repo.observe("");
     repo.want("tenant/one", 1);
     repo.generate(&[]).expect(0);
-    let deleted = host("host-1", "  deletionTimestamp: 2026-01-01T00:00:00Z\n");
-    repo.write("snapshot/hosts.yaml", &(deleted + &host("host-2", "")));
+    let deleted = live_host("host-1", "  deletionTimestamp: 2026-01-01T00:00:00Z\n");
+    repo.write("snapshot/hosts.yaml", &(deleted + &live_host("host-2", "")));
 
     let run = repo.diff(&[]).expect(1);
 
@@ -104,9 +104,9 @@ fn a_host_that_has_failed_is_replaced_and_the_reason_is_told() {
     repo.observe("");
     repo.want("tenant/one", 1);
     repo.generate(&[]).expect(0);
-    let failed =
-        host("host-1", "") + "status: {errorType: registration error, errorMessage: no BMC}\n";
-    repo.write("snapshot/hosts.yaml", &(failed + &host("host-2", "")));
+    let failed = host("host-1", "")
+        + "status: {errorType: registration error, errorMessage: no BMC, provisioning: {state: available}}\n";
+    repo.write("snapshot/hosts.yaml", &(failed + &live_host("host-2", "")));
 
     let run = repo.diff(&[]).expect(1);
 

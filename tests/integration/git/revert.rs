@@ -1,7 +1,7 @@
 //! What `git revert` does to generated files, and what the next run makes of that.
 
 use crate::support::scenes::git::{identify, quickstart, want_more};
-use crate::support::{EDGE, Repo, assert_says, host, labels_of};
+use crate::support::{EDGE, Repo, assert_says, labels_of, live_host};
 
 /// A history: a repo whose files are generated and committed, and a change of its inputs.
 type History = (&'static str, fn() -> Repo, fn(&Repo));
@@ -174,7 +174,8 @@ fn an_observed_host_whose_labels_outlive_the_revert_is_given_back_when_a_snapsho
     // The labels that an agent has applied meanwhile, and that no reverted file can take away.
     repo.write(
         "snapshot/hosts.yaml",
-        &(host("host-1", &labels_of("tenant/one")) + &host("host-2", &labels_of("tenant/one"))),
+        &(live_host("host-1", &labels_of("tenant/one"))
+            + &live_host("host-2", &labels_of("tenant/one"))),
     );
     let run = repo.generate(&[]).expect(0);
 

@@ -289,7 +289,8 @@ impl Host {
             return Some("is not selected");
         }
         match self.snapshot.as_ref().map(|snapshot| &snapshot.condition) {
-            None | Some(Condition::Unregistered | Condition::State("available" | "ready")) => {}
+            None | Some(Condition::State("available" | "ready")) => {}
+            Some(Condition::Unregistered) => return Some("is not registered yet"),
             Some(Condition::State(_)) => return Some("is in a state that is not free"),
             Some(Condition::InUse) => return Some("has a consumer"),
             Some(Condition::Deleting) => return Some("is being deleted"),

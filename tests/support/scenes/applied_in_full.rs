@@ -1,6 +1,6 @@
 //! What the tests of `applied_in_full` begin with.
 
-use crate::support::{Repo, host};
+use crate::support::{Repo, live_host};
 
 pub const SNAPSHOT: &str = "snapshot/hosts.yaml";
 pub const FLUX: &str = "gitops: flux\n";
@@ -27,7 +27,10 @@ pub fn observing(settings: &str, metadata: &str) -> Repo {
 }
 
 pub fn see(repo: &Repo, metadata: &str) {
-    repo.write(SNAPSHOT, &(host("host-1", metadata) + &host("host-2", "")));
+    repo.write(
+        SNAPSHOT,
+        &(live_host("host-1", metadata) + &live_host("host-2", "")),
+    );
 }
 
 #[track_caller]

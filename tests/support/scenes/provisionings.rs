@@ -52,7 +52,8 @@ pub fn machines_by(repo: &Repo, cluster: &str, arguments: &[&str]) -> Vec<String
 /// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.
 pub fn with_spec(spec: &str) -> Repo {
     let repo = Repo::empty();
-    let host = crate::support::host("depot-01", "").replace("namespace: metal", "namespace: lab");
+    let host = crate::support::host("depot-01", "  resourceVersion: \"1\"\n")
+        .replace("namespace: metal", "namespace: lab");
     repo.write(
         HOSTS,
         &(host

@@ -1,9 +1,9 @@
-//! Parses Metal3's BMC addresses.
+//! BMCs as the jump host's tool reaches them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::host::without_user;
+use crate::api::bmc::BmcAddress;
 
 /// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -18,81 +18,49 @@ pub(super) struct Bmc {
     redfish: bool,
 }
 
-/// Metal3 drivers that use Redfish.
-const REDFISH: [&str; 7] = [
-    "redfish",
-    "redfish-virtualmedia",
-    "redfish-uefihttp",
-    "idrac-redfish",
-    "idrac-virtualmedia",
-    "ilo5-redfish",
-    "ilo5-virtualmedia",
-];
-
 impl Bmc {
-    /// Parses `driver[+http|+https]://host[:port][/path]`, or a bare `host[:port]`, which means
-    /// IPMI.
-    ///
-    /// User names and passwords in the address are dropped. Returns `None` for an invalid address.
+    /// Converts an address. Returns `None` for an invalid one, which the inventory reports.
     pub(super) fn parse(address: &str, insecure: bool) -> Option<Self> {
-        let address = without_user(address);
-        let (scheme, rest) = address.split_once("://").unwrap_or(("ipmi", &address));
-        let (host, path) = match rest.find(['/', '?', '#']) {
-            Some(at) => rest.split_at(at),
-            None => (rest, ""),
-        };
-        let scheme = scheme.to_ascii_lowercase();
-        // Without a transport, Redfish uses https.
-        let (driver, transport) = scheme.split_once('+').unwrap_or((&scheme, "https"));
-        let is_plain = |text: &str, also: &str| {
-            !text.is_empty()
-                && text
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || also.contains(c))
-        };
-        let path_is_plain = path.is_empty() || is_plain(path, "/.-_~%:@!$&'()*+,;=");
-        if !is_plain(driver, "-")
-            || !matches!(transport, "http" | "https")
-            || !is_host(host)
-            || !path_is_plain
-        {
-            return None;
-        }
-        let redfish = REDFISH.contains(&driver);
-        let scheme = if redfish { transport } else { driver };
-        // The service root is not a system.
-        let system = path.trim_end_matches('/');
-        let system = if matches!(system, "/redfish" | "/redfish/v1") {
-            ""
+        let parsed = BmcAddress::parse(address).ok()?;
+        let redfish = parsed.is_redfish();
+        let scheme = if redfish {
+            parsed.transport()
         } else {
-            system
+            parsed.driver().ok()?
         };
+        let host = if parsed.host.contains(':') {
+            format!("[{}]", parsed.host)
+        } else {
+            parsed.host.clone()
+        };
+        let port = if parsed.port.is_empty() {
+            String::new()
+        } else {
+            format!(":{}", parsed.port)
+        };
+        let system = parsed.system().filter(|_| redfish);
         Some(Self {
-            url: format!("{scheme}://{host}"),
-            system: system.to_owned(),
+            url: format!("{scheme}://{host}{port}"),
+            system: system
+                .map(|path| format!("/{}", escaped(path)))
+                .unwrap_or_default(),
             insecure,
             redfish,
         })
     }
 }
 
-/// Returns whether a text is a host name or an address, IPv6 in brackets, with an optional port.
-fn is_host(text: &str) -> bool {
-    let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        Some((host, rest)) => (host, rest),
-        None => text.find(':').map_or((text, ""), |at| text.split_at(at)),
-    };
-    let port_is_valid = rest.is_empty()
-        || rest
-            .strip_prefix(':')
-            .is_some_and(|port| port.parse::<u16>().is_ok());
-    let address = text.starts_with('[') && host.parse::<std::net::Ipv6Addr>().is_ok();
-    let name = !text.starts_with('[')
-        && !host.is_empty()
-        && host
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
-    port_is_valid && (address || name)
+/// Escapes the characters of a path that a URL may not have.
+fn escaped(path: &str) -> String {
+    let mut text = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/.-_~:@!$&'()*+,;=".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -148,7 +116,10 @@ mod tests {
                 "redfish://192.0.2.1/redfish/v1/",
                 "https://192.0.2.1 - true",
             ),
-            ("ilo5://192.0.2.1", "ilo5://192.0.2.1 - false"),
+            (
+                "redfish://192.0.2.1/a%20b\"c",
+                "https://192.0.2.1 /a%20b%22c true",
+            ),
             (
                 "ipmi://192.168.111.1:6230",
                 "ipmi://192.168.111.1:6230 - false",
@@ -161,10 +132,9 @@ mod tests {
             "",
             "redfish://",
             "redfish+ftp://a",
-            "redfish://a:99999",
+            "ilo5://192.0.2.1",
             "redfish://a b",
             "://a",
-            "redfish://[x]/",
         ] {
             assert_eq!(parsed(bad), None, "{bad}");
         }

@@ -308,8 +308,7 @@ fn check_name(
     false
 }
 
-/// Returns the address of a host's BMC. An invalid one is omitted with a warning, because the host
-/// itself works.
+/// Returns the address of a host's BMC; `None` for an invalid one, which the inventory reports.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
@@ -322,16 +321,5 @@ fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
             .help("write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control"),
         );
     }
-    let parsed = Bmc::parse(&bmc.address, bmc.disable_certificate_verification);
-    if parsed.is_none() {
-        renderer.findings.push(
-            Finding::new(Code::InvalidBmcAddress, format!("the BMC address of host {} is invalid", host.key))
-                .at(host.origin.at(["spec", "bmc", "address"]))
-                .help(
-                    "write it as Metal3 does, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then the jump \
-                     host has no power control over the host",
-                ),
-        );
-    }
-    parsed
+    Bmc::parse(&bmc.address, bmc.disable_certificate_verification)
 }

@@ -1,0 +1,269 @@
+//! Objects of Flux and its operator, besides Kustomizations and sources, that make Flux apply files of a repo.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use super::gitops::{
+    FLUX_KIND, FluxKustomization, FluxKustomizationSpec, FluxSourceRef, GIT_REPOSITORY, Named,
+};
+
+/// The API group of Flux's HelmRelease.
+pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
+/// The kind that installs a chart.
+pub const HELM_RELEASE: &str = "HelmRelease";
+/// The kind of a chart that several HelmReleases may use.
+pub const HELM_CHART: &str = "HelmChart";
+/// The API group of the Flux Operator.
+pub const OPERATOR_GROUP: &str = "fluxcd.controlplane.io";
+/// The kind that installs Flux, and may make it apply a directory.
+pub const FLUX_INSTANCE: &str = "FluxInstance";
+/// The kind that makes objects from templates.
+pub const RESOURCE_SET: &str = "ResourceSet";
+
+/// A chart in a directory of a source.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChartSpec {
+    /// The directory, or the name of a chart in a Helm repository.
+    #[serde(default)]
+    pub chart: String,
+    /// The source.
+    #[serde(default)]
+    pub source_ref: FluxSourceRef,
+}
+
+/// A HelmChart.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HelmChart {
+    /// Name and namespace.
+    #[serde(default)]
+    pub metadata: Named,
+    /// The chart.
+    pub spec: ChartSpec,
+}
+
+/// A HelmRelease, limited to its chart.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HelmRelease {
+    /// Name and namespace.
+    #[serde(default)]
+    pub metadata: Named,
+    /// The desired state.
+    pub spec: HelmReleaseSpec,
+}
+
+/// The spec of a HelmRelease.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseSpec {
+    /// The template of its HelmChart; absent if `chartRef` names one.
+    #[serde(default)]
+    pub chart: Option<ChartTemplate>,
+    /// Set if Flux does not reconcile it for now.
+    #[serde(default)]
+    pub suspend: bool,
+    /// The connection to another cluster.
+    #[serde(default)]
+    pub kube_config: Option<Value>,
+}
+
+/// The template of a HelmChart.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ChartTemplate {
+    /// The chart.
+    pub spec: ChartSpec,
+}
+
+/// A FluxInstance, limited to what it makes Flux apply.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FluxInstance {
+    /// Name and namespace.
+    #[serde(default)]
+    pub metadata: Named,
+    /// The desired state.
+    pub spec: FluxInstanceSpec,
+}
+
+/// The spec of a FluxInstance.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FluxInstanceSpec {
+    /// The source and the directory that Flux applies from it.
+    #[serde(default)]
+    pub sync: Option<Sync>,
+}
+
+/// A source and a directory of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Sync {
+    /// Name of the source and of the Kustomization; default: the namespace.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The kind of the source.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The directory.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+impl FluxInstance {
+    /// Returns the Kustomization that the operator makes in the cluster, if it makes one.
+    pub fn kustomization(self) -> Option<FluxKustomization> {
+        let sync = self.spec.sync?;
+        let namespace = self.metadata.namespace;
+        let name = sync.name.filter(|name| !name.is_empty());
+        let name = name.or_else(|| namespace.clone()).unwrap_or_default();
+        Some(FluxKustomization {
+            metadata: Named {
+                name: name.clone(),
+                namespace: namespace.clone(),
+            },
+            spec: FluxKustomizationSpec {
+                path: sync.path,
+                source_ref: FluxSourceRef {
+                    kind: Some(sync.kind.unwrap_or_else(|| GIT_REPOSITORY.to_owned())),
+                    name,
+                    namespace,
+                },
+                ..FluxKustomizationSpec::default()
+            },
+        })
+    }
+}
+
+/// A ResourceSet, limited to templates and inputs that it has itself.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ResourceSet {
+    /// The desired state.
+    pub spec: ResourceSetSpec,
+}
+
+/// The spec of a ResourceSet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceSetSpec {
+    /// Inputs; the templates are rendered once for each.
+    #[serde(default)]
+    pub inputs: Vec<BTreeMap<String, Value>>,
+    /// Providers of more inputs, in the cluster.
+    #[serde(default)]
+    pub inputs_from: Vec<Value>,
+    /// Templates of objects.
+    #[serde(default)]
+    pub resources: Vec<Value>,
+    /// Templates of objects in one text.
+    #[serde(default)]
+    pub resources_template: Option<String>,
+}
+
+/// Maximum number of objects that one ResourceSet makes. Further ones are unknown.
+const OBJECTS: usize = 1_000;
+
+impl ResourceSet {
+    /// Returns the Kustomizations that the operator makes; `None` if some are unknown.
+    pub fn kustomizations(&self) -> Option<Vec<FluxKustomization>> {
+        let ResourceSetSpec {
+            inputs,
+            inputs_from,
+            resources,
+            resources_template,
+        } = &self.spec;
+        let is_kustomization =
+            |object: &&Value| object.get("kind").and_then(Value::as_str) == Some(FLUX_KIND);
+        let templates: Vec<&Value> = resources.iter().filter(is_kustomization).collect();
+        let is_hidden = resources_template
+            .as_ref()
+            .is_some_and(|text| text.contains(FLUX_KIND));
+        if is_hidden || !templates.is_empty() && !inputs_from.is_empty() {
+            return None;
+        }
+        let once = [BTreeMap::new()];
+        let inputs = if inputs.is_empty() {
+            &once
+        } else {
+            inputs.as_slice()
+        };
+        if templates.len().saturating_mul(inputs.len()) > OBJECTS {
+            return None;
+        }
+        let pairs = inputs
+            .iter()
+            .flat_map(|input| templates.iter().map(move |template| (input, *template)));
+        pairs
+            .map(|(input, template)| {
+                let text = yaml_serde::to_string(template).ok()?;
+                yaml_serde::from_str(&with_inputs(&text, input)?).ok()
+            })
+            .collect()
+    }
+}
+
+/// Replaces `<< inputs.name >>` in a template; `None` if it has any other expression.
+fn with_inputs(template: &str, inputs: &BTreeMap<String, Value>) -> Option<String> {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, expression)) = rest.split_once("<<") {
+        let (expression, after) = expression.split_once(">>")?;
+        let name = expression.trim().strip_prefix("inputs.")?;
+        text.push_str(before);
+        match inputs.get(name)? {
+            Value::String(value) => text.push_str(value),
+            Value::Number(value) => text.push_str(&value.to_string()),
+            Value::Bool(value) => text.push_str(&value.to_string()),
+            _ => return None,
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(set: &str) -> Option<Vec<Option<String>>> {
+        let set: ResourceSet = yaml_serde::from_str(set).unwrap();
+        let made = set.kustomizations()?;
+        Some(made.into_iter().map(|made| made.spec.path).collect())
+    }
+
+    #[test]
+    fn a_resource_set_makes_a_kustomization_for_each_input() {
+        let template = "resources:
+  - {kind: ConfigMap, metadata: {name: << inputs.any | quote >>}}
+  - kind: Kustomization
+    metadata: {name: racks}
+    spec: {path: './racks/<< inputs.rack >>', sourceRef: {name: flux-system}}";
+        let set = |spec: &str| {
+            format!(
+                "spec:\n  {}",
+                format!("{spec}\n{template}").replace('\n', "\n  ")
+            )
+        };
+        let racks = |names: &[&str]| {
+            Some(
+                names
+                    .iter()
+                    .map(|name| Some(format!("./racks/{name}")))
+                    .collect(),
+            )
+        };
+        assert_eq!(
+            paths(&set("inputs: [{rack: a}, {rack: 7}]")),
+            racks(&["a", "7"])
+        );
+        assert_eq!(paths(&set("inputs: [{row: a}]")), None);
+        assert_eq!(
+            paths(&set("inputsFrom: [{kind: ResourceSetInputProvider}]")),
+            None
+        );
+        assert_eq!(
+            paths("spec: {resourcesTemplate: 'kind: Kustomization'}"),
+            None
+        );
+        assert_eq!(paths("spec: {resources: [{kind: Secret}]}"), racks(&[]));
+    }
+}

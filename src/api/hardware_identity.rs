@@ -1,0 +1,282 @@
+//! The hardware values that identify a machine, read from any status.
+//!
+//! A site has thousands of hosts with hundreds of values each, so this reading keeps nothing else. A
+//! value of an unexpected type counts as absent: the other fields of the host still count.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::hardware::Hardware;
+use super::mac::MacAddress;
+
+/// The hardware values that identify a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HardwareIdentity {
+    /// MAC addresses of its network cards.
+    pub macs: Box<[MacAddress]>,
+    /// Its serial number, unless that is a placeholder.
+    pub serial: Option<Box<str>>,
+}
+
+/// Serial numbers that firmware reports if nobody has set one, in lower case.
+const PLACEHOLDERS: [&str; 14] = [
+    "0123456789",
+    "123456789",
+    "1234567890",
+    "chassis serial number",
+    "default string",
+    "n/a",
+    "na",
+    "none",
+    "not applicable",
+    "not specified",
+    "system serial number",
+    "to be filled by o.e.m.",
+    "unknown",
+    "xxxxxxxxxx",
+];
+
+impl HardwareIdentity {
+    fn new<'t>(macs: impl Iterator<Item = &'t str>, serial: Option<&str>) -> Self {
+        let mut macs: Vec<MacAddress> = macs.filter_map(|mac| mac.trim().parse().ok()).collect();
+        macs.sort_unstable();
+        macs.dedup();
+        let serial = serial.map(str::trim).filter(|serial| is_serial(serial));
+        Self {
+            macs: macs.into(),
+            serial: serial.map(Into::into),
+        }
+    }
+}
+
+impl From<&Hardware> for HardwareIdentity {
+    fn from(hardware: &Hardware) -> Self {
+        let macs = hardware.nics.iter().filter_map(|nic| nic.mac.as_deref());
+        Self::new(macs, hardware.system_vendor.serial_number.as_deref())
+    }
+}
+
+fn is_serial(text: &str) -> bool {
+    let first = text.chars().next();
+    !text
+        .chars()
+        .all(|c| Some(c) == first || c == '-' || c == '.')
+        && !PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str())
+}
+
+impl<'de> Deserialize<'de> for HardwareIdentity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields: Fields = deserializer.deserialize_any(Either(PhantomData))?;
+        let macs = fields.nics.iter().filter_map(|nic| nic.text.as_deref());
+        Ok(Self::new(macs, fields.vendor.text.as_deref()))
+    }
+}
+
+/// A value that is read from a mapping, a list or a text, and has a default for any other.
+trait Part<'de>: Default {
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
+    fn of_text(_: &str) -> Self {
+        Self::default()
+    }
+}
+
+struct Either<T>(PhantomData<T>);
+
+impl<'de, T: Part<'de>> Visitor<'de> for Either<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::of_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::of_list(list)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        Ok(T::of_text(text))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<T, E> {
+        Ok(T::default())
+    }
+}
+
+/// Implements deserialization of a [`Part`].
+macro_rules! deserialize {
+    ($($part:ty)*) => {
+        $(impl<'de> Deserialize<'de> for $part {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Either(PhantomData))
+            }
+        })*
+    };
+}
+
+deserialize!(Nics Named<Mac> Named<Serial> Text);
+
+#[derive(Default)]
+struct Fields {
+    nics: Vec<Named<Mac>>,
+    vendor: Named<Serial>,
+}
+
+impl<'de> Part<'de> for Fields {
+    fn of_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut fields = Self::default();
+        while let Some(key) = map.next_key::<Text>()? {
+            match key.0.as_deref() {
+                Some("nics") => fields.nics = map.next_value::<Nics>()?.0,
+                Some("systemVendor") => fields.vendor = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+#[derive(Default)]
+struct Nics(Vec<Named<Mac>>);
+
+impl<'de> Part<'de> for Nics {
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        skip(map)
+    }
+
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut nics = Vec::new();
+        while let Some(nic) = list.next_element()? {
+            nics.push(nic);
+        }
+        Ok(Self(nics))
+    }
+}
+
+/// The name of a field.
+trait Field: Default {
+    const NAME: &'static str;
+}
+
+#[derive(Default)]
+struct Mac;
+
+impl Field for Mac {
+    const NAME: &'static str = "mac";
+}
+
+#[derive(Default)]
+struct Serial;
+
+impl Field for Serial {
+    const NAME: &'static str = "serialNumber";
+}
+
+/// The text of one field of a mapping.
+#[derive(Default)]
+struct Named<F> {
+    text: Option<String>,
+    field: PhantomData<F>,
+}
+
+impl<'de, F: Field> Part<'de> for Named<F> {
+    fn of_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut named = Self::default();
+        while let Some(key) = map.next_key::<Text>()? {
+            if key.0.as_deref() == Some(F::NAME) {
+                named.text = map.next_value::<Text>()?.0;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(named)
+    }
+}
+
+#[derive(Default)]
+struct Text(Option<String>);
+
+impl<'de> Part<'de> for Text {
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        skip(map)
+    }
+
+    fn of_text(text: &str) -> Self {
+        Self(Some(text.to_owned()))
+    }
+}
+
+fn skip<'de, T: Default, A: MapAccess<'de>>(mut map: A) -> Result<T, A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(T::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(text: &str) -> String {
+        let identity: HardwareIdentity = yaml_serde::from_str(text).unwrap();
+        format!("{:?} {:?}", identity.macs, identity.serial)
+    }
+
+    #[test]
+    fn macs_and_serial_number_are_read_from_any_status() {
+        let text = "cpu: {flags: [a, b], count: 2}\n\
+            nics: [{mac: 00:00:5E:00:53:02, name: b}, {mac: 00-00-5e-00-53-01}, {mac: 00:00:5e:00:53:01}, {mac: 7}, x]\n\
+            systemVendor: {serialNumber: ' S1 ', manufacturer: [x]}\n";
+        assert_eq!(
+            identity(text),
+            "[00:00:5e:00:53:01, 00:00:5e:00:53:02] Some(\"S1\")"
+        );
+    }
+
+    #[test]
+    fn values_of_another_type_and_placeholders_are_absent() {
+        for text in [
+            "null",
+            "text",
+            "7",
+            "[1]",
+            "nics: {mac: 00:00:5e:00:53:01}",
+            "{nics: null, systemVendor: [x]}",
+            "systemVendor: {serialNumber: 0000000}",
+            "systemVendor: {serialNumber: '0000-0000'}",
+            "systemVendor: {serialNumber: ''}",
+            "systemVendor: {serialNumber: Not Specified}",
+            "systemVendor: {serialNumber: [x]}",
+        ] {
+            assert_eq!(identity(text), "[] None", "{text}");
+        }
+    }
+}

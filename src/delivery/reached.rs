@@ -1,0 +1,162 @@
+//! The kustomizations, files and overlays that an agent applies from a directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::applied::{Applied, Plain};
+use super::paths::takes;
+use super::repo::Repo;
+use crate::api::names::HostKey;
+use crate::finding::Origin;
+use crate::kustomize::Root;
+use crate::settings::gitops::Form;
+
+/// Content of a directory that an agent applies.
+pub(super) struct Reached<'a> {
+    pub(super) applied: &'a Applied,
+    /// Kustomizations that its builds consist of.
+    pub(super) kustomizations: BTreeSet<&'a Utf8Path>,
+    /// Directories of the outermost ones.
+    pub(super) tops: Vec<&'a Utf8Path>,
+    /// Files that they reach.
+    pub(super) built: BTreeSet<Utf8PathBuf>,
+    /// Hosts in files that are applied as they are.
+    pub(super) plain: Vec<&'a (HostKey, Origin)>,
+    /// Roots whose overlays it applies.
+    pub(super) overlays: BTreeSet<usize>,
+}
+
+impl Applied {
+    /// Returns whether its directory is built as a kustomization, so that other files below it are
+    /// ignored.
+    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
+        if self.explicit.is_some() || matches!(self.plain, Plain::Rendered(_)) {
+            return false;
+        }
+        let is_here = self.above.as_str().is_empty() || matches!(self.plain, Plain::Autodetect);
+        is_here && repo.builds.has_kustomization(&self.directory)
+    }
+}
+
+/// Returns the patterns that Flux excludes from its source.
+fn ignored(repo: &Repo<'_>) -> Gitignore {
+    let mut ignored = GitignoreBuilder::new("");
+    for line in repo
+        .files
+        .text(".sourceignore".into())
+        .unwrap_or_default()
+        .lines()
+    {
+        // An invalid line ignores nothing.
+        let _ = ignored.add_line(None, line);
+    }
+    ignored.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Overlays of declared hosts.
+pub(super) struct Overlays {
+    /// Directories by root index.
+    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// Directories of the kustomizations that list each overlay.
+    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+}
+
+impl Overlays {
+    /// Finds the overlays of some roots, by index.
+    pub(super) fn new(repo: &Repo<'_>, roots: &BTreeMap<usize, Root>) -> Self {
+        let mut overlays = Self {
+            directories: BTreeMap::new(),
+            listed_by: BTreeMap::new(),
+        };
+        if repo.settings.hosts.form == Form::Overlay {
+            let directory =
+                |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+            overlays.directories = roots.iter().map(directory).collect();
+            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
+                overlays
+                    .listed_by
+                    .entry(listed.to_owned())
+                    .or_default()
+                    .push(listing.directory.to_owned());
+            }
+        }
+        overlays
+    }
+}
+
+impl<'a> Reached<'a> {
+    pub(super) fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
+        let directory = applied.directory.as_path();
+        let mut reached = Self {
+            applied,
+            kustomizations: BTreeSet::new(),
+            tops: Vec::new(),
+            built: BTreeSet::new(),
+            plain: Vec::new(),
+            overlays: BTreeSet::new(),
+        };
+        let mut tops = Vec::new();
+        if applied.is_build(repo) {
+            tops.push(directory);
+        } else {
+            let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
+            match &applied.plain {
+                Plain::Autodetect => {
+                    tops.extend(repo.builds.directories().filter(|top| {
+                        let above = top
+                            .ancestors()
+                            .skip(1)
+                            .take_while(|above| above.starts_with(directory));
+                        top.starts_with(directory)
+                            && !above
+                                .into_iter()
+                                .any(|above| repo.builds.has_kustomization(above))
+                    }));
+                    // Flux's autodetection takes every YAML file that its source has.
+                    let ignored = ignored(repo);
+                    let is_plain = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.extension() != Some("json")
+                            && !tops.iter().any(|top| origin.file.starts_with(top))
+                            && !ignored
+                                .matched_path_or_any_parents(&*origin.file, false)
+                                .is_ignore()
+                    };
+                    reached
+                        .plain
+                        .extend(repo.documents.iter().filter(below).filter(is_plain));
+                }
+                Plain::Files(source) => {
+                    let is_taken = |(_, origin): &&(HostKey, Origin)| {
+                        origin
+                            .file
+                            .strip_prefix(directory)
+                            .is_ok_and(|file| takes(source, &applied.above.join(file)))
+                    };
+                    reached.plain.extend(repo.documents.iter().filter(is_taken));
+                }
+                Plain::Rendered(_) => {}
+            }
+        }
+        for top in &tops {
+            reached.built.extend(repo.builds.below(top).into_keys());
+            reached.kustomizations.extend(repo.builds.made_of(top));
+        }
+        reached.tops = tops;
+        let autodetects = matches!(applied.plain, Plain::Autodetect) && !applied.is_build(repo);
+        for (index, overlay) in &overlays.directories {
+            let is_found = autodetects && overlay.starts_with(directory);
+            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
+            let is_listed = || {
+                listed_by
+                    .clone()
+                    .any(|by| reached.kustomizations.contains(by.as_path()))
+            };
+            if overlay == directory || is_found || is_listed() {
+                reached.overlays.insert(*index);
+            }
+        }
+        reached
+    }
+}

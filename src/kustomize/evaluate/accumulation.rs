@@ -1,0 +1,439 @@
+//! The accumulation of a build's objects, kustomization by kustomization.
+
+use std::collections::HashMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
+
+use super::generated::{self, GeneratedKind};
+use super::listed::Listed;
+use super::object::{Behavior, Id, Object};
+use super::patch_targets::Targets;
+use super::references::{self, Configuration, NameReference};
+use super::resource_file::no_resource;
+use super::{Evaluation, Failure, NotBuilt, Objects};
+use crate::api::kustomization::{Kustomization, has};
+use crate::finding::{Place, Step};
+use crate::kustomize::Node;
+use crate::text::yaml;
+
+/// Limit on nested kustomizations. A build beyond it is left to kustomize.
+const MAX_DEPTH: usize = 100;
+/// The work that a kustomization makes, whatever it has, in steps of a patch.
+const STEPS_PER_KUSTOMIZATION: usize = 30;
+
+impl Evaluation<'_> {
+    /// Builds a directory and returns its final objects.
+    pub(super) fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
+        let mut objects = self.accumulate(directory, Objects::default())?;
+        self.resolve_vars(&objects)?;
+        self.check_sort_order(directory)?;
+        let mut objects = std::mem::take(&mut objects.list);
+        // Hash suffixes come last, because patches and replacements may change the hashed data.
+        for object in objects.iter_mut().filter(|object| object.needs_hash) {
+            let name = format!("{}-{}", object.name(), generated::hash(object));
+            object.keep_id();
+            object.restore("name", &name);
+        }
+        references::update(&mut objects, &self.references).or_else(|(index, problem)| {
+            let origin = &objects[index].origin;
+            let matters =
+                self.wanted.vital.contains(&origin.file) || matches!(problem, NotBuilt::Refused(_));
+            if matters {
+                Err(Failure::at(&origin.start())(problem))
+            } else {
+                Ok(())
+            }
+        })?;
+        objects.iter_mut().for_each(Object::spell_annotations);
+        self.targets = Some(Targets::new(&objects, self.wanted.vital_kinds));
+        if let Some(variables) = self.wanted.variables.get(directory) {
+            objects
+                .iter_mut()
+                .for_each(|object| variables.replace_in(object));
+        }
+        // kustomize drops objects with this annotation from its output.
+        objects.retain(|object| {
+            let local = object.text(&[
+                "metadata",
+                "annotations",
+                "config.kubernetes.io/local-config",
+            ]);
+            local.is_empty() || local == "false"
+        });
+        for object in &objects {
+            if let Some(why) = no_resource(&object.value) {
+                return Err(Failure::at(&object.origin.start())(NotBuilt::Refused(why)));
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Adds a kustomization's objects to the accumulated ones, and transforms them. Only a
+    /// component starts with a non-empty accumulation.
+    fn accumulate(
+        &mut self,
+        directory: &Utf8PathBuf,
+        mut objects: Objects,
+    ) -> Result<Objects, Failure> {
+        let Some(node) = self.builds.nodes.get(directory) else {
+            return Ok(objects);
+        };
+        self.inside.push(directory.clone());
+        // A cycle is reported by `Builds::new`.
+        if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
+        {
+            let place = Place::File(node.file.clone());
+            let problem = NotBuilt::Beyond("its kustomizations are nested too deeply".to_owned());
+            return Err(Failure {
+                is_known: true,
+                ..Failure::at(&place)(problem)
+            });
+        }
+        self.budget
+            .step(STEPS_PER_KUSTOMIZATION)
+            .map_err(Failure::at(&Place::File(node.file.clone())))?;
+        let kustomization = &node.kustomization;
+        objects.are_partial |= kustomization.is_partly_unknown();
+        let lists = [
+            ("resources", &kustomization.resources),
+            ("bases", &kustomization.bases),
+        ];
+        for (list, entries) in lists {
+            for (index, entry) in entries.iter().flatten().enumerate() {
+                let place = node.origin.at([Step::from(list), index.into()]);
+                self.add_resource(directory, entry, &place, &mut objects)?;
+            }
+        }
+        // Checked once for the whole list, because a check per file would be quadratic.
+        self.check_unique(&objects)?;
+        self.check_files(node, directory, &objects)?;
+        self.generate(node, directory, &mut objects)?;
+        for (index, entry) in kustomization.components.iter().flatten().enumerate() {
+            let place = node.origin.at([Step::from("components"), index.into()]);
+            objects = self.add_component(directory, entry, &place, objects)?;
+        }
+        objects.note_level(directory);
+        self.configure(node, directory, &objects)?;
+        self.transform(node, directory, &mut objects)?;
+        self.collect_vars(node, &mut objects)?;
+        self.inside.pop();
+        Ok(objects)
+    }
+
+    /// Adds the objects of an entry of `resources`.
+    fn add_resource(
+        &mut self,
+        directory: &Utf8PathBuf,
+        entry: &str,
+        place: &Place,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        let failed = Failure::at(place);
+        self.budget.step(1).map_err(&failed)?;
+        match self.listed(directory, entry).map_err(&failed)? {
+            Listed::Kustomization(path) => {
+                if self.builds.nodes.get(&path).is_some_and(Node::is_component) {
+                    let why = format!("`{path}` is a component, but is listed in `resources`");
+                    return Err(failed(NotBuilt::Refused(why)));
+                }
+                self.check_above(&path, place)?;
+                let more = self.accumulate(&path, Objects::default())?;
+                self.append(objects, more, place)
+            }
+            Listed::File(path) => match self.objects_in_file(&path, place)? {
+                Some(more) => self.append(objects, more, place),
+                None => {
+                    objects.are_partial = true;
+                    Ok(())
+                }
+            },
+            Listed::Unknown => {
+                objects.are_partial = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses an unknown order of objects. Only that of the outermost kustomization counts.
+    fn check_sort_order(&self, directory: &Utf8PathBuf) -> Result<(), Failure> {
+        let node = self.builds.nodes.get(directory);
+        let options = node.and_then(|node| Some((node, node.kustomization.sort_options.as_ref()?)));
+        let Some((node, options)) = options else {
+            return Ok(());
+        };
+        let order = options.get("order").and_then(Value::as_str);
+        let why = match order.unwrap_or_default() {
+            "legacy" => return Ok(()),
+            "fifo" if options.get("legacySortOptions").is_none_or(Value::is_null) => return Ok(()),
+            "fifo" => "`legacySortOptions` requires `order: legacy`".to_owned(),
+            other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
+        };
+        let place = node.origin.at(["sortOptions"]);
+        Err(Failure::at(&place)(NotBuilt::Refused(why)))
+    }
+
+    /// Applies an entry of `components`.
+    fn add_component(
+        &mut self,
+        directory: &Utf8PathBuf,
+        entry: &str,
+        place: &Place,
+        mut objects: Objects,
+    ) -> Result<Objects, Failure> {
+        let failed = Failure::at(place);
+        self.budget.step(1 + objects.list.len()).map_err(&failed)?;
+        match self.listed(directory, entry).map_err(&failed)? {
+            Listed::Kustomization(path) => {
+                if self
+                    .builds
+                    .nodes
+                    .get(&path)
+                    .is_some_and(|node| !node.is_component())
+                {
+                    let why = format!("`{path}` is a Kustomization, but is listed in `components`");
+                    return Err(failed(NotBuilt::Refused(why)));
+                }
+                self.check_above(&path, place)?;
+                self.accumulate(&path, objects)
+            }
+            Listed::File(path) => Err(failed(NotBuilt::Refused(format!(
+                "`{path}` is a file, but is listed in `components`"
+            )))),
+            Listed::Unknown => {
+                if let Some(component) = self.in_output(directory, entry) {
+                    objects.note_level(directory);
+                    let targets = Targets::new(&objects.list, self.wanted.vital_kinds);
+                    self.components.push((component, targets));
+                } else {
+                    let why = format!("the component `{entry}` is not in the repo");
+                    self.leave_to_kustomize(&objects, place, why)?;
+                    objects.are_partial = true;
+                }
+                Ok(objects)
+            }
+        }
+    }
+
+    /// Refuses a directory that contains one of the kustomizations that lead to it.
+    fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), Failure> {
+        let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
+        match self.inside.iter().find(inside) {
+            Some(lower) => Err(Failure::at(place)(NotBuilt::Refused(format!(
+                "`{path}` contains `{lower}`, which lists it"
+            )))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the objects of a file, or `None` if it was not read.
+    fn objects_in_file(
+        &self,
+        file: &Utf8PathBuf,
+        place: &Place,
+    ) -> Result<Option<Objects>, Failure> {
+        let Some(read) = self.read.get(file) else {
+            return Ok(None);
+        };
+        if let Some((why, place)) = &read.refused {
+            let problem = NotBuilt::Refused(format!("`{file}`: {why}"));
+            return Err(Failure {
+                is_known: read.is_reported || self.wanted.unreadable.contains(file.as_path()),
+                ..Failure::at(place)(problem)
+            });
+        }
+        self.budget
+            .allocate(read.bytes)
+            .map_err(Failure::at(place))?;
+        let list = read
+            .documents
+            .iter()
+            .map(|(origin, value)| Object::new(origin.clone(), value.clone()))
+            .collect();
+        Ok(Some(Objects {
+            list,
+            are_partial: read.is_partial,
+            vars: Vec::new(),
+        }))
+    }
+
+    fn append(&self, objects: &mut Objects, more: Objects, place: &Place) -> Result<(), Failure> {
+        self.budget
+            .step(more.list.len())
+            .map_err(Failure::at(place))?;
+        objects.are_partial |= more.are_partial;
+        objects.list.extend(more.list);
+        for var in more.vars {
+            self.budget
+                .step(objects.vars.len())
+                .map_err(Failure::at(place))?;
+            objects.add_var(var)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses duplicate ids.
+    pub(super) fn check_unique(&self, objects: &Objects) -> Result<(), Failure> {
+        let mut seen: HashMap<Id, &Object> = HashMap::with_capacity(objects.list.len());
+        if let Some(first) = objects.list.first() {
+            self.budget
+                .step(objects.list.len())
+                .map_err(Failure::at(&first.origin.start()))?;
+        }
+        for object in &objects.list {
+            let id = object.id();
+            let Some(other) = seen.get(&id) else {
+                seen.insert(id, object);
+                continue;
+            };
+            let problem = NotBuilt::Refused(format!("duplicate {}", id.shown()));
+            let failure = Failure::at(&object.origin.start())(problem);
+            // Two documents of one host or request have a finding of their own.
+            let is_reported = |object: &Object| {
+                self.wanted.vital.contains(&object.origin.file)
+                    && self.wanted.vital_kinds.contains(&id.kind.as_str())
+                    && object.original_id().name == id.name
+            };
+            return Err(Failure {
+                is_known: other.origin != object.origin
+                    && is_reported(object)
+                    && is_reported(other),
+                ..failure
+            });
+        }
+        Ok(())
+    }
+
+    /// Leaves the build to kustomize if it has objects that matter here.
+    pub(super) fn leave_to_kustomize(
+        &self,
+        objects: &Objects,
+        place: &Place,
+        why: String,
+    ) -> Result<(), Failure> {
+        let matters = objects
+            .list
+            .iter()
+            .any(|object| self.wanted.vital.contains(&object.origin.file));
+        if matters {
+            Err(Failure::at(place)(NotBuilt::Beyond(why)))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Adds the objects of a kustomization's generators.
+    fn generate(
+        &mut self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        let kustomization = &node.kustomization;
+        let lists = [
+            (
+                "configMapGenerator",
+                GeneratedKind::ConfigMap,
+                &kustomization.config_map_generator,
+            ),
+            (
+                "secretGenerator",
+                GeneratedKind::Secret,
+                &kustomization.secret_generator,
+            ),
+        ];
+        for (field, made, generators) in lists {
+            for (index, generator) in generators.iter().flatten().enumerate() {
+                let place = node.origin.at([Step::from(field), index.into()]);
+                let read = |path: &str| self.bytes_of(directory, path);
+                let global = kustomization.generator_options.as_ref();
+                let object = generated::object(&node.origin, made, generator, global, read);
+                let new = match object {
+                    Ok(new) => new,
+                    // Without its files, only the object's existence is known.
+                    Err(NotBuilt::Beyond(_)) => {
+                        objects.are_partial = true;
+                        continue;
+                    }
+                    Err(problem) => return Err(Failure::at(&place)(problem)),
+                };
+                let id = new.id();
+                let behavior = new.generated.unwrap_or(Behavior::Create);
+                let mut old = objects
+                    .list
+                    .iter_mut()
+                    .filter(|object| object.ids().contains(&id));
+                match (old.next(), old.next(), behavior) {
+                    (None, _, Behavior::Create) => objects.list.push(new),
+                    (Some(old), None, Behavior::Merge | Behavior::Replace) => {
+                        generated::absorb(old, new, behavior, &place);
+                    }
+                    // The object may be among the unknown ones.
+                    (None, ..) if objects.are_partial => {}
+                    (None, ..) => {
+                        let why = format!("the {} to {behavior} is missing", id.shown());
+                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
+                    }
+                    (Some(_), ..) => {
+                        let why = format!("the {} exists already", id.shown());
+                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the references that a kustomization configures.
+    fn configure(
+        &mut self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &Objects,
+    ) -> Result<(), Failure> {
+        let paths = node.kustomization.configurations.iter().flatten();
+        for (index, path) in paths.enumerate() {
+            let place = node.origin.at([Step::from("configurations"), index.into()]);
+            let text = self.text_of(directory, path).map_err(Failure::at(&place))?;
+            let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
+            let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+            let mut vital = objects.list.iter().filter(is_vital);
+            match read {
+                Some(read) if !vital.any(|object| read.changes(object)) => {
+                    self.kinds_with_replicas.extend(read.kinds_with_replicas());
+                    // kustomize merges equal references, so none is followed twice.
+                    for reference in read
+                        .name_reference
+                        .into_iter()
+                        .flat_map(NameReference::split)
+                    {
+                        if !self.references.contains(&reference) {
+                            self.references.push(reference);
+                        }
+                    }
+                }
+                _ => self.leave_to_kustomize(
+                    objects,
+                    &place,
+                    format!("`{path}` configures which fields transformers change"),
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Objects {
+    fn note_level(&mut self, directory: &Utf8PathBuf) {
+        self.list
+            .iter_mut()
+            .for_each(|object| object.note_level(directory));
+    }
+}
+
+impl Kustomization {
+    /// Returns whether its build has objects that only external programs produce.
+    fn is_partly_unknown(&self) -> bool {
+        has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
+    }
+}

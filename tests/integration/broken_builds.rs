@@ -1,0 +1,127 @@
+//! Builds of hosts that kustomize refuses: nothing is assigned before they build.
+
+use crate::support::{Repo, assert_says, run};
+
+const KUSTOMIZATION: &str = "root/kustomization.yaml";
+const CONFIG: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: metal}\n";
+
+/// A repo with two declared hosts that nothing transforms.
+fn repo(fields: &str) -> Repo {
+    let repo = Repo::empty();
+    let host = |name: &str, rack: &str| {
+        format!(
+            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: metal\n  labels: \
+             {{rack: {rack}}}\nspec: {{online: true}}\n"
+        )
+    };
+    repo.write("root/a.yaml", &host("a1", "a"));
+    repo.write("root/b.yaml", &host("b1", "b"));
+    repo.write(
+        KUSTOMIZATION,
+        &format!("resources: [a.yaml, b.yaml]\n{fields}"),
+    );
+    repo.write(
+        "clusters/edge.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: metal}\nspec:\n  nodes:\n    Worker: {labelSelector: {matchLabels: {rack: a}}, topologyKey: rack, count: {active: 1, standby: 0}}\n",
+    );
+    repo
+}
+
+#[test]
+fn a_build_that_nothing_transforms_is_checked_like_any_other() {
+    let correct = repo("");
+    correct.generate(&[]).expect(0);
+    for (fields, file, says) in [
+        (
+            "configMapGenerator: [{name: c, literals: [a=c]}, {name: c, literals: [a=d]}]\n",
+            ("root/unused", ""),
+            [
+                "the ConfigMap c exists already",
+                "root/kustomization.yaml:2:50",
+            ],
+        ),
+        (
+            "components: [../part]\n",
+            ("part/kustomization.yaml", "commonAnnotations: {a: b}\n"),
+            ["`part` is a Kustomization", "root/kustomization.yaml:2:14"],
+        ),
+    ] {
+        let repo = repo(fields);
+        repo.write(file.0, file.1);
+
+        let run = repo.generate(&[]).expect(1);
+
+        assert_says(&run.stderr, &["error[SIP0117]"]);
+        assert_says(&run.stderr, &says);
+        assert!(!repo.exists("overlays"));
+    }
+    for (resource, text, says) in [
+        (
+            "twice.yaml",
+            format!("{CONFIG}---\n{CONFIG}"),
+            "duplicate ConfigMap metal/settings",
+        ),
+        (
+            "key.yaml",
+            format!("{CONFIG}data: {{a: b}}\ndata: {{}}\n"),
+            "a key is duplicated",
+        ),
+        ("broken.yaml", format!("{CONFIG}data: [\n"), "invalid YAML"),
+        (
+            "name.yaml",
+            "apiVersion: v1\nkind: Service\n".to_owned(),
+            "a Service has no `metadata.name`",
+        ),
+        (
+            "kind.yaml",
+            "replicas: 3\n".to_owned(),
+            "an object has no `kind`",
+        ),
+    ] {
+        let repo = repo("");
+        repo.replace(KUSTOMIZATION, "b.yaml]", &format!("b.yaml, {resource}]"));
+        repo.write(&format!("root/{resource}"), &text);
+
+        let run = repo.generate(&[]).expect(1);
+
+        assert_says(
+            &run.stderr,
+            &["error[SIP0117]", "`kustomize build root` fails", says],
+        );
+    }
+}
+
+#[test]
+fn a_removed_rack_that_is_still_listed_is_an_error_of_every_command() {
+    let repo = repo("");
+    repo.generate(&[]).expect(0);
+    repo.remove("root/b.yaml");
+
+    for command in [&["generate", "--check"][..], &["validate", "--strict"]] {
+        let run = run(&mut repo.sipgen(command)).expect(1);
+
+        assert_says(
+            &(run.stdout + &run.stderr),
+            &[
+                "error[SIP0117]: `kustomize build root` fails: `b.yaml` does not exist",
+                "--> root/kustomization.yaml:1:21",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_file_outside_of_the_kustomization_is_one_that_only_flux_reads() {
+    let repo = repo("");
+    repo.write("shared.yaml", CONFIG);
+    repo.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, ../shared.yaml]");
+    let run = repo.generate(&[]).expect(1);
+    assert_says(
+        &run.stderr,
+        &["error[SIP0117]", "`../shared.yaml` is outside"],
+    );
+
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    repo.generate(&[]).expect(0);
+}

@@ -1,0 +1,336 @@
+//! Hosts of one machine, hosts that Metal3 does not register, and the choice among free hosts.
+
+use crate::support::{Repo, assert_says, host, live_host};
+
+/// A declared host with a spec.
+fn declared(name: &str, mac: &str, bmc: &str) -> String {
+    host(name, "")
+        + &format!(
+            "  bootMACAddress: \"{mac}\"\n  bmc: {{address: \"{bmc}\", credentialsName: x}}\n"
+        )
+}
+
+/// A live host that is ready, with its hardware.
+fn inspected(name: &str, mac: &str, hardware: &str) -> String {
+    host(name, &format!("  uid: uid-{name}\n"))
+        + &format!(
+            "  bootMACAddress: \"{mac}\"\nstatus: {{provisioning: {{state: available}}, hardware: {hardware}}}\n"
+        )
+}
+
+fn repo_of(hosts: &[String]) -> Repo {
+    let repo = Repo::of_hosts(0);
+    repo.write("inventory/hosts.yaml", &hosts.concat());
+    repo
+}
+
+fn snapshot_of(hosts: &[String]) -> Repo {
+    let repo = Repo::empty();
+    repo.write("snapshot/hosts.yaml", &hosts.concat());
+    repo
+}
+
+#[test]
+fn of_hosts_with_one_boot_mac_address_in_any_spelling_one_is_assigned() {
+    let repo = repo_of(&[
+        declared("n1", "00:00:5E:00:53:0A", "redfish://203.0.113.1/x"),
+        declared("n2", "00:00:5e:00:53:0a", "redfish://203.0.113.2/x"),
+        declared("n3", "00:00:5e:00:53:0b", "redfish://203.0.113.3/x"),
+    ]);
+    repo.want("metal/one", 3);
+    assert_says(
+        &repo.refused(),
+        &[
+            "warning[SIP0308]: 2 hosts share the boot MAC address `00:00:5e:00:53:0a`",
+            "1 on the machine of another host (metal/n2)",
+        ],
+    );
+
+    repo.want("metal/one", 2);
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        repo.hosts_of("metal", "one"),
+        ["Worker metal/n1", "Worker metal/n3"]
+    );
+    // Its machine has a host that is assigned, whatever the order of names.
+    repo.replace(
+        "inventory/hosts.yaml",
+        "00:00:5e:00:53:0b",
+        "00:00:5e:00:53:0c",
+    );
+    repo.replace("inventory/hosts.yaml", "name: n2", "name: a2");
+    assert!(!repo.generate(&[]).expect(0).stderr.contains("adds"));
+}
+
+#[test]
+fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
+    let serial = |serial: &str| format!("{{systemVendor: {{serialNumber: {serial}}}}}");
+    let card = |mac: &str| format!("{{nics: [{{mac: \"{mac}\"}}]}}");
+    for (one, other, identity, assigned) in [
+        (
+            ["", &serial("S1")],
+            ["", &serial("S1")],
+            "the serial number `S1`",
+            1,
+        ),
+        // A serial number may be that of the chassis.
+        (
+            ["00:00:5e:00:53:01", &serial("S1")],
+            ["00:00:5e:00:53:02", &serial("S1")],
+            "the serial number `S1`",
+            2,
+        ),
+        (
+            ["00:00:5e:00:53:01", &card("00:00:5E:00:53:07")],
+            ["00:00:5e:00:53:02", &card("00-00-5e-00-53-07")],
+            "the MAC address `00:00:5e:00:53:07`",
+            1,
+        ),
+        (
+            ["00:00:5e:00:53:01", "{}"],
+            ["00:00:5e:00:53:02", &card("00:00:5e:00:53:01")],
+            "the MAC address `00:00:5e:00:53:01`",
+            1,
+        ),
+        // The USB interface of a BMC.
+        (
+            ["00:00:5e:00:53:01", &card("be:3a:f2:b6:05:9f")],
+            ["00:00:5e:00:53:02", &card("be:3a:f2:b6:05:9f")],
+            "",
+            2,
+        ),
+        (
+            ["00:00:5e:00:53:01", &serial("Default string")],
+            ["", &serial("Default string")],
+            "",
+            2,
+        ),
+    ] {
+        let repo = snapshot_of(&[
+            inspected("n1", one[0], one[1]),
+            inspected("n2", other[0], other[1]),
+        ]);
+        repo.want("metal/one", 2);
+        let run = repo.generate(&[]);
+        assert_eq!(
+            run.code,
+            if assigned == 2 { 0 } else { 1 },
+            "{identity}: {}",
+            run.stderr
+        );
+        let warning = format!("warning[SIP0308]: 2 hosts share {identity}");
+        assert_eq!(
+            run.stderr.contains(&warning) && !identity.is_empty(),
+            !identity.is_empty(),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(
+            run.stderr.contains("SIP0308"),
+            !identity.is_empty(),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn two_spellings_of_one_bmc_are_one_and_the_second_host_is_chosen_last() {
+    let repo = repo_of(&[
+        declared(
+            "n1",
+            "00:00:5e:00:53:01",
+            "ipmi://203.0.113.9?privilegelevel=OPERATOR",
+        ),
+        declared("n2", "00:00:5e:00:53:02", "203.0.113.9:623"),
+        declared("n3", "00:00:5e:00:53:03", "redfish://203.0.113.3/x"),
+    ]);
+    repo.want("metal/one", 2);
+    assert_says(
+        &repo.generate(&[]).expect(0).stderr,
+        &["warning[SIP0308]: 2 hosts share the BMC address `ipmi://203.0.113.9"],
+    );
+    assert_eq!(
+        repo.hosts_of("metal", "one"),
+        ["Worker metal/n1", "Worker metal/n3"]
+    );
+    // It is better than none: only the address may be wrong.
+    repo.want("metal/one", 3);
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn addresses_of_bmcs_are_judged_as_metal3_does() {
+    for (address, says) in [
+        ("ipmi://203.0.113.9?privilegelevel=OPERATOR", None),
+        ("ipmi:203.0.113.4:6233", None),
+        ("libvirt://192.168.122.1:6233/?abc=def", None),
+        (
+            "redfish://bmc_4.example.com/redfish/v1/Systems/1",
+            Some("its host is neither an IP address nor a DNS name"),
+        ),
+        (
+            "https://203.0.113.5/redfish/v1/Systems/1",
+            Some("Metal3 has no driver `https`"),
+        ),
+    ] {
+        let repo = repo_of(&[declared("n1", "00:00:5e:00:53:01", address)]);
+        repo.want("metal/one", 1);
+        let told = repo.generate(&[]).expect(0).stderr;
+        let expected = says.map(|says| {
+            format!("warning[SIP0314]: the BMC address of host metal/n1 is invalid: {says}")
+        });
+        assert_eq!(
+            told.contains("SIP0314"),
+            expected.is_some(),
+            "{address}: {told}"
+        );
+        assert!(
+            told.contains(&expected.unwrap_or_default()),
+            "{address}: {told}"
+        );
+        assert!(!told.contains("bmc_4"), "{told}");
+    }
+}
+
+#[test]
+fn a_host_that_the_api_server_refuses_for_its_boot_mac_address_is_not_assigned() {
+    for (mac, is_free) in [
+        ("00:00:5e:00:53:01", true),
+        ("CHANGEME", false),
+        ("00-00-5e-00-53-01", false),
+        ("00005e005301", false),
+        ("00:00:00:00:00:00", false),
+        ("01:00:5e:00:53:01", false),
+    ] {
+        let repo = repo_of(&[declared("n1", mac, "redfish://203.0.113.1/x")]);
+        repo.want("metal/one", 1);
+        let run = repo.generate(&[]);
+        assert_eq!(
+            run.code,
+            if is_free { 0 } else { 1 },
+            "{mac}: {}",
+            run.stderr
+        );
+        let warning = "warning[SIP0353]: host metal/n1 has no valid boot MAC address";
+        assert_eq!(
+            run.stderr.contains(warning),
+            !is_free,
+            "{mac}: {}",
+            run.stderr
+        );
+    }
+    for (bmc, is_told) in [
+        ("redfish://203.0.113.1/x", true),
+        ("idrac-virtualmedia://203.0.113.1/x", false),
+    ] {
+        let repo = repo_of(&[declared("n1", "", bmc)]);
+        repo.want("metal/one", 1);
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(
+            told.contains("host metal/n1 has no boot MAC address"),
+            is_told,
+            "{bmc}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_live_host_without_a_state_is_not_free_and_a_manifest_is() {
+    let live = |name: &str, status: &str| host(name, &format!("  uid: uid-{name}\n")) + status;
+    let unregistered = [
+        live("n1", ""),
+        live(
+            "n2",
+            "status: {operationalStatus: \"\", provisioning: {state: \"\"}}\n",
+        ),
+    ];
+    for hosts in &unregistered {
+        let repo = snapshot_of(&[hosts.clone()]);
+        repo.want("metal/one", 1);
+        assert_says(
+            &repo.refused(),
+            &["1 not registered yet (no provisioning state)"],
+        );
+    }
+    let repo = Repo::of_hosts(1);
+    repo.want("metal/one", 1);
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn a_live_host_and_the_own_namespace_are_preferred_and_never_required() {
+    let elsewhere = |host: String| host.replace("namespace: metal", "namespace: other");
+    let repo = Repo::of_hosts(0);
+    let hosts = [host("a", ""), elsewhere(host("b", ""))].concat();
+    repo.write("inventory/hosts.yaml", &hosts);
+    repo.write("snapshot/hosts.yaml", &live_host("z", ""));
+    repo.want("other/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("other", "one"), ["Worker metal/z"]);
+
+    repo.want("other/one", 2);
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        repo.hosts_of("other", "one"),
+        ["Worker metal/z", "Worker other/b"]
+    );
+
+    repo.want("other/one", 3);
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn a_preferred_host_is_left_to_the_cluster_that_needs_it() {
+    let repo = Repo::of_hosts(1);
+    repo.write(
+        "snapshot/hosts.yaml",
+        &live_host("z", "  labels: {only: here}\n"),
+    );
+    repo.want("metal/one", 1);
+    repo.want("metal/two", 1);
+    repo.replace(
+        "clusters/metal.two.yaml",
+        "labelSelector: {}",
+        "labelSelector: {matchLabels: {only: here}}",
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/host-1"]);
+    assert_eq!(repo.hosts_of("metal", "two"), ["Worker metal/z"]);
+}
+
+#[test]
+fn a_host_that_is_being_deleted_keeps_its_labels_while_it_is_used() {
+    let used = "  consumerRef: {kind: Metal3Machine, name: m, namespace: metal}\n";
+    let state = "status: {provisioning: {state: available}}\n";
+    let deleted = "  deletionTimestamp: \"2026-01-01T00:00:00Z\"\n";
+    for (consumer, stays) in [(used, true), ("", false)] {
+        let repo = snapshot_of(&[live_host("host-1", ""), live_host("host-2", "")]);
+        repo.want("metal/one", 1);
+        repo.generate(&[]).expect(0);
+        let hosts = [
+            host("host-1", deleted) + consumer + state,
+            live_host("host-2", ""),
+        ];
+        repo.write("snapshot/hosts.yaml", &hosts.concat());
+
+        let told = repo.generate(&[]).expect(0).stderr;
+        let expected = if stays { "host-1" } else { "host-2" };
+        assert_eq!(
+            repo.hosts_of("metal", "one"),
+            [format!("Worker metal/{expected}")]
+        );
+        assert_eq!(
+            told.contains(
+                "it keeps its labels until a snapshot shows it unused: a Machine consumes it"
+            ),
+            stays,
+            "{told}"
+        );
+        // A smaller request does not release it either.
+        repo.want("metal/one", 0);
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(told.contains("SIP0908"), stays, "{told}");
+        assert_eq!(repo.hosts_of("metal", "one").is_empty(), !stays);
+    }
+}

@@ -1,0 +1,377 @@
+//! Texts, entries and links that stand where an input stood: what they hide is not absent.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::support::scenes::losses::{CLUSTER, generated, host};
+use crate::support::{Repo, assert_says, run};
+
+/// A change of a repo.
+type Change = fn(&Repo);
+
+/// A repo with two declared hosts in one build, one of them assigned, and a component without hosts.
+fn declared() -> Repo {
+    let repo = Repo::empty();
+    repo.write(
+        CLUSTER,
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: web, namespace: t}\n\
+         spec: {nodes: {Worker: {labelSelector: {matchLabels: {for: web}}, count: {active: 1}}}}\n",
+    );
+    repo.write("racks/a.yaml", &host("a").replace("for: a", "for: web"));
+    repo.write("racks/kustomization.yaml", "resources: [a.yaml]\n");
+    repo.generate(&[]).expect(0);
+    // The spare would replace the host.
+    repo.write("racks/b.yaml", &host("b").replace("for: b", "for: web"));
+    repo.write("racks/kustomization.yaml", "resources: [a.yaml, b.yaml]\n");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    assert!(
+        repo.read("overlays/hosts/declared/racks/t.web.yaml")
+            .contains("name: \"a\"")
+    );
+    repo
+}
+
+/// Texts that have no object, or not all of one.
+fn unread_texts(original: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 12345\n";
+    let name_ends = original.find("name: ").unwrap() + "name: ".len();
+    vec![
+        ("Git LFS", lfs.into()),
+        ("git-crypt", b"\0GITCRYPT\0\x17\x8f\xfe\x01".to_vec()),
+        (
+            "Ansible Vault",
+            "$ANSIBLE_VAULT;1.1;AES256\n62313365396662343061393464336163\n".into(),
+        ),
+        (
+            "PGP",
+            "-----BEGIN PGP MESSAGE-----\n\nhQEMA4z\n-----END PGP MESSAGE-----\n".into(),
+        ),
+        (
+            "age",
+            "-----BEGIN AGE ENCRYPTED FILE-----\nYWdlLWVuY3J5\n".into(),
+        ),
+        (
+            "SOPS",
+            "data: ENC[AES256_GCM,data:x,type:str]\nsops: {version: 3.9.0}\n".into(),
+        ),
+        (
+            "encrypted kind",
+            "apiVersion: x\nkind: ENC[AES256_GCM,data:x,type:str]\nmetadata: {name: y}\n".into(),
+        ),
+        (
+            "conflicts",
+            format!("<<<<<<< ours\n{original}=======\nx: 1\n>>>>>>> theirs\n").into_bytes(),
+        ),
+        ("text", "not found\n".into()),
+        ("HTML", "<html><body>404: Not Found</body></html>\n".into()),
+        (
+            "list of objects",
+            "[{\"apiVersion\": \"metal3.io/v1alpha1\", \"kind\": \"BareMetalHost\"}]\n".into(),
+        ),
+        (
+            "no kind",
+            "apiVersion: metal3.io/v1alpha1\nmetadata: {name: x}\n".into(),
+        ),
+        (
+            "no name",
+            "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {}\n".into(),
+        ),
+        (
+            "cut off in the name",
+            original[..name_ends + 1]
+                .replace("metadata: {", "metadata:\n  ")
+                .into_bytes(),
+        ),
+    ]
+}
+
+/// Texts that only the place of the file tells from files of other programs.
+const DATA: [(&str, &str); 5] = [
+    ("empty", ""),
+    ("blank", "\n---\n\n"),
+    ("mapping", "replicas: 1\n"),
+    ("empty mapping", "{}\n"),
+    ("empty list", "[]\n"),
+];
+
+#[track_caller]
+fn assert_refused(repo: &Repo, why: &str, lost: &str) {
+    let before = repo.files("overlays");
+    let check = |arguments: &[&str]| {
+        let run = run(&mut repo.sipgen(arguments));
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 1, "{why}: {arguments:?}\n{said}");
+        // A document with a syntax error may be reported by itself, or with the build that lists it.
+        let is_told = said.contains("SIP0017") && said.contains(lost)
+            || said.contains("SIP0101")
+            || said.contains("SIP0117");
+        assert!(is_told, "{why}: {arguments:?}\n{said}");
+    };
+    check(&["generate"]);
+    check(&["validate"]);
+    repo.git(&["add", "--all"]);
+    check(&["generate", "--check", "--from-index"]);
+    repo.commit();
+    check(&["validate", "--rev", "HEAD"]);
+    assert_eq!(repo.files("overlays"), before, "{why}");
+}
+
+#[test]
+fn a_text_without_objects_hides_what_stood_there() {
+    for (file, repo, lost) in [
+        (CLUSTER, generated(), "cluster `t/web`"),
+        ("snapshot/web.yaml", generated(), "host `t/web`"),
+        ("racks/a.yaml", declared(), "host `t/a`"),
+    ] {
+        let original = repo.read(file);
+        let data = DATA.map(|(why, text)| (why, text.as_bytes().to_vec()));
+        for (why, text) in unread_texts(&original).into_iter().chain(data) {
+            fs::write(repo.path().join(file), text).unwrap();
+            assert_refused(&repo, why, lost);
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_build_that_is_not_read_hides_a_host() {
+    let changes: [(&str, Change); 8] = [
+        ("remote base", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write(
+                "racks/kustomization.yaml",
+                "resources: [\"https://git.example/racks?ref=v1\", b.yaml]\n",
+            );
+        }),
+        ("remote base without a scheme", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write(
+                "racks/kustomization.yaml",
+                "resources: [git.example/racks//a?ref=v1, b.yaml]\n",
+            );
+        }),
+        ("a base outside of the repo", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write(
+                "racks/kustomization.yaml",
+                "resources: [../../racks, b.yaml]\n",
+            );
+        }),
+        ("a listed file is gone", |repo| repo.remove("racks/a.yaml")),
+        ("a listed file is ignored", |repo| {
+            repo.git(&["rm", "-q", "--cached", "racks/a.yaml"]);
+            repo.write(".gitignore", "a.yaml\n");
+        }),
+        ("a directory without a kustomization", |repo| {
+            fs::create_dir(repo.path().join("racks/a")).unwrap();
+            fs::rename(
+                repo.path().join("racks/a.yaml"),
+                repo.path().join("racks/a/hosts.txt"),
+            )
+            .unwrap();
+            repo.write("racks/kustomization.yaml", "resources: [a, b.yaml]\n");
+        }),
+        ("a chart", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write(
+                "racks/kustomization.yaml",
+                "resources: [b.yaml]\nhelmCharts: [{name: racks, repo: \"https://x.example\"}]\n",
+            );
+        }),
+        ("an inner build", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write(
+                "racks/a/kustomization.yaml",
+                "resources: [\"https://git.example/racks?ref=v1\"]\n",
+            );
+            repo.write("racks/kustomization.yaml", "resources: [a, b.yaml]\n");
+        }),
+    ];
+    for (why, change) in changes {
+        let repo = declared();
+        change(&repo);
+        let before = repo.files("overlays");
+        for command in [&["generate"][..], &["validate"]] {
+            let run = run(&mut repo.sipgen(command));
+            let said = format!("{}{}", run.stdout, run.stderr);
+            assert_eq!(run.code, 1, "{why}\n{said}");
+            assert!(
+                said.contains("host `t/a` of `t/web` is missing") || said.contains("SIP0118"),
+                "{why}\n{said}"
+            );
+        }
+        assert_eq!(repo.files("overlays"), before, "{why}");
+    }
+}
+
+#[test]
+fn a_host_that_is_removed_in_full_is_gone() {
+    let removals: [(&str, Change); 4] = [
+        ("its file and entry", |repo| {
+            repo.remove("racks/a.yaml");
+            repo.write("racks/kustomization.yaml", "resources: [b.yaml]\n");
+        }),
+        ("its document", |repo| {
+            let two = format!("{}---\n{}", repo.read("racks/a.yaml"), host("c"));
+            repo.write("racks/a.yaml", &two);
+            repo.commit();
+            repo.write("racks/a.yaml", &host("c"));
+        }),
+        ("all but a comment", |repo| {
+            repo.write("racks/a.yaml", "# Sold in May.\n")
+        }),
+        ("an emptied file that nothing lists", |repo| {
+            repo.write("racks/a.yaml", "");
+            repo.write("racks/kustomization.yaml", "resources: [b.yaml]\n");
+        }),
+    ];
+    for (why, remove) in removals {
+        let repo = declared();
+        // Files of other programs are no inputs, and neither is a build without hosts.
+        repo.write("racks/values.yaml", "image: x\n");
+        repo.write("values.yaml", "");
+        repo.write(".gitlab-ci.yml", "include: [{local: x.yml}]\n");
+        repo.write("ansible/tasks.yml", "- name: a\n  ping: {}\n");
+        repo.write(
+            "chart/templates/a.yaml",
+            "kind: ConfigMap\n{{ if .Values.a }}\nmetadata: {name: {{ .x }}}\n{{ end }}\n",
+        );
+        repo.write("docs/example.yaml", "a: b: c\n");
+        repo.write(
+            "app/kustomization.yaml",
+            "resources: [\"https://git.example/app?ref=v1\"]\n",
+        );
+        remove(&repo);
+
+        let run = repo.generate(&[]);
+
+        assert_eq!(run.code, 0, "{why}\n{}", run.stderr);
+        let hosts = repo.read("overlays/hosts/declared/racks/t.web.yaml");
+        assert!(
+            hosts.contains("name: \"b\"") && !hosts.contains("name: \"a\""),
+            "{why}\n{hosts}"
+        );
+    }
+}
+
+#[test]
+fn a_tag_of_a_key_changes_nothing() {
+    for (from, to) in [
+        ("kind: SIPCluster", "! kind: SIPCluster"),
+        ("kind: SIPCluster", "!!str kind: SIPCluster"),
+        ("kind: SIPCluster", "!x kind: SIPCluster"),
+        ("metadata: {", "! metadata: {! "),
+        ("spec: {nodes", "spec: {! nodes"),
+    ] {
+        let repo = generated();
+        repo.replace(CLUSTER, from, to);
+        repo.generate(&["--check"]).expect(0);
+    }
+}
+
+#[test]
+fn a_link_to_a_directory_without_inputs_is_no_finding() {
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- target: {kind: ConfigMap}\n  \
+                     patch: '[{op: add, path: /metadata/labels, value: {tier: web}}]'\n";
+    let with_link = |to: &str| {
+        let repo = declared();
+        repo.write("base/kustomization.yaml", component);
+        repo.write(
+            "app/cm.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        );
+        repo.write(
+            "app/kustomization.yaml",
+            "resources: [cm.yaml]\ncomponents: [../link]\n",
+        );
+        symlink(to, repo.path().join("link")).unwrap();
+        repo
+    };
+    let repo = with_link("base");
+    let said = run(&mut repo.sipgen(&["validate", "--strict"]));
+    assert!(!said.stdout.contains("SIP0116"), "{}", said.stdout);
+    repo.git(&["add", "--all"]);
+    repo.generate(&["--check", "--from-index"]).expect(0);
+
+    // Behind other links, or beside hosts, it is an error.
+    let outside = tempfile::tempdir().unwrap();
+    for to in [outside.path().to_str().unwrap(), "nowhere", "racks"] {
+        assert_says(
+            &with_link(to).refused(),
+            &["SIP0116", "behind a symbolic link"],
+        );
+    }
+    let repo = with_link("base");
+    repo.write(
+        "racks/kustomization.yaml",
+        "resources: [a.yaml, b.yaml]\ncomponents: [../link]\n",
+    );
+    assert_says(&repo.refused(), &["SIP0116", "behind a symbolic link"]);
+    let repo = with_link("base");
+    repo.write(
+        "base/sub/kustomization.yaml",
+        "resources: [../../racks/a.yaml]\n",
+    );
+    repo.write(
+        "app/kustomization.yaml",
+        "resources: [cm.yaml, ../link/sub]\n",
+    );
+    assert_says(&repo.refused(), &["SIP0116", "behind a symbolic link"]);
+}
+
+#[test]
+fn the_root_is_where_git_says() {
+    let around = tempfile::tempdir().unwrap();
+    let repo = around.path().join("repo");
+    fs::create_dir_all(&repo).unwrap();
+    fs::create_dir(around.path().join("elsewhere")).unwrap();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@example.com"]);
+        let output = command.args(arguments).current_dir(&repo).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--quiet", "--separate-git-dir", "../elsewhere/git"]);
+    let from = generated();
+    fs::create_dir(repo.join("clusters")).unwrap();
+    fs::create_dir(repo.join("snapshot")).unwrap();
+    crate::support::copy(&from.path().join("clusters"), &repo.join("clusters"));
+    crate::support::copy(&from.path().join("snapshot"), &repo.join("snapshot"));
+    let sipgen = |directory: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+        run(command.args(arguments).current_dir(repo.join(directory)))
+    };
+    sipgen("clusters", &["generate"]).expect(0);
+    assert!(
+        repo.join("overlays/hosts/observed/t.web/hosts.yaml")
+            .is_file()
+    );
+    assert_eq!(fs::read_dir(around.path()).unwrap().count(), 2);
+    assert_eq!(
+        fs::read_dir(around.path().join("elsewhere"))
+            .unwrap()
+            .count(),
+        1
+    );
+    git(&["add", "--all"]);
+    sipgen("", &["generate", "--check", "--from-index"]).expect(0);
+    // A hook gets the git directory by a variable.
+    fs::write(
+        around.path().join("elsewhere/git/hooks/pre-commit"),
+        format!(
+            "#!/bin/sh\nexec {} generate --check --from-index\n",
+            env!("CARGO_BIN_EXE_sipgen")
+        ),
+    )
+    .unwrap();
+    let hook = around.path().join("elsewhere/git/hooks/pre-commit");
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    git(&["commit", "--quiet", "--message", "state"]);
+    sipgen("", &["validate", "--rev", "HEAD"]).expect(0);
+    git(&["rm", "--quiet", "clusters/db.yaml"]);
+    git(&["commit", "--quiet", "--no-verify", "--message", "remove"]);
+    sipgen("", &["generate", "--commit"]).expect(0);
+    assert_eq!(git(&["status", "--porcelain", "overlays"]), "");
+}
