@@ -128,6 +128,18 @@ pub struct FluxKustomizationSpec {
     /// Directories of components to add to the kustomization, relative to it.
     #[serde(default)]
     pub components: Option<Vec<String>>,
+    /// Patches to add to the kustomization.
+    #[serde(default)]
+    pub patches: Option<yaml_serde::Value>,
+    /// Labels and annotations for every object of the build.
+    #[serde(default)]
+    pub common_metadata: Option<yaml_serde::Value>,
+    /// Set if Flux recreates objects that it cannot update.
+    #[serde(default)]
+    pub force: Option<yaml_serde::Value>,
+    /// Fields that Flux does not update.
+    #[serde(default)]
+    pub ignore: Option<yaml_serde::Value>,
     /// The decryption of Secrets.
     #[serde(default)]
     pub decryption: Option<yaml_serde::Value>,
@@ -198,6 +210,12 @@ pub struct ApplicationSpec {
     /// The target cluster.
     #[serde(default)]
     pub destination: ApplicationDestination,
+    /// The options for applying objects.
+    #[serde(default, rename = "syncPolicy")]
+    pub sync_policy: Option<yaml_serde::Value>,
+    /// Fields that Argo CD does not compare.
+    #[serde(default, rename = "ignoreDifferences")]
+    pub ignore_differences: Option<yaml_serde::Value>,
 }
 
 /// A reference from an Application to its target cluster.
@@ -264,6 +282,15 @@ pub struct KustomizeSource {
     /// Directories of components to add to the kustomization, relative to it.
     #[serde(default)]
     pub components: Option<Vec<String>>,
+    /// Patches to add to the kustomization.
+    #[serde(default)]
+    pub patches: Option<yaml_serde::Value>,
+    /// Labels for every object of the build.
+    #[serde(default)]
+    pub common_labels: Option<yaml_serde::Value>,
+    /// Annotations for every object of the build.
+    #[serde(default)]
+    pub common_annotations: Option<yaml_serde::Value>,
 }
 
 /// An Argo CD AppProject: restrictions for its Applications.

@@ -48,6 +48,10 @@ pub const PASSING_ERROR: &str = "power management error";
 pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 /// Annotation: `disabled` keeps Flux from pruning the object.
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
+/// Annotation or label: `disabled` makes Flux ignore the object.
+pub const RECONCILE: &str = "kustomize.toolkit.fluxcd.io/reconcile";
+/// Annotation or label: `enabled` makes Flux recreate an object that it cannot update.
+pub const FORCE: &str = "kustomize.toolkit.fluxcd.io/force";
 /// Annotation: `Merge` makes Flux keep fields that its manifest does not set.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
 /// Annotation: the last manifest of `kubectl apply`. A field manager that owns this annotation is
@@ -215,6 +219,13 @@ impl Spec {
         method.is_some_and(|method| !method.is_empty())
     }
 }
+
+/// The fields of a host that name a Secret.
+pub const SECRET_FIELDS: [&[&str]; 3] = [
+    &["spec", "bmc", "credentialsName"],
+    &["spec", "networkData", "name"],
+    &["spec", "preprovisioningNetworkDataName"],
+];
 
 impl Spec {
     /// Returns the Secrets that the spec references, each with the route of its field.

@@ -7,8 +7,8 @@ use crate::api::flux::{
 };
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, AppProject, Application,
-    ApplicationSet, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
-    FluxSource, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+    ApplicationSet, ApplicationSpec, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP,
+    FluxKustomization, FluxSource, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::finding::Origin;
 use crate::kustomize::Builds;
@@ -36,17 +36,6 @@ pub(super) enum Content {
     Cluster(Box<Cluster>),
     /// An object of this kind whose content is unknown, such as a Helm template.
     Unreadable(&'static str),
-}
-
-impl AgentObject {
-    /// Returns the Kustomizations of Flux.
-    pub(crate) fn flux(&self) -> &[FluxKustomization] {
-        match &self.content {
-            Content::Flux(kustomizations) => kustomizations,
-            Content::Instance(kustomization) => std::slice::from_ref(kustomization),
-            _ => &[],
-        }
-    }
 }
 
 const SECRET: &str = "Secret";
@@ -135,6 +124,34 @@ impl AgentObject {
             origin: document.origin.clone(),
             content,
         })
+    }
+
+    /// Returns whether Flux builds kustomizations for it.
+    pub(crate) fn is_by_flux(&self) -> bool {
+        matches!(self.content, Content::Flux(_) | Content::Instance(_))
+    }
+
+    /// Returns whether it has fields that change what it builds, or affects what others apply.
+    pub(crate) fn may_change_builds(&self) -> bool {
+        let by_flux = |object: &FluxKustomization| {
+            let spec = &object.spec;
+            spec.patches.is_some()
+                || spec.components.is_some()
+                || spec.common_metadata.is_some()
+                || spec.post_build.is_some()
+        };
+        let by_argocd = |spec: &ApplicationSpec| {
+            let mut sources = spec.source.iter().chain(spec.sources.iter().flatten());
+            sources.any(|source| source.kustomize.is_some())
+        };
+        match &self.content {
+            Content::Flux(objects) => objects.iter().any(by_flux),
+            Content::Instance(object) => by_flux(object),
+            Content::Application(object) => by_argocd(&object.spec),
+            Content::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
+            Content::HelmRelease(_) | Content::Project(_) | Content::Unreadable(_) => false,
+            Content::Source(_) | Content::Cluster(_) => true,
+        }
     }
 
     /// Returns whether it applies nothing itself but affects what others apply.

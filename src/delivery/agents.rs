@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentObject, Content, Context};
 use super::applied::{Applied, Plain};
+use super::build_changes::BuildChanges;
 use super::directories::directories;
 use super::paths::takes;
 use super::reached::{Overlays, Reached};
@@ -138,6 +139,12 @@ impl Agents {
             plain: applied.plain.clone(),
         });
         followed.collect()
+    }
+
+    /// Returns the changes of the site's objects to what they build.
+    pub(crate) fn into_build_changes(self) -> impl Iterator<Item = BuildChanges> {
+        let applied = self.applied.into_iter().filter(Applied::is_of_site);
+        applied.filter_map(|applied| applied.changes.map(|changes| *changes))
     }
 
     /// Returns the builds of the site that agents apply, and the directories of which other programs

@@ -2,8 +2,10 @@
 
 use camino::Utf8PathBuf;
 
+use super::build_changes::BuildChanges;
 use crate::api::gitops::{Agent, DirectorySource};
 use crate::finding::Place;
+use crate::inventory::apply_options::ApplyOption;
 
 /// A directory that an agent applies.
 pub(crate) struct Applied {
@@ -30,6 +32,10 @@ pub(crate) struct Applied {
     pub(crate) own_namespace: Option<String>,
     /// Directories of components that it adds to the kustomization, with their places.
     pub(crate) components: Vec<(Utf8PathBuf, Place)>,
+    /// Options by which labels do not arrive, or hosts are replaced.
+    pub(crate) options: Vec<ApplyOption>,
+    /// Changes to the build.
+    pub(crate) changes: Option<Box<BuildChanges>>,
     /// Flux's decryption settings.
     pub(crate) decryption: Option<yaml_serde::Value>,
 }

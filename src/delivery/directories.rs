@@ -8,6 +8,8 @@ use serde::de::IgnoredAny;
 
 use super::agent_objects::{AgentObject, Content};
 use super::applied::{Applied, Exclusion, Plain};
+use super::apply_options;
+use super::build_changes::BuildChanges;
 use super::clusters::Cluster;
 use super::generators;
 use super::includes::{self, Target};
@@ -100,8 +102,9 @@ fn named(kind: &str, metadata: &Named) -> String {
 
 fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
     let flux = &repo.settings.flux;
-    let FluxKustomization { metadata, spec } = object;
-    let path = spec.path.unwrap_or_default();
+    let changes = |directory: &Utf8PathBuf| BuildChanges::of_flux(directory, origin, &object);
+    let FluxKustomization { metadata, spec } = &object;
+    let path = spec.path.clone().unwrap_or_default();
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
         Target::Here(path) => (path.as_str(), true),
@@ -128,27 +131,28 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     } else {
         spec.suspend.then_some(Exclusion::Suspended)
     };
-    let namespace = spec
-        .target_namespace
-        .filter(|namespace| !namespace.is_empty());
+    let namespace = spec.target_namespace.clone();
+    let namespace = namespace.filter(|namespace| !namespace.is_empty());
     let renamed = changed_names("namePrefix", &spec.name_prefix)
         .or(changed_names("nameSuffix", &spec.name_suffix));
     Some(Applied {
         agent: Agent::Flux,
-        by: named("Flux Kustomization", &metadata),
+        by: named("Flux Kustomization", metadata),
         place: origin.at(["spec", "path"]),
         exclusion,
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
         renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
-        components: components(&directory, spec.components, |index| {
+        components: components(&directory, spec.components.clone(), |index| {
             origin.at(["spec".into(), "components".into(), Step::from(index)])
         }),
+        options: apply_options::of_flux(repo.settings, origin, spec),
+        changes: Some(Box::new(changes(&directory))),
         directory,
         above,
         plain: Plain::Autodetect,
         explicit: None,
-        own_namespace: metadata.namespace,
-        decryption: spec.decryption,
+        own_namespace: metadata.namespace.clone(),
+        decryption: spec.decryption.clone(),
     })
 }
 
@@ -175,6 +179,8 @@ fn by_helm_release(repo: &Repo<'_>, origin: &Origin, release: HelmRelease) -> Op
         by,
         place: origin.at(["spec", "chart", "spec", "chart"]),
         plain: Plain::Rendered("Helm"),
+        options: Vec::new(),
+        changes: None,
         ..by_flux(repo, origin, object)?
     })
 }
@@ -208,15 +214,16 @@ fn by_argocd(
         .map(|(index, source)| (Some(index), source));
     let mut applied = Vec::new();
     for (index, source) in one.chain(several) {
-        let place = |fields: &[&str]| {
+        let steps = |fields: &[&str]| {
             let mut steps: Vec<Step> = route.iter().map(|key| (*key).into()).collect();
             match index {
                 Some(index) => steps.extend(["sources".into(), index.into()]),
                 None => steps.push("source".into()),
             }
             steps.extend(fields.iter().map(|key| (*key).into()));
-            origin.at(steps)
+            steps
         };
+        let place = |fields: &[&str]| origin.at(steps(fields));
         // Without `argocd.repoURL`, every source counts. A parameter may resolve to this repo.
         let is_url = argocd
             .repo_url
@@ -246,6 +253,10 @@ fn by_argocd(
                 continue;
             }
             let kustomize = source.kustomize.clone().unwrap_or_default();
+            let changes = source.kustomize.as_ref().map(|options| {
+                let route = steps(&["kustomize"]);
+                Box::new(BuildChanges::of_argocd(&directory, origin, &route, options))
+            });
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
@@ -278,6 +289,8 @@ fn by_argocd(
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
+                options: apply_options::of_argocd(repo.settings, origin, route, spec),
+                changes,
                 decryption: None,
                 plain,
             });

@@ -285,6 +285,16 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
         {
             field.iter_mut().for_each(fill);
         }
+        if let Some(kustomize) = &mut source.kustomize {
+            let fields = [
+                &mut kustomize.patches,
+                &mut kustomize.common_labels,
+                &mut kustomize.common_annotations,
+            ];
+            for value in fields.into_iter().flatten() {
+                fill_value(value, parameters);
+            }
+        }
     }
     spec.destination
         .server
@@ -292,6 +302,19 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
         .chain(&mut spec.destination.name)
         .for_each(fill);
     spec
+}
+
+fn fill_value(value: &mut Value, parameters: &Parameters) {
+    match value {
+        Value::String(text) => *text = fill(text, parameters),
+        Value::Sequence(items) => items
+            .iter_mut()
+            .for_each(|item| fill_value(item, parameters)),
+        Value::Mapping(mapping) => mapping
+            .values_mut()
+            .for_each(|value| fill_value(value, parameters)),
+        _ => {}
+    }
 }
 
 /// Replaces `{{ name }}` and, as in Go templates, `{{ .name }}`.

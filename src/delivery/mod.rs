@@ -5,6 +5,8 @@
 //! * `components`: kustomizations that include the components of hosts.
 //! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an
 //!   `applied`.
+//! * `apply_options`: options by which the labels of hosts do not arrive.
+//! * `build_changes`: fields of agents' objects that change what they build.
 //! * `generators`: parameters of ApplicationSets; `clusters`: clusters that Secrets register in
 //!   Argo CD.
 //! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
@@ -20,6 +22,8 @@
 mod agent_objects;
 mod agents;
 mod applied;
+mod apply_options;
+mod build_changes;
 mod clusters;
 mod components;
 mod conditions;
@@ -51,9 +55,9 @@ use crate::settings::gitops::Form;
 
 pub(crate) use agent_objects::{AgentObject, GROUPS};
 pub(crate) use agents::{Agents, AppliedBuilds, Followed, RenderedDirectory};
+pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
 pub use delivered::Delivered;
-pub(crate) use paths::in_repo;
 
 use repo::Repo;
 

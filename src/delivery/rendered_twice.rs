@@ -9,7 +9,7 @@ use super::exclusion;
 use super::paths::takes;
 use super::reached::{Overlays, Reached};
 use super::repo::{Repo, shown};
-use super::{Component, Wiring, delivered};
+use super::{Component, Wiring, apply_options, delivered};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
@@ -58,6 +58,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         findings.extend(delivered::changed(repo, applied, &delivered));
         if applied.exclusion.is_none() {
             let hosts = reached.hosts(repo);
+            findings.extend(apply_options::findings(applied, &hosts));
             if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
                 findings.push(reached.also_applied_by(other));
                 continue;

@@ -299,6 +299,7 @@ codes! {
     "0622" AgentCannotApply Warning Run Shown "the agent is not allowed to apply generated objects"
     "0623" IncludeOverOutput Warning Run Shown "a Flux source includes another repo over the output directory"
     "0624" AppliedUnread Warning Run Shown "an agent applies a directory that sipgen cannot read"
+    "0625" LabelsNotApplied Error Either Shown "an agent does not label hosts, or replaces them"
 
     "0701" TemplateUnused Warning Run Shown "a template replaces no built-in template"
     "0702" TemplateFails Error Either Shown "a template cannot be rendered"

@@ -82,6 +82,8 @@ pub(crate) struct Delivered {
     pub(crate) given: Vec<Given>,
     /// Names and namespaces at intermediate kustomizations.
     pub(crate) levels: Vec<Level>,
+    /// Texts before variables in them were substituted.
+    pub(crate) unsubstituted: Vec<(Vec<Step>, String)>,
 }
 
 /// A value of a document that comes from elsewhere.
@@ -290,6 +292,16 @@ impl Origin {
             .levels
             .iter()
             .find(|level| level.directory == directory)
+    }
+
+    /// Returns the text at a route before variables in it were substituted, if it had any.
+    pub(crate) fn unsubstituted(&self, route: &[&str]) -> Option<&str> {
+        let mut texts = self.delivered()?.unsubstituted.iter();
+        let (_, text) = texts.find(|(at, _)| {
+            let steps = route.iter().map(|key| Step::from(*key));
+            at.iter().cloned().eq(steps)
+        })?;
+        Some(text)
     }
 
     pub(crate) fn way(&self) -> &Way {

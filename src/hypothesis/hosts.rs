@@ -232,6 +232,7 @@ pub(crate) fn available_host<'a>(
         labels,
         undecided: None,
         sync_options: None,
+        apply_options: Vec::new(),
         applied_in_full_by: None,
         bmc: None,
         reserved_by: None,

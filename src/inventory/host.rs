@@ -7,6 +7,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::addresses::{AddressSource, KnownAddress};
+use super::apply_options::ApplyOption;
 use super::evidence::Evidence;
 use super::machine::Machine;
 use super::maintenance::Mark;
@@ -45,6 +46,8 @@ pub struct Host {
     /// Argo CD's options in the manifest, which a patch must keep: see
     /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
+    /// Options by which its labels do not arrive, or replace it. Almost no host has any.
+    pub(crate) apply_options: Vec<ApplyOption>,
     /// Description of the agent that applies an observed host in full. A partial object would erase
     /// its spec.
     pub applied_in_full_by: Option<String>,

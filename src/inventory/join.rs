@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::addresses::{self, Facts};
 use super::appliers;
+use super::apply_options;
 use super::evidence::Evidence;
 use super::hardware::HostHardware;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState};
@@ -162,6 +163,12 @@ impl Descriptions {
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
+            apply_options: apply_options::of_host(
+                manifest
+                    .map(|manifest| (manifest, false))
+                    .into_iter()
+                    .chain(live.map(|live| (live, true))),
+            ),
             applied_in_full_by: live.filter(|_| manifest.is_none()).and_then(|live| {
                 appliers::applied_in_full(&key, &live.host.metadata, settings)
                     .or_else(|| live.rendered_by.clone())

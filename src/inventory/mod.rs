@@ -2,6 +2,7 @@
 //!
 //! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
 //! * `evidence`: proof that labels of a host arrive; `appliers`: agents that apply a host.
+//! * `apply_options`: options by which agents lose labels or replace hosts.
 //! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads plain files,
 //!   `decryption` decrypts, `keyless` finds Secrets without network data, and `network_remedy`
 //!   explains how to add some. `addresses`: addresses from other sources.
@@ -14,6 +15,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod appliers;
+pub(crate) mod apply_options;
 mod assemble;
 pub(crate) mod decryption;
 mod evidence;

@@ -34,7 +34,9 @@ impl Undecided {
             .labels
             .iter()
             .flatten()
-            .map(|(key, value)| (key.as_str(), value.as_str()));
+            .flat_map(|(key, value)| {
+                [key.as_str(), value.as_str()].map(|text| (key.as_str(), text))
+            });
         let spec = document.host.spec.as_ref();
         let address = spec
             .and_then(|spec| spec.bmc.as_ref())

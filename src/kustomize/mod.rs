@@ -26,7 +26,9 @@ use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding, Origin, Place, Step};
 
 pub use evaluate::NotBuilt;
-pub(crate) use evaluate::{AsDelivered, PatchTargets, Renaming, Targets, Variables, Wanted};
+pub(crate) use evaluate::{
+    AgentBuild, AsDelivered, PatchTargets, Renaming, Targets, Variables, Wanted,
+};
 pub use generators::Generated;
 pub use levels::{Among, Listing};
 pub(crate) use strict::{Refusal, refusal};

@@ -80,7 +80,8 @@ impl GeneratedHost {
             return Err(unreadable("it is not a BareMetalHost", origin.start()));
         }
         // A patch in a component has the namespace of the kustomization that includes it, and a
-        // name without later prefixes and suffixes. A comment therefore names the host.
+        // name without later prefixes and suffixes. Variables have no values where a patch is
+        // applied. A comment therefore names the host.
         let named = document.comments().find_map(layout::host_of_comment);
         let own = || {
             let namespace = metadata.namespace.as_ref()?.parse().ok()?;
@@ -89,9 +90,11 @@ impl GeneratedHost {
                 name: metadata.name.parse().ok()?,
             })
         };
-        let key = named
-            .filter(|host| host.name.as_str().contains(&metadata.name))
-            .or_else(own);
+        let is_of_patch = |host: &HostKey| {
+            let name = metadata.name.as_str();
+            name.contains(layout::VARIABLE) || host.name.as_str().contains(name)
+        };
+        let key = named.filter(is_of_patch).or_else(own);
         let key =
             key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
         let labels = metadata

@@ -7,10 +7,8 @@ use camino::Utf8Path;
 use serde::Deserialize;
 
 use super::Tree;
-use super::hosts::{
-    Labels, assigned_by_part, declared_annotations, released_labels, written_name,
-    written_namespace,
-};
+use super::hosts::{Labels, assigned_by_part, declared_annotations, released_labels};
+use super::patched_names::{written_name, written_namespace};
 use crate::api::host;
 use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding, Place};

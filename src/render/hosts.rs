@@ -24,13 +24,13 @@ use std::rc::Rc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
+use super::patched_names::{component_of, written_name, written_namespace};
 use crate::api::assignment::{self, Claim};
 use crate::api::cluster_api::FAILURE_DOMAIN;
 use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, ObjectName, Part};
-use crate::delivery::Component;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{Evidence, Host};
 use crate::layout::{self, header};
@@ -342,7 +342,7 @@ fn secrets_in_use<'a>(
     plan: &'a Plan,
     root: usize,
     directory: &Utf8Path,
-) -> BTreeMap<Option<&'a str>, BTreeSet<&'a ObjectName>> {
+) -> BTreeMap<Option<&'a str>, BTreeSet<&'a str>> {
     let planned = plan
         .clusters
         .values()
@@ -358,24 +358,25 @@ fn secrets_in_use<'a>(
         .held
         .iter()
         .filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
-    let mut secrets: BTreeMap<Option<&str>, BTreeSet<&ObjectName>> = BTreeMap::new();
+    let mut secrets: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for host in planned {
         secrets
             .entry(written_namespace(site, host))
             .or_default()
-            .extend(&host.network.secrets);
+            .extend(secrets_of(host));
     }
     for (key, held) in frozen {
         // The repo may still declare a host that the inputs omit.
         let left_out = || {
-            site.left_out
-                .get(key)
-                .map(|host| (held.namespace.as_deref(), &host.secrets))
+            site.left_out.get(key).map(|host| {
+                let names = host.secrets.iter().map(ObjectName::as_str);
+                (held.namespace.as_deref(), names.collect())
+            })
         };
         let host = site
             .inventory
             .host(key)
-            .map(|host| (written_namespace(site, host), &host.network.secrets));
+            .map(|host| (written_namespace(site, host), secrets_of(host)));
         if let Some((namespace, names)) = host.or_else(left_out) {
             secrets.entry(namespace).or_default().extend(names);
         }
@@ -384,23 +385,38 @@ fn secrets_in_use<'a>(
     secrets
 }
 
+/// Returns the names of the Secrets that a host names, also as kustomize sees them.
+fn secrets_of(host: &Host) -> BTreeSet<&str> {
+    let names = host.network.secrets.iter().map(ObjectName::as_str);
+    let fields = host::SECRET_FIELDS.iter();
+    let written = fields.filter_map(|field| host.origin.unsubstituted(field));
+    names.chain(written).collect()
+}
+
+/// Returns a regular expression of a name, in which variables match any text of their length.
+/// Backslashes would be changed by YAML.
+fn pattern(name: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "-_".contains(char);
+    let mut pattern = String::with_capacity(name.len());
+    for char in name.chars() {
+        match char {
+            '.' => pattern.push_str("[.]"),
+            char if is_plain(char) => pattern.push(char),
+            _ => pattern.push('.'),
+        }
+    }
+    pattern
+}
+
 /// Appends a patch that guards Secrets of a namespace if the build contains them.
-fn write_guard(
-    text: &mut String,
-    site: &Site,
-    namespace: Option<&str>,
-    names: &BTreeSet<&ObjectName>,
-) {
+fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &BTreeSet<&str>) {
     text.push_str("  - target:\n      version: v1\n      kind: Secret\n");
     if let Some(namespace) = namespace {
-        let _ = writeln!(text, "      namespace: {}", quoted(namespace));
+        let _ = writeln!(text, "      namespace: {}", quoted(&pattern(namespace)));
     }
     // A regular expression with one name per line. YAML folds each line break into a space, and `
     // ?` makes that space optional.
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| name.as_str().replace('.', "[.]"))
-        .collect();
+    let names: Vec<String> = names.iter().map(|name| pattern(name)).collect();
     let _ = writeln!(
         text,
         "      name: >-\n        {}",
@@ -478,31 +494,6 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     annotations
 }
 
-/// Returns the component that patches a host, if components are used.
-fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
-    site.wiring.components.get(&host.evidence.root()?)
-}
-
-/// Returns whether a host has no namespace where it is patched, because only the settings give it
-/// one.
-fn is_found_without_namespace(host: &Host) -> bool {
-    host.evidence.root().is_some() && host.namespace_by_settings
-}
-
-/// Returns the name in a host's patch or partial object.
-pub(super) fn written_name<'a>(site: &'a Site, host: &'a Host) -> &'a str {
-    component_of(site, host).map_or(host.key.name.as_str(), |component| component.name_of(host))
-}
-
-/// Returns the namespace in a host's patch or partial object.
-pub(super) fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
-    match component_of(site, host) {
-        Some(component) => component.namespace_of(host),
-        None if is_found_without_namespace(host) => None,
-        None => Some(host.key.namespace.as_str()),
-    }
-}
-
 /// Reports frozen clusters whose patches no longer match their hosts.
 ///
 /// Their build would fail, and with it everything that the repo builds around the hosts.
@@ -537,8 +528,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
 
 /// Appends a document that gives a host labels and annotations. `record` is a comment above it.
 ///
-/// In a component, the host has the namespace at the including kustomization, if any. It has none
-/// if only the settings give it one. A comment then names the host.
+/// A comment names the host where kustomize sees another name or namespace.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -548,14 +538,16 @@ fn write_host(
     annotations: &BTreeMap<&'static str, String>,
 ) {
     text.push_str("---\n");
-    if component_of(site, host).is_some() || is_found_without_namespace(host) {
+    let (name, namespace) = (written_name(site, host), written_namespace(site, host));
+    let is_named = name == host.key.name.as_str() && namespace == Some(host.key.namespace.as_str());
+    if component_of(site, host).is_some() || !is_named {
         text.push_str(&layout::patched_host(&host.key));
     }
     text.push_str(record.unwrap_or_default());
     text.push_str(HOST_HEAD);
     text.push_str("metadata:\n");
-    write_entry(text, "  name", Some(written_name(site, host)));
-    if let Some(namespace) = written_namespace(site, host) {
+    write_entry(text, "  name", Some(name));
+    if let Some(namespace) = namespace {
         write_entry(text, "  namespace", Some(namespace));
     }
     if let (Evidence::Live, Some(uid)) = (host.evidence, &host.live.uid) {

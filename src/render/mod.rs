@@ -1,7 +1,8 @@
 //! Renders a plan into files: an in-memory tree, relative to the output directory. Nothing here
 //! reads the disk.
 //!
-//! * `hosts`: labels, as patches of manifests or as guarded partial objects.
+//! * `hosts`: labels, as patches of manifests or as guarded partial objects; `patched_names`: how
+//!   patches name hosts.
 //! * `cluster`: files of one cluster, by `services`, `installation`, `tenant` and
 //!   `cluster_kustomization`.
 //! * `services`: load balancers, jump hosts and Dex, one module per kind.
@@ -9,6 +10,7 @@
 //!   ansible.
 //! * `tenant`: manifests for the tenant to include.
 //! * `agents`: objects by which Flux or Argo CD applies the output.
+//! * `apply_options`: reports assigned hosts that an agent does not label.
 //! * `renderer`: renders templates into the files of one cluster.
 //! * `shared_files`: files that clusters share.
 //! * `templates`: built-in templates and the repo's own; `bounds` limits their computation.
@@ -20,6 +22,7 @@
 //!   cert-manager, Flux, Argo CD and External Secrets.
 
 mod agents;
+mod apply_options;
 mod bounds;
 mod closing_check;
 mod cluster;
@@ -29,6 +32,7 @@ mod hosts;
 pub mod installation;
 mod json;
 mod kustomization_check;
+mod patched_names;
 mod pools;
 mod project;
 mod renderer;
@@ -92,6 +96,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     };
     let rendered: Vec<cluster::Rendered> = clusters.par_iter().map(of_cluster).collect();
     let mut findings = hosts::lost_patches(site, plan);
+    findings.extend(apply_options::findings(site, plan));
     let (mut used_shared, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
@@ -177,7 +182,16 @@ fn unfit<'a>(
 
 /// Reports a variable in a file that Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let at = memchr::memmem::find(text.as_bytes(), layout::VARIABLE.as_bytes())?;
+    // kustomize finds a host by the name that it has before Flux replaces the variables.
+    let is_name = |at: &usize| {
+        let line = text[..*at].rsplit('\n').next().unwrap_or_default();
+        path.starts_with(layout::HOSTS)
+            && ["  name: ", "  namespace: "]
+                .iter()
+                .any(|field| line.starts_with(field))
+    };
+    let mut found = memchr::memmem::find_iter(text.as_bytes(), layout::VARIABLE.as_bytes());
+    let at = found.find(|at| !is_name(at))?;
     let line = text[..at].matches('\n').count() + 1;
     let of_file = || {
         let file = site.settings.output.join(path);

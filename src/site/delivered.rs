@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rayon::prelude::*;
 
+use super::agent_builds::AgentBuilds;
 use super::inputs::Inputs;
 use super::interpret::{Object, interpret_resource};
 use crate::api::gitops::Agent;
 use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
-use crate::kustomize::{AsDelivered, Builds, PatchTargets, Renaming, Variables, Wanted};
+use crate::kustomize::{AsDelivered, Builds, PatchTargets, Renaming, Wanted};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
@@ -33,7 +34,7 @@ pub(super) fn by_builds(
     builds: &Builds,
     settings: &Settings,
     inputs: &Inputs<'_>,
-    variables: &BTreeMap<Utf8PathBuf, Variables>,
+    agents: &AgentBuilds,
     read: Vec<Object>,
 ) -> (Vec<Object>, PatchTargets, Vec<Finding>) {
     let origins = |is_wanted: &dyn Fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
@@ -52,10 +53,7 @@ pub(super) fn by_builds(
     let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
     let unreadable =
         origins(&|object| matches!(object, Object::Unreadable(..) | Object::UnreadableHost(..)));
-    let is_by_flux = |object: &Object| match object {
-        Object::Agent(agent) => !agent.flux().is_empty(),
-        _ => false,
-    };
+    let is_by_flux = |object: &Object| matches!(object, Object::Agent(agent) if agent.is_by_flux());
     let wanted = Wanted {
         files: &files,
         vital: &vital,
@@ -64,7 +62,7 @@ pub(super) fn by_builds(
         is_restricted: settings.gitops != Some(Agent::Flux) && !read.iter().any(is_by_flux),
         requests: &origins(&is_request),
         output: &settings.output,
-        variables,
+        agents,
     };
     let evaluated = builds.evaluate(repo, &wanted);
     // The usual case: builds change nothing but namespaces.

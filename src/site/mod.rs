@@ -8,7 +8,7 @@
 //! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
-//! * `substitution`: values of Flux's variables that the repo has.
+//! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
 //! * `concern`: whether a mistake can reach a base cluster.
 //! * `machine_templates`: names of machine templates where components run.
 //! * `hardware`: inspected hardware, read on demand.
@@ -21,6 +21,7 @@
 //!
 //! Hosts are chosen in `plan`.
 
+mod agent_builds;
 mod assignment_labels;
 pub(crate) mod clashes;
 pub(crate) mod concern;

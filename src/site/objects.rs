@@ -15,8 +15,8 @@ use super::listing::{listed_elsewhere, not_too_large};
 use super::names::{Names, ServiceWithPorts, network_data};
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret};
-use super::substitution::{self, Naming};
-use super::{delivered, misplaced};
+use super::substitution::Naming;
+use super::{agent_builds, delivered, misplaced};
 use crate::api::cluster_api::GROUP;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::ipam::{self, AddressObject};
@@ -119,9 +119,10 @@ pub(super) fn named(
         inputs: &inputs,
         settings,
     };
-    let variables = substitution::by_directory(naming, &objects)?;
+    let mut objects = objects;
+    let agents = agent_builds::collect(naming, &mut objects)?;
     let (objects, patch_targets, of_evaluation) =
-        delivered::by_builds(repo, &builds, settings, &inputs, &variables, objects);
+        delivered::by_builds(repo, &builds, settings, &inputs, &agents, objects);
     let (rendered, mut findings) = Rendered::build(repo, settings);
     let (count, of_rendered) = rendered.read(repo, |document| interpret_rendered(&document));
     if count == 0 && !repo.streams().is_empty() {

@@ -12,11 +12,10 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::inputs::Inputs;
-use super::interpret::Object;
 use super::names::namespaces;
-use crate::api::gitops::{FluxKustomization, PostBuild};
+use crate::api::gitops::PostBuild;
 use crate::api::host::Metadata;
-use crate::delivery::in_repo;
+use crate::delivery::BuildChanges;
 use crate::finding::{Origin, Place};
 use crate::kustomize::{Builds, Variables, Wanted};
 use crate::layout::VARIABLE;
@@ -52,122 +51,81 @@ pub(super) struct Naming<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// Collects the variables of all Flux Kustomizations by the directory that they build.
-///
-/// # Errors
-///
-/// Returns an error if a file cannot be read.
-pub(super) fn by_directory(
-    naming: Naming<'_>,
-    objects: &[Object],
-) -> Result<BTreeMap<Utf8PathBuf, Variables>, ReadError> {
-    let kustomizations: Vec<(&Origin, &FluxKustomization, &PostBuild)> = objects
-        .iter()
-        .filter_map(|object| match object {
-            Object::Agent(agent) => Some(agent),
-            _ => None,
-        })
-        .flat_map(|agent| agent.flux().iter().map(|object| (&agent.origin, object)))
-        .filter_map(|(origin, object)| Some((origin, object, object.spec.post_build.as_ref()?)))
-        .collect();
-    let references = kustomizations
-        .iter()
-        .flat_map(|(.., post_build)| post_build.substitute_from.iter().flatten());
-    let names: BTreeSet<&str> = references
-        .map(|reference| reference.name.as_str())
-        .collect();
-    let held = if names.is_empty() {
-        Held::new()
-    } else {
-        naming.held(&names)?
-    };
-    let mut all: BTreeMap<Utf8PathBuf, Variables> = BTreeMap::new();
-    for (origin, kustomization, post_build) in kustomizations {
-        let path = kustomization.spec.path.as_deref().unwrap_or_default();
-        let Some((directory, above)) = in_repo(path, &naming.settings.flux.path) else {
-            continue;
-        };
-        if !above.as_str().is_empty() {
-            continue;
-        }
-        let namespaces = naming.namespaces(origin, kustomization.metadata.namespace.as_deref());
-        let variables = variables(origin, post_build, &namespaces, &held);
-        // Without variables, Flux substitutes nothing, not even defaults.
-        if variables.values.is_empty()
-            && !variables.are_partial
-            && post_build.substitute_strategy.as_deref() != Some("Always")
-        {
-            continue;
-        }
-        match all.remove(&directory) {
-            Some(other) => all.insert(directory, agreed(other, variables)),
-            None => all.insert(directory, variables),
-        };
-    }
-    Ok(all)
-}
+/// ConfigMaps and Secrets with variables.
+pub(super) struct VariableSources(Held);
 
-/// Merges the variables of one Kustomization.
-fn variables(
-    origin: &Origin,
-    post_build: &PostBuild,
-    namespaces: &BTreeSet<String>,
-    held: &Held,
-) -> Variables {
-    let mut variables = Variables::default();
-    for reference in post_build.substitute_from.iter().flatten() {
-        let kind = if reference.kind == "Secret" {
-            "Secret"
+impl VariableSources {
+    /// Reads the objects that agents' objects name, as builds deliver them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read.
+    pub(super) fn read<'c>(
+        naming: Naming<'_>,
+        changes: impl Iterator<Item = &'c BuildChanges>,
+    ) -> Result<Self, ReadError> {
+        let post_builds = changes.filter_map(|changes| changes.post_build.as_ref());
+        let names: BTreeSet<&str> = post_builds
+            .flat_map(|post_build| post_build.substitute_from.iter().flatten())
+            .map(|reference| reference.name.as_str())
+            .collect();
+        Ok(Self(if names.is_empty() {
+            Held::new()
         } else {
-            "ConfigMap"
-        };
-        let mut found = namespaces
-            .iter()
-            .filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
-        match found.next().and_then(Option::as_ref) {
-            Some(values) => variables.values.extend(values.clone()),
-            // The unknown object may override any earlier value.
-            None => {
-                variables
-                    .values
-                    .values_mut()
-                    .for_each(|value| *value = None);
-                variables.are_partial = true;
+            naming.held(&names)?
+        }))
+    }
+
+    /// Merges the variables of one Kustomization. Without any, Flux substitutes nothing, not even
+    /// defaults.
+    pub(super) fn of(
+        &self,
+        origin: &Origin,
+        post_build: &PostBuild,
+        namespaces: &BTreeSet<String>,
+    ) -> Option<Variables> {
+        let mut variables = Variables::default();
+        for reference in post_build.substitute_from.iter().flatten() {
+            let kind = if reference.kind == "Secret" {
+                "Secret"
+            } else {
+                "ConfigMap"
+            };
+            let mut found = namespaces.iter().filter_map(|namespace| {
+                self.0
+                    .get(&(kind, namespace.clone(), reference.name.clone()))
+            });
+            match found.next().and_then(Option::as_ref) {
+                Some(values) => variables.values.extend(values.clone()),
+                // The unknown object may override any earlier value.
+                None => {
+                    variables
+                        .values
+                        .values_mut()
+                        .for_each(|value| *value = None);
+                    variables.are_partial = true;
+                }
             }
         }
-    }
-    for (name, value) in post_build.substitute.iter().flatten() {
-        let place = origin.at(["spec", "postBuild", "substitute", name]);
-        variables
-            .values
-            .insert(name.clone(), text(value).map(|text| (text, place)));
-    }
-    variables
-}
-
-/// Keeps the values that are equal in two Kustomizations of the same directory.
-fn agreed(one: Variables, other: Variables) -> Variables {
-    let are_partial = one.are_partial || other.are_partial;
-    Variables {
-        values: agreed_values(one.values, other.values),
-        are_partial,
-    }
-}
-
-fn agreed_values(mut one: Values, other: Values) -> Values {
-    for (name, value) in &mut one {
-        let same = other
-            .get(name)
-            .and_then(Option::as_ref)
-            .map(|(text, _)| text);
-        if value.as_ref().map(|(text, _)| text) != same {
-            *value = None;
+        for (name, value) in post_build.substitute.iter().flatten() {
+            let place = origin.at(["spec", "postBuild", "substitute", name]);
+            variables
+                .values
+                .insert(name.clone(), text(value).map(|text| (text, place)));
         }
+        let is_used = !variables.values.is_empty()
+            || variables.are_partial
+            || post_build.substitute_strategy.as_deref() == Some("Always");
+        is_used.then_some(variables)
     }
-    for name in other.into_keys() {
-        one.entry(name).or_insert(None);
-    }
-    one
+}
+
+fn agreed_values(one: Values, other: Values) -> Values {
+    let variables = |values| Variables {
+        values,
+        are_partial: false,
+    };
+    variables(one).agreed(variables(other)).values
 }
 
 /// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
@@ -213,7 +171,7 @@ impl Naming<'_> {
             is_restricted: false,
             requests: &none,
             output,
-            variables: &nothing,
+            agents: &nothing,
         };
         let evaluated = self.builds.evaluate(self.repo, &wanted);
         let mut held = Held::new();
@@ -263,7 +221,7 @@ impl Naming<'_> {
         }
     }
 
-    fn namespaces(&self, origin: &Origin, own: Option<&str>) -> BTreeSet<String> {
+    pub(super) fn namespaces(&self, origin: &Origin, own: Option<&str>) -> BTreeSet<String> {
         let all = namespaces(self.builds, self.inputs, origin, own);
         all.into_iter().map(|(namespace, _)| namespace).collect()
     }

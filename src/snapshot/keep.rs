@@ -16,8 +16,8 @@ use crate::api::gitops::{Agent, TRACKING_ID};
 use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
-    self, DETACHED, LAST_APPLIED, MAINTENANCE, PAUSED, PRUNE, SSA, STATUS, SYNC_OPTIONS, UNHEALTHY,
-    without_user,
+    self, DETACHED, FORCE, LAST_APPLIED, MAINTENANCE, PAUSED, PRUNE, RECONCILE, SSA, STATUS,
+    SYNC_OPTIONS, UNHEALTHY, without_user,
 };
 use crate::api::ipam::{self, ADDRESSES};
 use crate::api::names::{HostKey, is_label_key, is_label_value};
@@ -26,13 +26,15 @@ use crate::api::reservation::RESERVED_FOR;
 use crate::settings::assignment::Assignment;
 
 /// Annotations whose value matters.
-const WITH_VALUE: [&str; 9] = [
+const WITH_VALUE: [&str; 11] = [
     ADDRESSES,
+    FORCE,
     GIVEN_BACK,
     MAINTENANCE,
     RESERVED_FOR,
     GIVEN_BACK_BY,
     PRUNE,
+    RECONCILE,
     SSA,
     SYNC_OPTIONS,
     TRACKING_ID,

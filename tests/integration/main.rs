@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod addresses;
+mod agent_builds;
 mod agents;
 mod applied_in_full;
 mod assignment_labels;

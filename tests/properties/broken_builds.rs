@@ -1355,7 +1355,7 @@ fn what_is_accepted_builds_and_what_is_refused_does_not() {
         cases.push((names.join(" + "), tree(&mutations, draw(2) == 0)));
     }
     let trees: Vec<Tree> = cases.iter().map(|(_, tree)| tree.clone()).collect();
-    let real = real_builds(&trees);
+    let real = real_builds(&trees, None);
     let (mut built, mut refused) = (0, 0);
     let mut different = Vec::new();
     for ((name, tree), real) in cases.iter().zip(real) {

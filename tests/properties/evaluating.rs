@@ -28,7 +28,7 @@ fn builds_in_memory_are_those_of_kustomize() {
     let real: Vec<Result<Vec<Value>, String>> = thread::scope(|scope| {
         let parts: Vec<_> = trees
             .chunks(trees.len().div_ceil(2))
-            .map(|part| scope.spawn(|| real_builds(part)))
+            .map(|part| scope.spawn(|| real_builds(part, None)))
             .collect();
         parts
             .into_iter()
@@ -38,7 +38,7 @@ fn builds_in_memory_are_those_of_kustomize() {
     let (mut built, mut refused, mut left) = (0, 0, 0);
     let mut different: Vec<(usize, String)> = Vec::new();
     for (tree, real) in trees.iter().zip(&real) {
-        match (in_memory(tree), real) {
+        match (in_memory(tree, &BTreeMap::new()), real) {
             (Err(NotBuilt::Beyond(_)), _) => left += 1,
             (Err(NotBuilt::Refused(_)), Err(_)) => refused += 1,
             (Ok(ours), Ok(real)) if sorted(&ours) == sorted(real) => built += 1,
@@ -182,7 +182,7 @@ fn what_kustomize_refuses_to_read_is_refused() {
         tree.insert("top/inner/kustomization.yaml".to_owned(), inner.to_owned());
         trees.push(tree);
     }
-    let real = real_builds(&trees);
+    let real = real_builds(&trees, None);
     assert!(real.iter().filter(|build| build.is_err()).count() > 30);
     let mut different = Vec::new();
     for (tree, real) in trees.iter().zip(real) {
@@ -275,7 +275,10 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
 }
 
 /// The builds of trees by kustomize, or why it fails.
-pub(super) fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
+pub(super) fn real_builds(
+    trees: &[Tree],
+    substitute: Option<&BTreeMap<String, String>>,
+) -> Vec<Result<Vec<Value>, String>> {
     let mut command = tool("kustomize-builds");
     let mut program = command
         .stdin(Stdio::piped())
@@ -286,7 +289,9 @@ pub(super) fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
     let mut requests = program.stdin.take().unwrap();
     let lines: Vec<String> = trees
         .iter()
-        .map(|files| json!({"files": files, "directory": "top"}).to_string())
+        .map(|files| {
+            json!({"files": files, "directory": "top", "substitute": substitute}).to_string()
+        })
         .collect();
     let writer = thread::spawn(move || {
         lines
@@ -308,7 +313,10 @@ pub(super) fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
     answers.into_iter().map(read).collect()
 }
 
-fn in_memory(tree: &Tree) -> Result<Vec<Value>, NotBuilt> {
+pub fn in_memory(
+    tree: &Tree,
+    variables: &BTreeMap<String, String>,
+) -> Result<Vec<Value>, NotBuilt> {
     let files = tree
         .iter()
         .map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
@@ -324,11 +332,11 @@ fn in_memory(tree: &Tree) -> Result<Vec<Value>, NotBuilt> {
     let (builds, findings) = Builds::new(kustomizations.collect());
     assert!(findings.is_empty(), "{findings:?}");
     let root = builds.roots_of(Utf8Path::new("top"))[0];
-    builds.built(&repo, root)
+    builds.built(&repo, root, variables.clone())
 }
 
 /// Objects in an order of their own, without what means nothing to an API server.
-fn sorted(objects: &[Value]) -> Vec<String> {
+pub fn sorted(objects: &[Value]) -> Vec<String> {
     let mut all: Vec<String> = objects
         .iter()
         .map(|object| yaml_serde::to_string(&bare(object)).unwrap())

@@ -1,6 +1,6 @@
 //! Holds sipgen against models and oracles, for made-up sites, random histories and hostile texts.
 //!
-//! `broken_builds`, `evaluating`, `spellings` and `leaks` compare with the real kustomize and PyYAML; the other modules need no program but
+//! `broken_builds`, `evaluating`, `substitution`, `spellings` and `leaks` compare with the real kustomize, Flux and PyYAML; the other modules need no program but
 //! git.
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::panic)]
@@ -20,6 +20,7 @@ mod oracle_drain;
 mod oracle_machines;
 mod site_model;
 mod spellings;
+mod substitution;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../../fuzz/targets.rs"]

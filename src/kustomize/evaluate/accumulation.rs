@@ -15,6 +15,7 @@ use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Place, Step};
 use crate::kustomize::Node;
+use crate::layout::declared_directory;
 use crate::text::yaml;
 
 /// Limit on nested kustomizations. A build beyond it is left to kustomize.
@@ -26,6 +27,12 @@ impl Evaluation<'_> {
     /// Builds a directory and returns its final objects.
     pub(super) fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
         let mut objects = self.accumulate(directory, Objects::default())?;
+        // What the overlay of hosts patches.
+        objects.note_level(&self.wanted.output.join(declared_directory(directory)));
+        self.targets = Some(Targets::new(&objects.list, self.wanted.vital_kinds));
+        if let Some(build) = self.wanted.agents.get(directory) {
+            objects = self.apply_agent_above(build, objects)?;
+        }
         self.resolve_vars(&objects)?;
         self.check_sort_order(directory)?;
         let mut objects = std::mem::take(&mut objects.list);
@@ -46,12 +53,7 @@ impl Evaluation<'_> {
             }
         })?;
         objects.iter_mut().for_each(Object::spell_annotations);
-        self.targets = Some(Targets::new(&objects, self.wanted.vital_kinds));
-        if let Some(variables) = self.wanted.variables.get(directory) {
-            objects
-                .iter_mut()
-                .for_each(|object| variables.replace_in(object));
-        }
+        self.apply_flux(directory, &mut objects)?;
         // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
             let local = object.text(&[
@@ -106,12 +108,14 @@ impl Evaluation<'_> {
             }
         }
         // Checked once for the whole list, because a check per file would be quadratic.
-        self.check_unique(&objects)?;
+        self.check_unique(&objects.list)?;
         self.check_files(node, directory, &objects)?;
         self.generate(node, directory, &mut objects)?;
-        for (index, entry) in kustomization.components.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("components"), index.into()]);
-            objects = self.add_component(directory, entry, &place, objects)?;
+        for node in [Some(node), self.added_by_agent(directory)]
+            .into_iter()
+            .flatten()
+        {
+            objects = self.add_components(node, directory, objects)?;
         }
         objects.note_level(directory);
         self.configure(node, directory, &objects)?;
@@ -171,6 +175,21 @@ impl Evaluation<'_> {
         };
         let place = node.origin.at(["sortOptions"]);
         Err(Failure::at(&place)(NotBuilt::Refused(why)))
+    }
+
+    /// Adds the components of a kustomization, which also transform its objects.
+    pub(super) fn add_components(
+        &mut self,
+        node: &Node,
+        directory: &Utf8PathBuf,
+        mut objects: Objects,
+    ) -> Result<Objects, Failure> {
+        let entries = node.kustomization.components.iter().flatten();
+        for (index, entry) in entries.enumerate() {
+            let place = node.origin.at([Step::from("components"), index.into()]);
+            objects = self.add_component(directory, entry, &place, objects)?;
+        }
+        Ok(objects)
     }
 
     /// Applies an entry of `components`.
@@ -273,14 +292,14 @@ impl Evaluation<'_> {
     }
 
     /// Refuses duplicate ids.
-    pub(super) fn check_unique(&self, objects: &Objects) -> Result<(), Failure> {
-        let mut seen: HashMap<Id, &Object> = HashMap::with_capacity(objects.list.len());
-        if let Some(first) = objects.list.first() {
+    pub(super) fn check_unique(&self, objects: &[Object]) -> Result<(), Failure> {
+        let mut seen: HashMap<Id, &Object> = HashMap::with_capacity(objects.len());
+        if let Some(first) = objects.first() {
             self.budget
-                .step(objects.list.len())
+                .step(objects.len())
                 .map_err(Failure::at(&first.origin.start()))?;
         }
-        for object in &objects.list {
+        for object in objects {
             let id = object.id();
             let Some(other) = seen.get(&id) else {
                 seen.insert(id, object);

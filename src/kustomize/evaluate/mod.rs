@@ -14,13 +14,19 @@
 //! - `replacement`: values copied from object to object
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
-//! - `vars`: variables of kustomizations; `variables`: Flux's post-build substitution
+//! - `vars`: variables of kustomizations
+//! - `agent_build`: changes of agents' objects to a build
+//! - `variables`: Flux's post-build substitution; `envsubst` and `go_yaml` read text as Flux does
 //! - `patch_targets`: the objects that the patches of the output find
-//! - `budget`: bounds
+//! - `budget`: bounds; `failure`: reasons why a build has no result
 
 mod accumulation;
+mod agent_build;
 mod budget;
+mod envsubst;
+mod failure;
 mod generated;
+mod go_yaml;
 mod index;
 mod json_patch;
 mod listed;
@@ -45,9 +51,12 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
-use crate::finding::{Code, Delivered, Finding, Origin, Place};
+use crate::finding::{Delivered, Finding, Origin, Place};
 use crate::load::{Document, Files};
+pub(crate) use agent_build::AgentBuild;
 use budget::Budget;
+pub use failure::NotBuilt;
+use failure::{Failure, deduplicated};
 use object::{Behavior, Object};
 pub(crate) use patch_targets::{PatchTargets, Targets};
 use references::NameReference;
@@ -111,38 +120,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
     /// Output directory. Its components are not part of the evaluated builds.
     pub(crate) output: &'a Utf8Path,
-    /// Flux's substitution variables, by the directory that Flux builds.
-    pub(crate) variables: &'a BTreeMap<Utf8PathBuf, Variables>,
-}
-
-/// The reason why a build has no result in memory.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotBuilt {
-    /// kustomize fails as well.
-    #[error("`kustomize build` fails: {0}")]
-    Refused(String),
-    /// Only kustomize can build it.
-    #[error("only kustomize can build it: {0}")]
-    Beyond(String),
-}
-
-/// A failed build, with the place of the cause.
-struct Failure {
-    problem: NotBuilt,
-    place: Box<Place>,
-    /// Set if another finding reports it already.
-    is_known: bool,
-}
-
-impl Failure {
-    fn at(place: &Place) -> impl Fn(NotBuilt) -> Self + use<> {
-        let place = Box::new(place.clone());
-        move |problem| Failure {
-            problem,
-            place: place.clone(),
-            is_known: false,
-        }
-    }
+    /// Changes of agents' objects to builds, by the directory of the root.
+    pub(crate) agents: &'a BTreeMap<Utf8PathBuf, AgentBuild>,
 }
 
 impl Renaming {
@@ -270,6 +249,7 @@ impl Builds {
                 value,
                 changes: given,
                 levels,
+                unsubstituted,
                 ..
             } = object;
             let origin = origin.delivered_as(Delivered {
@@ -277,6 +257,7 @@ impl Builds {
                 is_evaluated: true,
                 given,
                 levels,
+                unsubstituted,
             });
             let text = read.text.clone();
             evaluated
@@ -294,11 +275,17 @@ impl Builds {
     }
 
     /// Returns the objects that `kustomize build` of a root would print, in no particular order.
+    /// With variables, Flux's substitution follows.
     ///
     /// # Errors
     ///
     /// Returns why kustomize would fail, or why only kustomize can build it.
-    pub fn built(&self, repo: &Files, root: usize) -> Result<Vec<Value>, NotBuilt> {
+    pub fn built(
+        &self,
+        repo: &Files,
+        root: usize,
+        variables: BTreeMap<String, String>,
+    ) -> Result<Vec<Value>, NotBuilt> {
         let below = self.files_by_root(&BTreeSet::from([root]));
         let files: Vec<&Utf8PathBuf> = below.into_values().flatten().collect();
         let read = files
@@ -306,6 +293,9 @@ impl Builds {
             .filter_map(|file| Some(((*file).clone(), ResourceFile::new(repo, file, &[], true)?)))
             .collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
+        let root = self.root(root);
+        let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()));
+        let agents = agents.map(|build| (root.directory.clone(), build));
         let wanted = Wanted {
             files: &all,
             vital: &all,
@@ -314,61 +304,18 @@ impl Builds {
             is_restricted: true,
             requests: &all,
             output: Utf8Path::new("overlays"),
-            variables: &BTreeMap::new(),
+            agents: &agents.into_iter().collect(),
         };
         let budget = Budget::default();
         let mut run = Evaluation::new(self, repo, &wanted, &read, &budget);
         let objects = run
-            .build(&self.root(root).directory)
+            .build(&root.directory)
             .map_err(|failure| failure.problem)?;
         Ok(objects
             .into_iter()
             .map(|object| Value::Mapping(object.value))
             .collect())
     }
-
-    fn failed(&self, root: usize, failure: Failure) -> Option<Finding> {
-        let Failure {
-            problem,
-            place,
-            is_known,
-        } = failure;
-        let root = &self.roots[root];
-        let directory = if root.directory.as_str().is_empty() {
-            "."
-        } else {
-            root.directory.as_str()
-        };
-        (!is_known).then(|| match problem {
-            NotBuilt::Refused(why) => {
-                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
-                    format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
-                )
-            }
-            NotBuilt::Beyond(why) => Finding::new(
-                Code::NotEvaluated,
-                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
-            )
-            .at(*place)
-            .help(format!(
-                "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
-            )),
-        })
-    }
-}
-
-/// Removes duplicates: roots that share a kustomization fail for the same reason.
-fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut kept: Vec<Finding> = Vec::new();
-    for finding in findings {
-        if !kept
-            .iter()
-            .any(|other| other.code == finding.code && other.places == finding.places)
-        {
-            kept.push(finding);
-        }
-    }
-    kept
 }
 
 /// The evaluation of one build.

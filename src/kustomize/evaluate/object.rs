@@ -23,6 +23,8 @@ pub(super) struct Object {
     pub(super) changes: Vec<Given>,
     /// Its name and namespace where each kustomization's components run, innermost first.
     pub(super) levels: Vec<Level>,
+    /// Texts before variables in them were substituted.
+    pub(super) unsubstituted: Vec<(Vec<Step>, String)>,
     /// Behavior of the generator that made it.
     pub(super) generated: Option<Behavior>,
     /// Set if its name gets a content hash as suffix.
@@ -178,6 +180,7 @@ impl Object {
             suffixes: Vec::new(),
             changes: Vec::new(),
             levels: Vec::new(),
+            unsubstituted: Vec::new(),
             generated: None,
             needs_hash: false,
             untyped: Vec::new(),
@@ -329,11 +332,22 @@ impl Object {
         }
     }
 
+    /// Returns the place that sets the value at a route.
+    pub(super) fn place_of(&self, route: &[Step]) -> Place {
+        let changes = self
+            .changes
+            .iter()
+            .filter(|change| route.starts_with(&change.route));
+        let change = changes.max_by_key(|change| change.route.len());
+        change.map_or_else(
+            || self.origin.at(route.to_vec()),
+            |change| change.place.clone(),
+        )
+    }
+
     /// Returns the place that sets its name.
     pub(super) fn origin_of_name(&self) -> Place {
-        let route = [Step::from("metadata"), Step::from("name")];
-        let given = self.changes.iter().find(|given| given.route == route);
-        given.map_or_else(|| self.origin.name(), |given| given.place.clone())
+        self.place_of(&[Step::from("metadata"), Step::from("name")])
     }
 
     /// Records its name and namespace where a kustomization's components run.

@@ -72,7 +72,7 @@ impl Builds {
                     !self.nodes.contains_key(&path) && !path.starts_with(wanted.output)
                 })
             };
-            wanted.variables.contains_key(directory.as_path())
+            wanted.agents.contains_key(directory.as_path())
                 || node.kustomization.changes_objects()
                 || node
                     .kustomization

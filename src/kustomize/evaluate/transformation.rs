@@ -44,16 +44,24 @@ impl Evaluation<'_> {
         }
         // The order of kustomize's built-in transformers.
         self.apply_merge_patches(node, directory, objects)?;
-        self.apply_patches("patches", node, directory, objects)?;
+        let added = self.added_by_agent(directory);
+        let both = || [Some(node), added].into_iter().flatten();
+        for node in both() {
+            self.apply_patches("patches", node, directory, objects)?;
+        }
         if set_namespace(node, objects) {
-            self.check_unique(objects)?;
+            self.check_unique(&objects.list)?;
         }
         set_affixes(node, objects);
-        self.set_labels(node, objects)?;
-        let annotations = kustomization.common_annotations.iter().flatten();
-        for (name, value) in annotations.filter_map(|(name, value)| Some((name, value.as_str()?))) {
-            let place = node.origin.at(["commonAnnotations", name]);
-            self.set_all(objects, "annotations", (name, value), &place)?;
+        for node in both() {
+            self.set_labels(node, objects)?;
+            let annotations = node.kustomization.common_annotations.iter().flatten();
+            for (name, value) in
+                annotations.filter_map(|(name, value)| Some((name, value.as_str()?)))
+            {
+                let place = node.origin.at(["commonAnnotations", name]);
+                self.set_all(&mut objects.list, "annotations", (name, value), &place)?;
+            }
         }
         self.apply_patches("patchesJson6902", node, directory, objects)?;
         self.check_replicas(node, objects)?;
@@ -62,8 +70,8 @@ impl Evaluation<'_> {
             let why = format!("the `transformers` of `{}` may change anything", node.file);
             self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
         }
-        if kustomization.changes_objects() {
-            self.check_unique(objects)?;
+        if both().any(|node| node.kustomization.changes_objects()) {
+            self.check_unique(&objects.list)?;
         }
         Ok(())
     }
@@ -95,7 +103,7 @@ impl Evaluation<'_> {
                 let place = node
                     .origin
                     .at(route.iter().cloned().chain([Step::from(name.as_str())]));
-                self.set_all(objects, "labels", (name, value), &place)?;
+                self.set_all(&mut objects.list, "labels", (name, value), &place)?;
             }
         }
         if kustomization
@@ -114,20 +122,20 @@ impl Evaluation<'_> {
     }
 
     /// Sets a label or annotation of all objects.
-    fn set_all(
+    pub(super) fn set_all(
         &self,
-        objects: &mut Objects,
+        objects: &mut [Object],
         field: &str,
         (name, value): (&str, &str),
         place: &Place,
     ) -> Result<(), Failure> {
         let failed = Failure::at(place);
-        let count = objects.list.len();
+        let count = objects.len();
         self.budget.step(count).map_err(&failed)?;
         self.budget
             .allocate(count.saturating_mul(name.len() + value.len() + VALUE_BYTES))
             .map_err(&failed)?;
-        for object in &mut objects.list {
+        for object in objects {
             let metadata = object.value.get("metadata");
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
@@ -209,6 +217,9 @@ impl Evaluation<'_> {
                     Ok(()) => {}
                     Err(NotBuilt::Refused(why)) if !objects.are_partial => {
                         return Err(failed(NotBuilt::Refused(why)));
+                    }
+                    Err(problem @ (NotBuilt::Unapplied(_) | NotBuilt::Undetermined(_))) => {
+                        return Err(failed(problem));
                     }
                     Err(NotBuilt::Refused(why) | NotBuilt::Beyond(why)) => {
                         let is_vital =

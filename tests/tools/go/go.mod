@@ -19,6 +19,7 @@ tool (
 require (
 	github.com/argoproj/argo-cd/gitops-engine v0.0.0-20260914071520-c9c369efcc5b
 	github.com/dexidp/dex v0.0.0-20260303133905-11d2eeb52b42
+	github.com/fluxcd/pkg/kustomize v1.35.6
 	github.com/go-logr/logr v1.4.3
 	github.com/spf13/pflag v1.0.10
 	k8s.io/apiextensions-apiserver v0.36.4
@@ -140,7 +141,6 @@ require (
 	github.com/fluxcd/pkg/cache v0.14.0 // indirect
 	github.com/fluxcd/pkg/envsubst v1.7.1 // indirect
 	github.com/fluxcd/pkg/http/fetch v0.25.0 // indirect
-	github.com/fluxcd/pkg/kustomize v1.35.6 // indirect
 	github.com/fluxcd/pkg/runtime v0.110.3 // indirect
 	github.com/fluxcd/pkg/sourceignore v0.18.0 // indirect
 	github.com/fluxcd/pkg/ssa v0.76.2 // indirect

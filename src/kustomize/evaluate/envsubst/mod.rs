@@ -1,0 +1,228 @@
+//! Variable substitution as Flux's fork of envsubst does it, with its deviations from a shell.
+//!
+//! Source: `envsubst` of github.com/fluxcd/pkg. The property `substitution` compares the two.
+//! `parser` finds the expressions, and `glob` matches their patterns.
+
+mod glob;
+mod parser;
+
+use parser::{Expression, Parser, Part};
+
+/// Limit on bytes that all expressions of an object produce together. An object beyond it is too
+/// large for the API server.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+
+/// The reason why a text has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Error {
+    #[error("it has an expression that envsubst refuses")]
+    Refused,
+    #[error("its variables are nested too deeply, or their values are too long")]
+    TooLarge,
+}
+
+/// A text after substitution.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Substituted {
+    pub(super) text: String,
+    /// Set if it still has expressions, because values of their variables are unknown.
+    pub(super) is_partial: bool,
+}
+
+/// Substitutes the variables of a text. `value_of` returns `None` for an unknown value. Takes the
+/// bytes that expressions produce from `bytes_left`.
+pub(super) fn substitute<'v>(
+    text: &str,
+    bytes_left: &mut usize,
+    value_of: impl FnMut(&str) -> Option<&'v str>,
+) -> Result<Substituted, Error> {
+    let parts = Parser::new(text).parts()?;
+    let mut evaluation = Evaluation {
+        text: text.as_bytes(),
+        value_of,
+        bytes_left,
+        is_partial: false,
+    };
+    let mut result = Vec::with_capacity(text.len());
+    for part in &parts {
+        match part {
+            Part::Text(text) => result.extend_from_slice(text),
+            Part::Expression(expression) => match evaluation.value(expression)? {
+                Some(value) => result.extend(value),
+                None => {
+                    evaluation.is_partial = true;
+                    result.extend_from_slice(&evaluation.text[expression.source.clone()]);
+                }
+            },
+        }
+    }
+    // Offsets and lengths count bytes, so a character may be cut.
+    let text = String::from_utf8(result).map_err(|_| Error::Refused)?;
+    let is_partial = evaluation.is_partial;
+    Ok(Substituted { text, is_partial })
+}
+
+struct Evaluation<'t, F> {
+    text: &'t [u8],
+    value_of: F,
+    bytes_left: &'t mut usize,
+    is_partial: bool,
+}
+
+impl<'v, F: FnMut(&str) -> Option<&'v str>> Evaluation<'_, F> {
+    /// Returns the value of an expression, or `None` if it depends on an unknown one.
+    fn value(&mut self, expression: &Expression) -> Result<Option<Vec<u8>>, Error> {
+        let mut arguments: Vec<Option<Vec<u8>>> = Vec::with_capacity(expression.arguments.len());
+        for argument in &expression.arguments {
+            arguments.push(match argument {
+                Part::Text(text) => Some(text.clone()),
+                Part::Expression(expression) => self.value(expression)?,
+            });
+        }
+        let Some(value) = (self.value_of)(&expression.variable) else {
+            return Ok(None);
+        };
+        self.spend(value.len())?;
+        let value = value.as_bytes();
+        let known: Option<Vec<&[u8]>> = arguments.iter().map(Option::as_deref).collect();
+        let Some(known) = known else {
+            let has_value = !value.is_empty() && is_default(&expression.operator);
+            return Ok(has_value.then(|| value.to_vec()));
+        };
+        let result = self.apply(&expression.operator, value, &known)?;
+        if let Some(result) = &result {
+            self.spend(result.len())?;
+        }
+        Ok(result)
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), Error> {
+        *self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(Error::TooLarge)?;
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        operator: &str,
+        value: &[u8],
+        arguments: &[&[u8]],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let first = arguments.first().copied();
+        let text = || String::from_utf8_lossy(value).into_owned();
+        Ok(Some(match (operator, first) {
+            (",", _) => with_first(&text(), lowercase),
+            ("^", _) => with_first(&text(), uppercase),
+            (",,", _) => text().chars().map(lowercase).collect::<String>().into(),
+            ("^^", _) => text().chars().map(uppercase).collect::<String>().into(),
+            ("#", None) => value.len().to_string().into(),
+            ("#" | "##" | "%" | "%%", Some(pattern)) => {
+                // Patterns match characters or bytes, depending on where they cut.
+                if !value.is_ascii() || !pattern.is_ascii() {
+                    return Ok(None);
+                }
+                self.spend(value.len().saturating_mul(pattern.len()) >> 6)?;
+                let mut ends = (value.to_vec(), pattern.to_vec());
+                if operator.starts_with('%') {
+                    ends.0.reverse();
+                    ends.1.reverse();
+                }
+                let matched = glob::prefix(&ends.1, &ends.0, operator.len() == 2);
+                if operator.starts_with('%') {
+                    value[..value.len() - matched].to_vec()
+                } else {
+                    value[matched..].to_vec()
+                }
+            }
+            (":", Some(offset)) => substring(value, offset, arguments.get(1).copied())?,
+            ("/" | "//" | "/#" | "/%", Some(pattern)) => {
+                let with = arguments.get(1).copied();
+                match (operator, with) {
+                    ("/", _) => self.replaced(value, pattern, with.unwrap_or_default(), 1)?,
+                    ("//", _) => {
+                        self.replaced(value, pattern, with.unwrap_or_default(), usize::MAX)?
+                    }
+                    ("/#", Some(with)) if value.starts_with(pattern) => {
+                        self.replaced(value, pattern, with, 1)?
+                    }
+                    ("/%", Some(with)) if value.ends_with(pattern) => {
+                        [&value[..value.len() - pattern.len()], with].concat()
+                    }
+                    _ => value.to_vec(),
+                }
+            }
+            _ if value.is_empty() => arguments.concat(),
+            _ => value.to_vec(),
+        }))
+    }
+
+    fn replaced(
+        &mut self,
+        value: &[u8],
+        pattern: &[u8],
+        with: &[u8],
+        most: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let (Ok(value), Ok(pattern), Ok(with)) = (
+            std::str::from_utf8(value),
+            std::str::from_utf8(pattern),
+            std::str::from_utf8(with),
+        ) else {
+            return Err(Error::Refused);
+        };
+        let count = value.matches(pattern).take(most).count();
+        self.spend(count.saturating_mul(with.len()))?;
+        Ok(value.replacen(pattern, with, most).into_bytes())
+    }
+}
+
+fn is_default(operator: &str) -> bool {
+    !matches!(operator, "," | ",," | "^" | "^^" | ":") && !operator.starts_with(['#', '%', '/'])
+}
+
+fn with_first(text: &str, change: fn(char) -> char) -> Vec<u8> {
+    let mut chars = text.chars();
+    let first = chars.next().map(change);
+    first.into_iter().chain(chars).collect::<String>().into()
+}
+
+/// Go maps characters one to one.
+fn uppercase(char: char) -> char {
+    let mut upper = char.to_uppercase();
+    upper.next().filter(|_| upper.len() == 0).unwrap_or(char)
+}
+
+fn lowercase(char: char) -> char {
+    let mut lower = char.to_lowercase();
+    lower.next().filter(|_| lower.len() == 0).unwrap_or(char)
+}
+
+/// Returns the bytes from an offset on. A number that cannot be parsed changes nothing.
+fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> Result<Vec<u8>, Error> {
+    let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
+    let size = value.len() as i64;
+    let Some(offset) = number(offset) else {
+        return Ok(value.to_vec());
+    };
+    let offset = if offset < 0 {
+        size.saturating_add(offset).max(0)
+    } else {
+        offset
+    };
+    let end = match length.map(number) {
+        None => size,
+        Some(None) => return Ok(value.to_vec()),
+        // A negative length counts from the end. Older versions of Flux fail.
+        Some(Some(length)) if length < 0 => match size.saturating_add(length) {
+            end if end < offset => return Ok(Vec::new()),
+            end => end,
+        },
+        // Flux panics at an overflow.
+        Some(Some(length)) => offset.wrapping_add(length).min(size),
+    };
+    if end >= size && offset >= size {
+        return Ok(Vec::new());
+    }
+    let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
+    let part = range.and_then(|(offset, end)| value.get(offset..end));
+    part.map(<[u8]>::to_vec).ok_or(Error::Refused)
+}

@@ -1,0 +1,97 @@
+//! Reasons why a build has no result in memory, and the findings about them.
+
+use crate::finding::{Code, Finding, Place};
+use crate::kustomize::Builds;
+
+/// The reason why a build has no result in memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotBuilt {
+    /// kustomize fails as well.
+    #[error("`kustomize build` fails: {0}")]
+    Refused(String),
+    /// Only kustomize can build it.
+    #[error("only kustomize can build it: {0}")]
+    Beyond(String),
+    /// kustomize builds it, but Flux fails.
+    #[error("Flux cannot apply it: {0}")]
+    Unapplied(String),
+    /// Only the agent knows the result.
+    #[error("only the agent can build it: {0}")]
+    Undetermined(String),
+}
+
+/// A failed build, with the place of the cause.
+pub(super) struct Failure {
+    pub(super) problem: NotBuilt,
+    pub(super) place: Box<Place>,
+    /// Set if another finding reports it already.
+    pub(super) is_known: bool,
+}
+
+impl Failure {
+    pub(super) fn at(place: &Place) -> impl Fn(NotBuilt) -> Self + use<> {
+        let place = Box::new(place.clone());
+        move |problem| Failure {
+            problem,
+            place: place.clone(),
+            is_known: false,
+        }
+    }
+}
+
+impl Builds {
+    /// Returns the finding about a failed build, unless another finding reports it.
+    pub(super) fn failed(&self, root: usize, failure: Failure) -> Option<Finding> {
+        let Failure {
+            problem,
+            place,
+            is_known,
+        } = failure;
+        let root = &self.roots[root];
+        let directory = if root.directory.as_str().is_empty() {
+            "."
+        } else {
+            root.directory.as_str()
+        };
+        (!is_known).then(|| match problem {
+            NotBuilt::Refused(why) => {
+                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
+                    format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
+                )
+            }
+            NotBuilt::Beyond(why) => Finding::new(
+                Code::NotEvaluated,
+                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
+            )
+            .at(*place)
+            .help(format!(
+                "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
+            )),
+            NotBuilt::Unapplied(why) => {
+                Finding::new(Code::BuildRefused, format!("Flux cannot apply `{directory}`: {why}"))
+                    .at(*place)
+                    .help("correct it; Flux applies nothing of it until then")
+            }
+            NotBuilt::Undetermined(why) => Finding::new(
+                Code::NotEvaluated,
+                format!("only its agent can build the hosts and requests of `{}`: {why}", root.file),
+            )
+            .at(*place)
+            .help(format!("write the result itself in `{directory}`")),
+        })
+    }
+}
+
+/// Removes duplicates: roots that share a kustomization fail for the same reason.
+pub(super) fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        if !kept
+            .iter()
+            .any(|other| other.code == finding.code && other.places == finding.places)
+        {
+            kept.push(finding);
+        }
+    }
+    kept
+}

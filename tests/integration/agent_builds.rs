@@ -1,0 +1,399 @@
+//! Hosts as Flux and Argo CD deliver them: variables in the built text, patches of agents' objects, and options by which
+//! labels never arrive.
+
+use crate::support::{Repo, assert_says};
+
+const SELECTED: &str = "e";
+
+fn host(name: &str, metadata: &str) -> String {
+    format!(
+        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n{metadata}\
+         spec:\n  online: true\n  bootMACAddress: 00:00:5e:00:53:0{number}\n  \
+         bmc: {{address: 'redfish://203.0.113.{number}/x', credentialsName: '{name}-bmc'}}\n",
+        number = &name[name.len() - 1..]
+    )
+}
+
+/// A repo with a build of hosts in `hosts`, and a cluster that requests workers of a rack.
+fn with_hosts(hosts: &str, active: usize, rack: &str) -> Repo {
+    let repo = Repo::empty();
+    repo.write("hosts/h.yaml", hosts);
+    repo.write("hosts/kustomization.yaml", "resources: [h.yaml]\n");
+    want(&repo, active, rack);
+    repo
+}
+
+fn want(repo: &Repo, active: usize, rack: &str) {
+    repo.write(
+        "c/e.yaml",
+        &format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {SELECTED}, namespace: metal}}\n\
+             spec:\n  nodes:\n    Worker:\n      count: {{active: {active}}}\n      \
+             labelSelector: {{matchLabels: {{rack: {rack}}}}}\n"
+        ),
+    );
+}
+
+fn in_rack(name: &str, rack: &str) -> String {
+    host(
+        name,
+        &format!("  namespace: metal\n  labels: {{rack: '{rack}'}}\n"),
+    )
+}
+
+fn flux(path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: hosts, namespace: flux-system}}\n\
+         spec:\n  interval: 10m\n  prune: false\n  path: {path}\n  \
+         sourceRef: {{kind: GitRepository, name: flux-system}}\n{more}"
+    )
+}
+
+fn argocd(path: &str, source: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: hosts, namespace: argocd}}\nspec:\n  \
+         project: default\n  source:\n    repoURL: https://git.example.com/x.git\n    targetRevision: HEAD\n    \
+         path: {path}\n{source}  destination: {{server: 'https://kubernetes.default.svc', namespace: metal}}\n{spec}"
+    )
+}
+
+const VARIABLES: &str = "  postBuild: {substitute: {R: r1}}\n";
+
+fn assigned(repo: &Repo) -> Vec<String> {
+    repo.hosts_of("metal", SELECTED)
+}
+
+#[test]
+fn the_overlay_of_a_build_has_the_variables_of_the_build() {
+    let repo = with_hosts(&(in_rack("h0", "${R}") + &in_rack("h1", "${R}")), 1, "r1");
+    repo.write("flux/k.yaml", &flux("./hosts", VARIABLES));
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert_says(&told, &["SIP0618", "path: ./overlays/hosts/declared/hosts"]);
+    repo.commit();
+
+    // What the warning says, and another host.
+    let overlay = "./overlays/hosts/declared/hosts";
+    repo.write("flux/k.yaml", &flux(overlay, VARIABLES));
+    want(&repo, 2, "r1");
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert!(!told.contains("SIP"), "{told}");
+    assert_eq!(assigned(&repo), ["Worker metal/h0", "Worker metal/h1"]);
+
+    // A kustomization that lists the overlay, and a directory without one.
+    repo.write("flux/k.yaml", &flux("./top", VARIABLES));
+    repo.write(
+        "top/kustomization.yaml",
+        "resources: [../overlays/hosts/declared/hosts]\n",
+    );
+    repo.generate(&["--check"]).expect(0);
+    repo.remove_all("top");
+    repo.write("flux/k.yaml", &flux("./overlays/hosts/declared", VARIABLES));
+    repo.generate(&["--check"]).expect(0);
+}
+
+#[test]
+fn patches_name_what_kustomize_sees_and_all_else_the_real_name() {
+    let named = host("${P}-0", "  namespace: ${NS}\n  labels: {rack: r1}\n");
+    let repo = with_hosts(&(named + &in_rack("h1", "r2")), 1, "r1");
+    let variables = "  postBuild: {substitute: {NS: metal, P: h}}\n";
+    repo.write(
+        "flux/k.yaml",
+        &flux("./overlays/hosts/declared/hosts", variables),
+    );
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(assigned(&repo), ["Worker ${NS}/${P}-0"]);
+    let patch = repo.read("overlays/hosts/declared/hosts/metal.e.yaml");
+    assert_says(
+        &patch,
+        &[
+            "# The host metal/h-0\n",
+            "  name: \"${P}-0\"\n",
+            "  namespace: \"${NS}\"\n",
+        ],
+    );
+    // Secrets are guarded by the names that they have there, which are no regular expressions.
+    let kustomization = repo.read("overlays/hosts/declared/hosts/kustomization.yaml");
+    assert_says(&kustomization, &["..NS.", "h-0-bmc", "..P.-0-bmc"]);
+    repo.generate(&["--check"]).expect(0);
+}
+
+#[test]
+fn flux_substitutes_in_the_text_and_parses_it_again() {
+    let variables = "  postBuild: {substitute: {N: '7', quote: '\"', K: rack}}\n";
+    let generate = |metadata: &str, rack: &str| {
+        let metadata = format!("  namespace: metal\n{metadata}");
+        let repo = with_hosts(&host("h0", &metadata), 1, rack);
+        repo.write(
+            "flux/k.yaml",
+            &flux("./overlays/hosts/declared/hosts", variables),
+        );
+        repo.generate(&[])
+    };
+    generate("  labels: {rack: '${quote}${N}${quote}'}\n", "'7'").expect(0);
+    generate("  labels: {'${K}': r1}\n", "r1").expect(0);
+    for (metadata, reason) in [
+        ("  labels: {rack: '${N}'}\n", "makes a number of `rack`"),
+        ("  labels: {rack: '${ N }'}\n", "envsubst refuses"),
+        ("  labels: {rack: '${quote}r'}\n", "no valid YAML"),
+        (
+            "  labels: {rack: r}\n  annotations: {a: '${N'}\n",
+            "envsubst refuses",
+        ),
+    ] {
+        let refused = generate(metadata, "r").expect(1).stderr;
+        assert_says(
+            &refused,
+            &[
+                "SIP0117",
+                "Flux cannot apply `hosts`",
+                reason,
+                if metadata.contains("annotations") {
+                    "hosts/h.yaml:8"
+                } else {
+                    "hosts/h.yaml:7"
+                },
+            ],
+        );
+    }
+}
+
+#[test]
+fn patches_and_metadata_of_agents_objects_count() {
+    let patch = "  - patch: '[{\"op\": \"replace\", \"path\": \"/metadata/labels/rack\", \"value\": \"r4\"}]'\n    \
+                 target: {kind: BareMetalHost}\n";
+    let indented = patch
+        .replace("\n    ", "\n        ")
+        .replacen("  -", "      -", 1);
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {rack: r4}}]\n";
+    let overlay = "overlays/hosts/declared/hosts";
+    let objects = [
+        flux(&format!("./{overlay}"), &format!("  patches:\n{patch}")),
+        flux(
+            &format!("./{overlay}"),
+            "  commonMetadata: {labels: {rack: r4}}\n",
+        ),
+        flux("./hosts", "  components: [../fix]\n"),
+        flux(&format!("./{overlay}"), "  components: [../../../../fix]\n"),
+        argocd(
+            overlay,
+            &format!("    kustomize:\n      patches:\n{indented}"),
+            "",
+        ),
+        argocd(overlay, "    kustomize: {commonLabels: {rack: r4}}\n", ""),
+    ];
+    for object in objects {
+        let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
+        repo.write("fix/kustomization.yaml", component);
+        repo.write("agents/k.yaml", &object);
+        repo.write(
+            "sipgen.yaml",
+            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
+        );
+        repo.generate(&[]).expect(0);
+        assert_eq!(assigned(&repo), ["Worker metal/h0"], "{object}");
+    }
+
+    // The agent's patches run with those of the kustomization itself, before its labels.
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r2");
+    repo.write(
+        "hosts/kustomization.yaml",
+        "resources: [h.yaml]\nlabels: [{pairs: {rack: r2}}]\n",
+    );
+    repo.write(
+        "agents/k.yaml",
+        &flux("./hosts", &format!("  patches:\n{patch}")),
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(assigned(&repo), ["Worker metal/h0"]);
+}
+
+#[test]
+fn what_only_the_agent_can_evaluate_is_unknown_with_its_line() {
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.write(
+        "sipgen.yaml",
+        "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
+    );
+    let source = "    kustomize: {commonLabels: {rack: $ARGOCD_APP_NAME}}\n";
+    repo.write(
+        "agents/k.yaml",
+        &argocd("overlays/hosts/declared/hosts", source, ""),
+    );
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &refused,
+        &["SIP0118", "variables of Argo CD", "agents/k.yaml:10"],
+    );
+
+    let first = flux("./hosts", "  commonMetadata: {labels: {rack: r1}}\n");
+    let second = first
+        .replace("name: hosts,", "name: other,")
+        .replace("rack: r1", "rack: r2");
+    repo.write("agents/k.yaml", &format!("{first}---\n{second}"));
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["SIP0118", "different changes"],
+    );
+}
+
+#[test]
+fn objects_of_agents_are_read_as_their_builds_deliver_them() {
+    let repo = with_hosts(&in_rack("h0", "${R}"), 1, "r1");
+    let object = flux("./unknown", "  postBuild: {substitute: {R: '${RACK}'}}\n");
+    repo.write("base/k.yaml", &object);
+    repo.write("base/kustomization.yaml", "resources: [k.yaml]\n");
+    repo.write(
+        "prod/kustomization.yaml",
+        "resources: [../base]\npatches:\n- target: {kind: Kustomization}\n  \
+         patch: '[{\"op\": \"replace\", \"path\": \"/spec/path\", \"value\": \"./overlays/hosts/declared/hosts\"}]'\n",
+    );
+    // A parent that Flux applies itself replaces a variable of the child.
+    repo.write(
+        "flux/top.yaml",
+        &flux("./prod", "  postBuild: {substitute: {RACK: r1}}\n")
+            .replace("name: hosts,", "name: top,"),
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(assigned(&repo), ["Worker metal/h0"]);
+}
+
+#[test]
+fn hosts_that_an_agent_never_labels_or_replaces_are_not_assigned() {
+    let flux_key = |key: &str, value: &str| format!("kustomize.toolkit.fluxcd.io/{key}: {value}");
+    let argocd_key = |value: &str| format!("argocd.argoproj.io/sync-options: '{value}'");
+    for (field, option, effect) in [
+        (
+            "annotations",
+            flux_key("ssa", "IfNotPresent"),
+            "only creates it",
+        ),
+        ("annotations", flux_key("ssa", "ignore"), "never updates it"),
+        (
+            "labels",
+            flux_key("reconcile", "disabled"),
+            "never updates it",
+        ),
+        (
+            "annotations",
+            flux_key("reconcile", "Disabled"),
+            "never updates it",
+        ),
+        ("labels", flux_key("force", "Enabled"), "may delete it"),
+        (
+            "annotations",
+            argocd_key("Validate=false, Replace=true"),
+            "replaces it as a whole",
+        ),
+        ("annotations", argocd_key("Force=true"), "may delete it"),
+        (
+            "annotations",
+            "argocd.argoproj.io/hook: Sync".to_owned(),
+            "ordinary object",
+        ),
+    ] {
+        let labels = if field == "labels" {
+            format!("  labels: {{rack: r1, {option}}}\n")
+        } else {
+            format!("  labels: {{rack: r1}}\n  annotations: {{{option}}}\n")
+        };
+        let repo = with_hosts(
+            &host("h0", &format!("  namespace: metal\n{labels}")),
+            1,
+            "r1",
+        );
+        let refused = repo.generate(&[]).expect(1).stderr;
+        let line = if field == "labels" {
+            "hosts/h.yaml:7"
+        } else {
+            "hosts/h.yaml:8"
+        };
+        assert_says(&refused, &["SIP0625", effect, line]);
+        // A host without an assignment may have them.
+        want(&repo, 0, "r1");
+        let told = repo.generate(&["--allow-empty"]).stderr;
+        assert!(!told.contains("SIP0625"), "{told}");
+    }
+    // A build may set them as well. Those of another agent mean nothing.
+    for (settings, code) in [
+        ("gitops: flux\n", 1),
+        (
+            "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/x.git'}\n",
+            0,
+        ),
+    ] {
+        let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+        repo.write(
+            "hosts/kustomization.yaml",
+            "resources: [h.yaml]\ncommonAnnotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}\n",
+        );
+        repo.write("sipgen.yaml", settings);
+        let told = repo.generate(&[]).expect(code).stderr;
+        if code == 1 {
+            assert_says(&told, &["SIP0625", "hosts/kustomization.yaml:2"]);
+        }
+    }
+}
+
+#[test]
+fn options_of_agents_objects_that_lose_labels_are_refused() {
+    let overlay = "overlays/hosts/declared/hosts";
+    let ignore = |rule: &str| {
+        flux(
+            &format!("./{overlay}"),
+            &format!("  ignore: [{{{rule}}}]\n"),
+        )
+    };
+    let differences = |rule: &str| {
+        argocd(
+            overlay,
+            "",
+            &format!("  ignoreDifferences: [{{group: metal3.io, kind: BareMetalHost, {rule}}}]\n"),
+        )
+    };
+    let sync = |option: &str| {
+        argocd(
+            overlay,
+            "",
+            &format!("  syncPolicy: {{syncOptions: [{option}]}}\n"),
+        )
+    };
+    let generate = |object: &str| {
+        let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+        repo.write(
+            "sipgen.yaml",
+            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
+        );
+        repo.write("agents/k.yaml", object);
+        repo.generate(&[])
+    };
+    for object in [
+        flux(&format!("./{overlay}"), "  force: true\n"),
+        ignore("paths: [/metadata/labels]"),
+        ignore(
+            "paths: [/spec/x, /metadata/labels/sip.airshipit.org~1cluster], target: {kind: Bare.*}",
+        ),
+        ignore("paths: ['']"),
+        differences("jsonPointers: [/metadata/labels]"),
+        differences("jsonPointers: [/metadata/annotations/argocd.argoproj.io~1sync-options]"),
+        differences("jqPathExpressions: [.metadata.labels]"),
+        differences("jqPathExpressions: ['.metadata.labels[\"sip.airshipit.org/cluster\"]']"),
+        differences("managedFieldsManagers: [argocd-controller]"),
+        sync("Replace=true"),
+        sync("Force=true"),
+    ] {
+        let refused = generate(&object).expect(1).stderr;
+        assert_says(&refused, &["SIP0625", "agents/k.yaml"]);
+    }
+    for object in [
+        flux(&format!("./{overlay}"), "  force: false\n"),
+        ignore("paths: [/metadata/labels], target: {kind: ConfigMap}"),
+        ignore("paths: [/metadata/labels/other, /spec/online]"),
+        differences("jsonPointers: [/spec/image, /metadata/labels/other]"),
+        differences("jqPathExpressions: ['.metadata.labels.other', .spec.image]"),
+        sync("ApplyOutOfSyncOnly=true"),
+    ] {
+        let told = generate(&object).expect(0).stderr;
+        assert!(!told.contains("SIP0625"), "{told}\n{object}");
+    }
+}
