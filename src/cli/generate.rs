@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     ///
     /// Builds what agents apply, in parallel, and without network. The program is `kustomize` or
     /// `kubectl` on the PATH, or that of SIPGEN_KUSTOMIZE.
-    #[arg(long, requires = "check", conflicts_with_all = ["rev", "from_index", "input", "only"])]
+    #[arg(long, requires = "check", conflicts_with_all = ["rev", "from_index", "input"])]
     build: bool,
 
     /// Exit with 1 if something has changed

@@ -13,7 +13,7 @@ use crate::api::host;
 use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::{Evidence, Host};
-use crate::kustomize::{Root, Targets, join};
+use crate::kustomize::{Root, Targets};
 use crate::layout;
 use crate::load::texts_of_documents;
 use crate::plan::Plan;
@@ -136,6 +136,17 @@ pub(crate) fn planned_hosts<'a>(
     planned
 }
 
+/// Returns whether a path leads from a directory up to the repo's root, and from there down to
+/// another directory, whatever characters its name has.
+fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
+    let mut rest = Utf8Path::new(path);
+    let is_up = directory.iter().all(|_| {
+        let below = rest.strip_prefix("..");
+        below.map(|below| rest = below).is_ok()
+    });
+    is_up && rest == target
+}
+
 /// The rendered files of a root.
 struct Patches<'a> {
     directory: &'a Utf8Path,
@@ -161,8 +172,7 @@ impl Patches<'_> {
         };
         if let Some((overlay, root)) = base {
             let resources = kustomization.resources.as_deref().unwrap_or_default();
-            let is_root = |entry: &String| join(overlay, entry).as_deref() == Some(root);
-            if !matches!(resources, [only] if is_root(only)) {
+            if !matches!(resources, [only] if leads_to(overlay, only, root)) {
                 return only("it is not based on the hosts of the repo");
             }
         }

@@ -278,7 +278,7 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  namespace: metal\n  \
-             resourceVersion: '1'\n  labels: {{{FLAVOR}: v{flavor}, bpa.akraino.org/sriov: \"{sriov}\", bpa.akraino.org/qat: \"{qat}\"}}\n\
+             labels: {{{FLAVOR}: v{flavor}, bpa.akraino.org/sriov: \"{sriov}\", bpa.akraino.org/qat: \"{qat}\"}}\n\
              spec: {{}}\nstatus:\n  {state}\n  hardware:\n    cpu: {{count: {cpu}, flags: [{flags}]}}\n    \
              ramMebibytes: {mib}\n    nics: [{{mac: \"{}\", ip: \"{address}\"}}]\n",
             mac(index)
@@ -332,6 +332,12 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
             }
         }
     }
+    // Hosts of unknown state are free, too.
+    fs::write(
+        directory.join("sipgen.yaml"),
+        "inventory: {mode: observed}\n",
+    )
+    .unwrap();
     fs::write(directory.join("site.yaml"), text).unwrap();
 }
 

@@ -16,6 +16,7 @@ use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Place, Step};
 use crate::kustomize::Node;
 use crate::layout::declared_directory;
+use crate::text::credentials::masked_value;
 use crate::text::yaml;
 
 /// Limit on nested kustomizations. A build beyond it is left to kustomize.
@@ -225,7 +226,7 @@ impl Evaluation<'_> {
                     let targets = Targets::new(&objects.list, self.wanted.vital_kinds);
                     self.components.push((component, targets));
                 } else {
-                    let why = format!("the component `{entry}` is not in the repo");
+                    let why = format!("the component `{}` is not in the repo", masked_value(entry));
                     self.leave_to_kustomize(&objects, place, why)?;
                     objects.are_partial = true;
                 }

@@ -12,6 +12,7 @@ use super::NotBuilt;
 use super::object::{Behavior, Object, scalar_text, text_at};
 use crate::api::kustomization::{Generator, GeneratorOptions, unquoted};
 use crate::finding::{Given, Origin, Place, Step};
+use crate::text::credentials::masked_value;
 
 /// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
@@ -141,7 +142,8 @@ fn pairs(
     let file = |path: &str| {
         read(path)?.ok_or_else(|| {
             NotBuilt::Beyond(format!(
-                "a generator reads `{path}`, which is not in the repo"
+                "a generator reads `{}`, which is not in the repo",
+                masked_value(path)
             ))
         })
     };

@@ -7,6 +7,7 @@ use crate::api::kustomization::FILE_NAMES;
 use crate::finding::Step;
 use crate::kustomize::{Node, join};
 use crate::load::Kind;
+use crate::text::credentials::masked_value;
 
 /// The target of an entry.
 pub(super) enum Listed {
@@ -45,8 +46,9 @@ impl Evaluation<'_> {
         match kind {
             Some(Kind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
                 Err(NotBuilt::Refused(format!(
-                    "`{entry}` is outside of the kustomization's directory, from where kustomize \
-                     reads directories only"
+                    "`{}` is outside of the kustomization's directory, from where kustomize \
+                     reads directories only",
+                    masked_value(entry)
                 )))
             }
             Some(Kind::File) => Ok(Listed::File(path)),
@@ -59,13 +61,17 @@ impl Evaluation<'_> {
                     Ok(Listed::Unknown)
                 } else {
                     Err(NotBuilt::Refused(format!(
-                        "the directory `{entry}` has no kustomization.yaml"
+                        "the directory `{}` has no kustomization.yaml",
+                        masked_value(entry)
                     )))
                 }
             }
             Some(_) => Ok(Listed::Unknown),
             None if is_remote(entry) => Ok(Listed::Unknown),
-            None => Err(NotBuilt::Refused(format!("`{entry}` does not exist"))),
+            None => Err(NotBuilt::Refused(format!(
+                "`{}` does not exist",
+                masked_value(entry)
+            ))),
         }
     }
 
@@ -125,7 +131,7 @@ impl Evaluation<'_> {
                 .text_of(directory, entry)
                 .map_err(Failure::at(&place))?;
             if text.is_some_and(|text| text.is_empty()) {
-                let why = format!("`{entry}` is empty");
+                let why = format!("`{}` is empty", masked_value(entry));
                 return Err(Failure::at(&place)(NotBuilt::Refused(why)));
             }
         }

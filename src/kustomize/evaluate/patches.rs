@@ -18,6 +18,7 @@ use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
 use crate::load::objects;
+use crate::text::credentials::masked_value;
 use crate::text::yaml;
 
 /// A parsed patch.
@@ -241,7 +242,7 @@ impl Patched<'_> {
     fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), Failure> {
         let list = &self.objects.list;
         if list.iter().any(|object| self.is_vital(object)) {
-            let why = format!("the patch `{path}` is not in the repo");
+            let why = format!("the patch `{}` is not in the repo", masked_value(path));
             return Err(Failure::at(place)(NotBuilt::Beyond(why)));
         }
         self.objects.are_partial = true;

@@ -67,7 +67,7 @@ impl ResourceFile {
                         read.documents.push((document.origin.clone(), object));
                     }
                 }
-                Ok(Value::Null) => {}
+                Ok(value) if may_be_skipped(&value) => {}
                 Ok(_) => read.refuse(NO_KIND.to_owned(), || document.origin.start()),
                 Err(error) => {
                     read.is_partial = true;

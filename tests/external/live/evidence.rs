@@ -141,8 +141,11 @@ fn a_host_below_the_sync_path_of_a_flux_instance_is_left_alone() {
              kustomize.toolkit.fluxcd.io/prune: disabled}}\n"
         ),
     );
-    site.kustomization("by-hand", "./by-hand");
-    site.sync(agent);
+    site.patch_kustomization(
+        "flux-system",
+        &json!({"spec": {"path": "./by-hand", "prune": false}}),
+    );
+    site.sync_all(agent);
     let host = site.hosts()["declared-1"].clone();
     assert!(host["spec"]["bmc"].is_null(), "{host:#}");
     site.delete_kustomizations(&["--all"]);

@@ -158,7 +158,12 @@ fn a_range_of_ports_whose_configuration_fits_no_config_map_is_refused() {
         worker.iter().map(move |document| {
             let named = document
                 .replace("worker-1.rack-a", &format!("worker-{number}"))
-                .replace("rack: a", &format!("rack: r{number}"));
+                .replace("rack: a", &format!("rack: r{number}"))
+                .replace(
+                    "00:00:5e:00:53:15",
+                    &format!("00:00:5e:01:{}:00", &number[1..]),
+                )
+                .replace("203.0.113.21", &format!("203.0.113.{number}"));
             format!(
                 "---\n{}",
                 named.replace("198.51.100.21", &format!("198.51.100.{number}"))
