@@ -331,10 +331,10 @@ impl NetworkData {
             return Ok(Self::default());
         }
         let parsed = Raw::parse(text);
-        if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty()) {
-            if let Some(other) = network_format::other(text) {
-                return Err(Malformed::OtherFormat(other));
-            }
+        if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty())
+            && let Some(other) = network_format::other(text)
+        {
+            return Err(Malformed::OtherFormat(other));
         }
         let Raw { networks, links } = parsed.ok_or(Malformed::Shape)?;
         let mut networks: Vec<Network> = networks

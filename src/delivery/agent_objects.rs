@@ -29,7 +29,7 @@ pub(super) enum Content {
     /// The Kustomization of a FluxInstance.
     Instance(Box<FluxKustomization>),
     HelmRelease(Box<HelmRelease>),
-    Application(Application),
+    Application(Box<Application>),
     ApplicationSet(Box<ApplicationSet>),
     Project(Box<AppProject>),
     Source(Box<FluxSource>),
@@ -182,7 +182,7 @@ impl Content {
                 .kustomizations()
                 .map_or(Self::Unreadable(RESOURCE_SET), Self::Flux),
             HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
-            APPLICATION => Self::Application(document.parse()?),
+            APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
             APP_PROJECT => Self::Project(Box::new(document.parse()?)),
             SECRET => {

@@ -66,6 +66,9 @@ pub(crate) struct SharedIdentity<'a> {
     pub(crate) hosts: Vec<(usize, &'a Host)>,
 }
 
+/// Host and port of a BMC.
+type Endpoint = (String, String);
+
 /// Returns the identities that several hosts share, in the order of hosts. The numbers may be those
 /// of sites, so several hosts may have one.
 pub(crate) fn shared<'a>(
@@ -73,7 +76,7 @@ pub(crate) fn shared<'a>(
 ) -> Vec<SharedIdentity<'a>> {
     let mut macs: HashMap<MacAddress, Vec<usize>> = HashMap::new();
     let mut serials: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut endpoints: HashMap<(String, String), Vec<(usize, Option<String>)>> = HashMap::new();
+    let mut endpoints: HashMap<Endpoint, Vec<(usize, Option<String>)>> = HashMap::new();
     let hosts: Vec<(usize, &Host)> = hosts.collect();
     for (index, (_, host)) in hosts.iter().enumerate() {
         for mac in known_macs(host) {

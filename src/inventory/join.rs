@@ -264,8 +264,8 @@ impl Descriptions {
     }
 
     fn live_state(&self) -> LiveState {
-        let is_live = |snapshot: &&Box<HostDocument>| snapshot.evidence == Evidence::Live;
-        let snapshot = self.snapshot.as_ref().filter(is_live);
+        let is_live = |snapshot: &&HostDocument| snapshot.evidence == Evidence::Live;
+        let snapshot = self.snapshot.as_deref().filter(is_live);
         let status = self.status();
         let error = self.error();
         let error_type = status.and_then(|status| status.error_type.as_deref());

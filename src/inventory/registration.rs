@@ -118,9 +118,8 @@ fn missing_boot_macs(hosts: &[Host]) -> Option<Finding> {
 pub(super) fn is_invalid_boot_mac(text: &str) -> bool {
     let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
     let parsed: Option<MacAddress> = text.parse().ok();
-    !text.is_empty()
-        && !text.contains(VARIABLE)
-        && !(has_colons && parsed.is_some_and(MacAddress::is_unicast))
+    let is_accepted = has_colons && parsed.is_some_and(MacAddress::is_unicast);
+    !text.is_empty() && !text.contains(VARIABLE) && !is_accepted
 }
 
 fn with_hosts<const N: usize>(

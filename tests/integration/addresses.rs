@@ -222,6 +222,9 @@ fn a_pool_keeps_the_addresses_that_users_fixed() {
     );
 }
 
+/// A source of addresses: its name, the address, and what writes it.
+type AddressSource<'a> = (&'a str, &'a str, &'a dyn Fn(&Repo));
+
 #[test]
 fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
     for bad in [
@@ -262,7 +265,7 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
             let hosts = hosts.replace("{online: true}", "{online: true, networkData: {name: n}}");
             repo.write("inventory/hosts.yaml", &(hosts + &secret));
         };
-        let sources: [(&str, &str, &dyn Fn(&Repo)); 4] = [
+        let sources: [AddressSource<'_>; 4] = [
             (
                 "annotation",
                 "{m2-provisioning: 192.0.2.12}",

@@ -293,9 +293,9 @@ fn declared(repo: &Repo, hosts: usize, fields: &str) {
 fn json_patches_that_double_a_host() {
     let repo = quickstart();
     let operations = (0..40).fold(String::new(), |mut operations, number| {
-        write!(
+        writeln!(
             operations,
-            "      - {{op: copy, from: /spec, path: /spec/c{number}}}\n"
+            "      - {{op: copy, from: /spec, path: /spec/c{number}}}"
         )
         .unwrap();
         operations

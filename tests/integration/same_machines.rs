@@ -246,7 +246,7 @@ fn a_live_host_without_a_state_is_not_free_and_a_manifest_is() {
         ),
     ];
     for hosts in &unregistered {
-        let repo = snapshot_of(&[hosts.clone()]);
+        let repo = snapshot_of(std::slice::from_ref(hosts));
         repo.want("metal/one", 1);
         assert_says(
             &repo.refused(),

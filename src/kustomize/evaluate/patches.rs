@@ -300,7 +300,7 @@ impl Patched<'_> {
             self.budget.step(1).map_err(&failed)?;
             self.budget.allocate(patch.bytes).map_err(&failed)?;
             let changes_id = patch.may_rename || patch.may_change_kind;
-            let before = changes_id.then(|| object.ids()).unwrap_or_default();
+            let before = if changes_id { object.ids() } else { Vec::new() };
             match patch.merge_into(object, self.budget) {
                 Ok(true) => {}
                 Ok(false) => object.is_deleted = true,
