@@ -77,14 +77,14 @@ impl<'de> Deserialize<'de> for HardwareIdentity {
 
 /// A value that is read from a mapping, a list or a text, and has a default for any other.
 trait Part<'de>: Default {
-    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
 
-    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
     }
 
-    fn of_text(_: &str) -> Self {
+    fn from_text(_: &str) -> Self {
         Self::default()
     }
 }
@@ -99,15 +99,15 @@ impl<'de, T: Part<'de>> Visitor<'de> for Either<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::of_map(map)
+        T::from_map(map)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
-        T::of_list(list)
+        T::from_list(list)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        Ok(T::of_text(text))
+        Ok(T::from_text(text))
     }
 
     fn visit_unit<E: Error>(self) -> Result<T, E> {
@@ -151,7 +151,7 @@ struct Fields {
 }
 
 impl<'de> Part<'de> for Fields {
-    fn of_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut fields = Self::default();
         while let Some(key) = map.next_key::<Text>()? {
             match key.0.as_deref() {
@@ -170,11 +170,11 @@ impl<'de> Part<'de> for Fields {
 struct Nics(Vec<Named<Mac>>);
 
 impl<'de> Part<'de> for Nics {
-    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         skip(map)
     }
 
-    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut nics = Vec::new();
         while let Some(nic) = list.next_element()? {
             nics.push(nic);
@@ -210,7 +210,7 @@ struct Named<F> {
 }
 
 impl<'de, F: Field> Part<'de> for Named<F> {
-    fn of_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut named = Self::default();
         while let Some(key) = map.next_key::<Text>()? {
             if key.0.as_deref() == Some(F::NAME) {
@@ -227,11 +227,11 @@ impl<'de, F: Field> Part<'de> for Named<F> {
 struct Text(Option<String>);
 
 impl<'de> Part<'de> for Text {
-    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         skip(map)
     }
 
-    fn of_text(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         Self(Some(text.to_owned()))
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn findings(applied: &Applied, hosts: &[&Host]) -> Vec<Finding> {
 }
 
 /// Returns the options of a Flux Kustomization.
-pub(super) fn of_flux(
+pub(super) fn from_flux(
     settings: &Settings,
     origin: &Origin,
     spec: &FluxKustomizationSpec,
@@ -71,7 +71,7 @@ pub(super) fn of_flux(
 }
 
 /// Returns the options of an Application, whose spec is at `route`.
-pub(super) fn of_argocd(
+pub(super) fn from_argocd(
     settings: &Settings,
     origin: &Origin,
     route: &[&str],

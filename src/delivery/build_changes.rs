@@ -28,7 +28,7 @@ pub(crate) struct BuildChanges {
 }
 
 impl BuildChanges {
-    pub(super) fn of_flux(
+    pub(super) fn from_flux(
         directory: &Utf8PathBuf,
         origin: &Origin,
         object: &FluxKustomization,
@@ -50,7 +50,7 @@ impl BuildChanges {
     }
 
     /// `route` leads to the options for kustomize.
-    pub(super) fn of_argocd(
+    pub(super) fn from_argocd(
         directory: &Utf8PathBuf,
         origin: &Origin,
         route: &[Step],

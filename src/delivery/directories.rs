@@ -102,7 +102,7 @@ fn named(kind: &str, metadata: &Named) -> String {
 
 fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
     let flux = &repo.settings.flux;
-    let changes = |directory: &Utf8PathBuf| BuildChanges::of_flux(directory, origin, &object);
+    let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
     let FluxKustomization { metadata, spec } = &object;
     let path = spec.path.clone().unwrap_or_default();
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
@@ -145,7 +145,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         components: components(&directory, spec.components.clone(), |index| {
             origin.at(["spec".into(), "components".into(), Step::from(index)])
         }),
-        options: apply_options::of_flux(repo.settings, origin, spec),
+        options: apply_options::from_flux(repo.settings, origin, spec),
         changes: Some(Box::new(changes(&directory))),
         directory,
         above,
@@ -255,7 +255,9 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let changes = source.kustomize.as_ref().map(|options| {
                 let route = steps(&["kustomize"]);
-                Box::new(BuildChanges::of_argocd(&directory, origin, &route, options))
+                Box::new(BuildChanges::from_argocd(
+                    &directory, origin, &route, options,
+                ))
             });
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
@@ -289,7 +291,7 @@ fn by_argocd(
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
-                options: apply_options::of_argocd(repo.settings, origin, route, spec),
+                options: apply_options::from_argocd(repo.settings, origin, route, spec),
                 changes,
                 decryption: None,
                 plain,

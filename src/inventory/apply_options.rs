@@ -69,7 +69,7 @@ const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 
 /// Returns the options of a host. `documents` are the manifest and the live object, the latter with
 /// `true`.
-pub(super) fn of_host<'d>(
+pub(super) fn for_host<'d>(
     documents: impl Iterator<Item = (&'d HostDocument, bool)>,
 ) -> Vec<ApplyOption> {
     let mut options = Vec::new();

@@ -163,7 +163,7 @@ impl Descriptions {
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
-            apply_options: apply_options::of_host(
+            apply_options: apply_options::for_host(
                 manifest
                     .map(|manifest| (manifest, false))
                     .into_iter()

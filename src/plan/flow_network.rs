@@ -87,7 +87,7 @@ impl<'a> Instance<'a> {
             candidates.iter().map(|host| &hosts[*host]),
         );
         let mut needs: Vec<&Needs<'a>> = Vec::new();
-        let mut of_pools: Vec<Option<&Namespace>> = Vec::new();
+        let mut homes_by_pool: Vec<Option<&Namespace>> = Vec::new();
         let mut index = HashMap::new();
         let pool_of: Vec<usize> = demands
             .iter()
@@ -95,7 +95,7 @@ impl<'a> Instance<'a> {
                 let home = homes.home(demand);
                 *index.entry((demand.needs.key(), home)).or_insert_with(|| {
                     needs.push(&demand.needs);
-                    of_pools.push(home);
+                    homes_by_pool.push(home);
                     needs.len() - 1
                 })
             })
@@ -117,7 +117,7 @@ impl<'a> Instance<'a> {
 
         let members: Vec<Vec<usize>> = needs
             .iter()
-            .zip(&of_pools)
+            .zip(&homes_by_pool)
             .map(|(needs, home)| {
                 let kinds = kinds.matching(hosts, needs);
                 let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
@@ -138,7 +138,7 @@ impl<'a> Instance<'a> {
         let mut pools = Vec::with_capacity(needs.len());
         let mut crossing = Vec::with_capacity(needs.len());
         let mut limiting = Vec::with_capacity(needs.len());
-        for ((needs, home), members) in needs.iter().zip(&of_pools).zip(&members) {
+        for ((needs, home), members) in needs.iter().zip(&homes_by_pool).zip(&members) {
             let place = |key: &str| topology.iter().position(|other| *other == key);
             let own: Vec<usize> = needs
                 .topology_keys

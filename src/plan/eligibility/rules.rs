@@ -58,7 +58,7 @@ const RULES: [Rule; 21] = [
     Rule::Condition(not_in_maintenance),
     Rule::Condition(decided),
     Rule::Condition(without_error),
-    Rule::Condition(of_own_machine),
+    Rule::Condition(sole_host_of_machine),
     Rule::Condition(with_valid_boot_mac),
     Rule::Condition(in_free_state),
     Rule::Condition(installed),
@@ -204,7 +204,7 @@ fn without_error(host: &Host, _: RequiredSystem) -> Option<Refusal> {
 }
 
 /// Requires that no other host stands for the machine. Ironic registers one host for a MAC address.
-fn of_own_machine(host: &Host, system: RequiredSystem) -> Option<Refusal> {
+fn sole_host_of_machine(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     let same = host.same_machine.as_ref()?;
     (same.is_certain && !system.is_of_named()).then(|| Refusal::SameMachine(same.clone()))
 }

@@ -49,7 +49,7 @@ spec:
     firmware: {{bios: {{version: {CANARY}}}}}
     hostname: {CANARY}
     ramMebibytes: 4096
-    systemVendor: {{manufacturer: {CANARY}, serialNumber: {CANARY}}}
+    systemVendor: {{manufacturer: {CANARY}, serialNumber: S1}}
     nics: [{{name: eno1, mac: '52:54:00:00:00:{address:02x}', ip: 10.0.0.{address}, model: '0x8086 0x1572'}}]
     storage: [{{name: /dev/sda, serialNumber: {CANARY}}}]
 ---
