@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::text::counted;
 
-/// What is wrong with an address that is not reachable.
+/// The mistake in an address that is not reachable.
 pub const UNREACHABLE: &str = "is an address by which no other machine reaches the host";
 
 /// Returns whether machines on other networks can reach a machine by this address. An address that

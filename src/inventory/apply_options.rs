@@ -22,7 +22,7 @@ pub(crate) struct ApplyOption {
     pub(crate) place: Place,
 }
 
-/// What an agent does with a host because of an option.
+/// The effect of an option on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     Skips,

@@ -129,7 +129,6 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
 /// Reports a host whose build no agent's object applies any more.
 fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Finding {
     let root = site.root(root);
-    let glob = format!("{}/**", root.directory);
     Finding::new(
         Code::NoLongerDeclared,
         format!(
@@ -141,7 +140,7 @@ fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Find
     .see(host.origin.name(), "its manifest")
     .help(format!(
         "let an object apply its overlay again; if one outside of this repo does, {}",
-        sources::include(&site.settings, &[glob])
+        sources::include(&site.settings, &root.directory, &[&host.origin.file])
     ))
     .of(&held.cluster)
 }

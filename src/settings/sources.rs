@@ -220,10 +220,18 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     format!("to exclude {them}, {}", changed(settings, &globs, has_any))
 }
 
-/// Returns the change to `sources` that selects files by name, to paste into `sipgen.yaml`.
-pub(crate) fn include(settings: &Settings, globs: &[String]) -> String {
-    let all = settings.sources.is_empty().then(|| "**".to_owned());
-    let globs: Vec<String> = all.into_iter().chain(globs.iter().cloned()).collect();
+/// Returns the change to `sources` that selects a directory by name, or `files` of the repo's root,
+/// to paste into `sipgen.yaml`.
+pub(crate) fn include(settings: &Settings, directory: &Utf8Path, files: &[&Utf8Path]) -> String {
+    let mut globs: Vec<String> = Vec::new();
+    if settings.sources.is_empty() {
+        globs.push("**".to_owned());
+    }
+    if directory.as_str().is_empty() {
+        globs.extend(files.iter().map(|file| globset::escape(file.as_str())));
+    } else {
+        globs.push(format!("{}/**", globset::escape(directory.as_str())));
+    }
     changed(settings, &globs, |_| true)
 }
 

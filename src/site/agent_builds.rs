@@ -91,7 +91,7 @@ pub(super) fn collect(
 struct Delivered {
     /// Objects that builds deliver otherwise, or not at all.
     replaced: HashSet<Origin>,
-    /// What they deliver.
+    /// The objects that they deliver.
     objects: Vec<AgentObject>,
 }
 

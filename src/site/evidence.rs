@@ -78,14 +78,12 @@ impl<'a> Proofs<'a> {
             .iter()
             .any(|document| !self.applied_roots(document).is_empty());
         for document in documents.iter_mut() {
-            document.evidence = self.evidence(document, applies_any);
+            let applied = self.applied_roots(document);
+            document.evidence = self.evidence(document, &applied, applies_any);
             document.rendered_by = self.rendered.get(&document.key).cloned();
             // Of several roots, those that an agent applies render the host.
-            if applies_any && matches!(document.evidence, Evidence::Applied { .. }) {
-                let applied = self.applied_roots(document);
-                if !applied.is_empty() {
-                    document.roots = applied;
-                }
+            if matches!(document.evidence, Evidence::Applied { .. }) && !applied.is_empty() {
+                document.roots = applied;
             }
         }
         let findings = self.reached(documents).into_iter();
@@ -101,7 +99,8 @@ impl<'a> Proofs<'a> {
         document.roots.iter().filter(is_applied).copied().collect()
     }
 
-    fn evidence(&self, document: &HostDocument, applies_any: bool) -> Evidence {
+    /// Decides the evidence of a document; `applied` are the roots that an agent's object applies.
+    fn evidence(&self, document: &HostDocument, applied: &[usize], applies_any: bool) -> Evidence {
         let is_observed = self.settings.inventory.mode == Mode::Observed;
         let Some(root) = document.roots.first().copied().filter(|_| !is_observed) else {
             // What a stream or a source renders was handed over as the inventory.
@@ -112,7 +111,7 @@ impl<'a> Proofs<'a> {
                 Evidence::Loose
             };
         };
-        if let Some(root) = self.applied_roots(document).first() {
+        if let Some(root) = applied.first() {
             return Evidence::Applied { root: *root };
         }
         let is_chosen = || {
@@ -150,11 +149,6 @@ impl<'a> Proofs<'a> {
                 .iter()
                 .map(|document| &*document.origin.file)
                 .collect();
-            let globs: Vec<String> = if root.directory.as_str().is_empty() {
-                files.iter().map(|file| file.to_string()).collect()
-            } else {
-                vec![format!("{}/**", root.directory)]
-            };
             let files: Vec<&Utf8Path> = files.into_iter().collect();
             let finding = Finding::new(
                 Code::HostNotApplied,
@@ -168,7 +162,7 @@ impl<'a> Proofs<'a> {
             .at(self.builds.resources_of(root));
             first_of(&hosts, finding).help(format!(
                 "to assign them, {}\n{}",
-                sources::include(self.settings, &globs),
+                sources::include(self.settings, &root.directory, &files),
                 sources::leave_out(self.settings, &files)
             ))
         };

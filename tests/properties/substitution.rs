@@ -1,4 +1,4 @@
-//! What sipgen makes of Flux's variables, held against Flux's own code: known spellings, and thousands of made-up ones.
+//! Comparison of sipgen's replacement of Flux's variables with Flux's own code: known spellings, and thousands of made-up ones.
 
 use std::collections::BTreeMap;
 

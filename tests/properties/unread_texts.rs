@@ -158,7 +158,7 @@ fn texts(original: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// Whether a text proves that its objects are all there are: each has a kind and a name, and the last one is whole.
+/// Returns whether a text proves that its objects are all there are: each has a kind and a name, and the last one is whole.
 fn is_whole(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else {
         return false;
@@ -234,7 +234,7 @@ fn no_text_in_place_of_an_input_loses_anything() {
     );
 }
 
-/// What proves a loss. For an observed host, nothing in the output tells which file it was in, so data of other programs
+/// Returns whether a text proves a loss. For an observed host, nothing in the output tells which file it was in, so data of other programs
 /// may stand anywhere.
 fn is_exempt(path: &Utf8Path, text: &[u8]) -> bool {
     let holds_objects = |value: &yaml_serde::Value| {
