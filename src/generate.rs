@@ -404,6 +404,7 @@ pub(crate) fn generate_by(
     let mut changes = None;
     if let Some((compared, found)) = compared? {
         findings.extend(found);
+        findings.extend(site.listed_deletions(&compared.files));
         changes = may_write(&findings, options).then_some(compared);
     }
     let (muted, findings): (Vec<Finding>, _) = finding::merge(findings)

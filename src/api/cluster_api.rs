@@ -62,6 +62,15 @@ pub const TOPOLOGY_KEY: &str = "sip.airshipit.org/topology-key";
 pub const AUTOSCALER_MAXIMUM: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 /// Annotation on a Machine: Cluster API deletes it first.
 pub const DELETE_MACHINE: &str = "cluster.x-k8s.io/delete-machine";
+/// Label on Machines and their objects, and of CAPM3 on the hosts that they use: the name of the
+/// Cluster.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// Label on Machines of a control plane.
+pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+/// Label on Machines: the name of the MachineDeployment.
+pub const DEPLOYMENT_NAME: &str = "cluster.x-k8s.io/deployment-name";
+/// Label on Machines: the name that the Cluster's topology gives the MachineDeployment.
+pub const TOPOLOGY_DEPLOYMENT_NAME: &str = "topology.cluster.x-k8s.io/deployment-name";
 /// Label on a host: the domain that CAPM3 prefers for Machines with this `failureDomain`.
 pub const FAILURE_DOMAIN: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
 
@@ -161,6 +170,8 @@ pub struct ControlPlaneSpec {
     pub rollout_strategy: Option<Strategy>,
     /// Rollout in `v1beta2`.
     pub rollout: Option<Rollout>,
+    /// Rollout of K0sControlPlane: `InPlace`, `Recreate` or `RecreateDeleteFirst`.
+    pub update_strategy: Option<String>,
 }
 
 /// Machines of a control plane.
@@ -201,10 +212,15 @@ pub struct MachineTemplate {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSpec {
-    /// Template of its infrastructure.
+    /// Its Cluster.
+    pub cluster_name: String,
+    /// Its infrastructure, or the template of it.
     pub infrastructure_ref: Option<Reference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
+    /// The host of a Machine.
+    #[serde(rename = "providerID")]
+    pub provider_id: Option<String>,
 }
 
 /// Rollout in `v1beta2`.

@@ -92,6 +92,9 @@ pub struct Metadata {
     /// Annotations.
     #[serde(default, deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,
+    /// Objects that own it.
+    #[serde(default)]
+    pub owner_references: Option<Vec<OwnerReference>>,
     /// Tasks that delay a deletion until a controller removes them.
     #[serde(default)]
     pub finalizers: Option<Vec<String>>,
@@ -107,6 +110,17 @@ pub struct Metadata {
     /// Field managers, set by the API server only.
     #[serde(default)]
     pub managed_fields: Option<Vec<ManagedFields>>,
+}
+
+/// An object that owns another.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct OwnerReference {
+    /// Its kind.
+    #[serde(default)]
+    pub kind: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
 }
 
 /// The fields that one field manager owns.

@@ -11,6 +11,7 @@
 //! * [`hardware`]: the result of Metal3's inspection.
 //! * [`installed`]: the record of what an installer Job installs.
 //! * [`mac`]: MAC addresses.
+//! * [`machine_names`]: names that Cluster API gives to Machines.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: the fields that decide which files a build reaches, and in which namespace.
 //! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included;
@@ -43,6 +44,7 @@ pub(crate) mod kustomization_fields;
 pub(crate) mod label_query;
 pub mod last_wins;
 pub mod mac;
+pub mod machine_names;
 pub mod names;
 pub mod network_data;
 pub mod network_format;

@@ -361,6 +361,7 @@ codes! {
     "0908" HeldByMachine Warning Cluster Shown "a surplus host is still in use by a Machine"
     "0909" OrphanMachineDeployment Warning Run Shown "a MachineDeployment belongs to no Cluster of the inputs"
     "0910" ForeignClaimant Warning Run Shown "an object that is no request claims hosts"
+    "0911" UsedByAnother Warning Cluster Shown "a Machine uses a host that is not assigned to its node set"
 }
 
 /// Areas by the first two digits of a code.

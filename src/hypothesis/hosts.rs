@@ -245,6 +245,8 @@ pub(crate) fn available_host<'a>(
             uid: None,
             provisioning: Some("available".to_owned()),
             usage: None,
+            machine_cluster: None,
+            node_reuse: None,
             error: None,
             failed: false,
             deleting: false,

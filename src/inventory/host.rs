@@ -102,6 +102,10 @@ pub struct LiveState {
     pub provisioning: Option<String>,
     /// Evidence, beside the provisioning state, that the host is in use.
     pub usage: Option<Usage>,
+    /// Name of the Cluster in the label by which CAPM3 marks the hosts of its Machines.
+    pub machine_cluster: Option<Box<str>>,
+    /// Value of the label [`NODE_REUSE`](crate::api::host::NODE_REUSE).
+    pub node_reuse: Option<Box<str>>,
     /// Current error.
     pub error: Option<String>,
     /// Set if it has an error other than `power management error`, which Metal3 retries and clears.

@@ -18,9 +18,10 @@ use super::registration;
 use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{self, GivenBack};
+use crate::api::cluster_api::CLUSTER_NAME;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{
-    self, DETACHED, MAINTENANCE, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field,
+    self, DETACHED, MAINTENANCE, NODE_REUSE, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field,
 };
 use crate::api::ipam::ADDRESSES;
 use crate::api::names::HostKey;
@@ -174,9 +175,9 @@ impl Descriptions {
                     .or_else(|| live.rendered_by.clone())
             }),
             bmc: None,
-            reserved_by: [PAUSED, DETACHED]
+            reserved_by: UNHEALTHY
                 .into_iter()
-                .chain(UNHEALTHY)
+                .chain([PAUSED, DETACHED])
                 .find(|name| {
                     self.all()
                         .any(|document| annotation(document, name).is_some())
@@ -278,12 +279,21 @@ impl Descriptions {
             provisioning: status
                 .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
             usage: self.usage(),
+            machine_cluster: self.live_label(CLUSTER_NAME).map(Box::from),
+            node_reuse: self.live_label(NODE_REUSE).map(Box::from),
             failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
             error,
             deleting: self
                 .all()
                 .any(|document| document.host.metadata.deletion_timestamp.is_some()),
         }
+    }
+
+    /// Returns a label of the live object, or else of the manifest.
+    fn live_label(&self, key: &str) -> Option<&str> {
+        let mut documents = self.snapshot.iter().chain(&self.manifest);
+        let label = documents.find_map(|document| document.host.metadata.labels.as_ref()?.get(key));
+        label.map(String::as_str)
     }
 
     fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {

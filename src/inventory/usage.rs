@@ -7,14 +7,15 @@
 use std::fmt;
 
 use super::host_document::HostDocument;
+use crate::api::cluster_api::{self, METAL3_MACHINE};
 use crate::api::host::{NODE_REUSE, Spec};
 use crate::finding::Step;
 
 /// A reason why a host is in use, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// `spec.consumerRef`: the consumer, as `Kind namespace/name`.
-    Consumer(String),
+    /// `spec.consumerRef`.
+    Consumer(Consumer),
     /// `spec.externallyProvisioned`.
     ExternallyProvisioned,
     /// `spec.image`.
@@ -24,6 +25,28 @@ pub enum Usage {
     /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
     /// host is reserved for.
     NodeReuse(String),
+}
+
+/// The object that consumes a host. Any reference counts, because Metal3 checks none of its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consumer {
+    kind: String,
+    namespace: String,
+    name: Option<String>,
+}
+
+impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            namespace,
+            name,
+        } = self;
+        match name {
+            Some(name) => write!(f, "{kind} {namespace}/{name}"),
+            None => write!(f, "{kind} without a name in {namespace}"),
+        }
+    }
 }
 
 /// Formats a clause that follows "the host".
@@ -59,7 +82,7 @@ impl Usage {
             .and_then(|labels| labels.get(NODE_REUSE));
         let of_spec = |is: fn(&Spec) -> bool, usage: Usage| spec.is_some_and(is).then_some(usage);
         [
-            consumer(document).map(Usage::Consumer),
+            Consumer::new(document).map(Usage::Consumer),
             of_spec(
                 |spec| spec.externally_provisioned == Some(true),
                 Usage::ExternallyProvisioned,
@@ -72,19 +95,30 @@ impl Usage {
         .flatten()
     }
 
-    /// Returns namespace and name of the Metal3Machine that consumes the host. While a host waits for
-    /// its next Machine, CAPM3 1.14 names the Cluster as the consumer instead.
+    /// Returns namespace and name of the Metal3Machine that consumes the host.
     pub(crate) fn metal3_machine(&self) -> Option<(&str, &str)> {
-        let Usage::Consumer(consumer) = self else {
-            return None;
-        };
-        consumer.strip_prefix("Metal3Machine ")?.split_once('/')
+        self.consumer_of_kind(METAL3_MACHINE)
+    }
+
+    /// Returns namespace and name of the Cluster that consumes the host: CAPM3 1.14 names it while a
+    /// host waits for its next Machine.
+    pub(crate) fn waiting_cluster(&self) -> Option<(&str, &str)> {
+        self.consumer_of_kind(cluster_api::KIND)
+    }
+
+    fn consumer_of_kind(&self, kind: &str) -> Option<(&str, &str)> {
+        match self {
+            Usage::Consumer(consumer) if consumer.kind == kind => {
+                Some((&consumer.namespace, consumer.name.as_deref()?))
+            }
+            _ => None,
+        }
     }
 
     /// Describes the user of the host.
     pub fn user(&self) -> String {
         match self {
-            Usage::Consumer(consumer) => consumer.clone(),
+            Usage::Consumer(consumer) => consumer.to_string(),
             Usage::ExternallyProvisioned => "another owner (spec.externallyProvisioned)".to_owned(),
             Usage::Image => "its operating system (spec.image)".to_owned(),
             Usage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
@@ -115,14 +149,14 @@ impl Usage {
     }
 }
 
-/// Returns the consumer of a host. Any reference counts, because Metal3 checks none of its fields.
-fn consumer(document: &HostDocument) -> Option<String> {
-    let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
-    let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
-    let kind = text(&consumer.kind).unwrap_or("object".to_owned());
-    let namespace = text(&consumer.namespace).unwrap_or(document.key.namespace.to_string());
-    Some(match text(&consumer.name) {
-        Some(name) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} without a name in {namespace}"),
-    })
+impl Consumer {
+    fn new(document: &HostDocument) -> Option<Self> {
+        let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
+        let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        Some(Self {
+            kind: text(&consumer.kind).unwrap_or("object".to_owned()),
+            namespace: text(&consumer.namespace).unwrap_or(document.key.namespace.to_string()),
+            name: text(&consumer.name),
+        })
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) use evaluate::{
 pub use generators::Generated;
 pub use levels::{Among, Listing};
 pub(crate) use strict::{Refusal, refusal};
-pub(crate) use unread::UnreadPart;
+pub(crate) use unread::BuildEntry;
 
 /// The builds of a repo: the outermost kustomizations and the files that they reach.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Parts of builds that sipgen does not read.
+//! Entries of kustomizations: those that sipgen does not read, and those that name given paths.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use super::{Builds, Node, join};
 use crate::api::kustomization::has;
 use crate::finding::{Place, Step};
 
-/// A part of a build that is not read.
+/// An entry or field of a kustomization that adds to its build.
 #[derive(Debug, Clone)]
-pub(crate) struct UnreadPart {
+pub(crate) struct BuildEntry {
     pub(crate) place: Place,
     /// The entry or field as written.
     pub(crate) name: String,
@@ -27,7 +27,7 @@ impl Builds {
     pub(crate) fn parts(
         &self,
         directory: &Utf8Path,
-    ) -> (Vec<UnreadPart>, BTreeMap<Utf8PathBuf, UnreadPart>) {
+    ) -> (Vec<BuildEntry>, BTreeMap<Utf8PathBuf, BuildEntry>) {
         let (mut elsewhere, mut files) = (Vec::new(), BTreeMap::new());
         for node in self
             .made_of(directory)
@@ -48,6 +48,19 @@ impl Builds {
         (elsewhere, files)
     }
 
+    /// Returns the entries that name one of these files or directories, in kustomizations that stay as
+    /// they are.
+    pub(crate) fn entries_naming(
+        &self,
+        is_named: impl Fn(&Utf8Path) -> bool,
+        stays: impl Fn(&Utf8Path) -> bool,
+    ) -> Vec<BuildEntry> {
+        let nodes = self.nodes.values().filter(|node| stays(&node.file));
+        let entries = nodes.flat_map(|node| node.entries().chain(node.patch_files()));
+        let names = |entry: &BuildEntry| entry.path.as_deref().is_some_and(&is_named);
+        entries.filter(names).collect()
+    }
+
     /// Returns the directories of the kustomizations that list a path.
     pub(crate) fn listed_by(&self, path: &Utf8Path) -> impl Iterator<Item = &Utf8Path> {
         let lists =
@@ -61,7 +74,7 @@ impl Builds {
 
 impl Node {
     /// Returns the entries of its lists.
-    fn entries(&self) -> impl Iterator<Item = UnreadPart> {
+    fn entries(&self) -> impl Iterator<Item = BuildEntry> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
             ("resources", &self.kustomization.resources),
@@ -73,7 +86,7 @@ impl Node {
                 .iter()
                 .flatten()
                 .enumerate()
-                .map(move |(index, entry)| UnreadPart {
+                .map(move |(index, entry)| BuildEntry {
                     place: self.origin.at([Step::from(list), Step::from(index)]),
                     name: entry.clone(),
                     path: join(own, entry),
@@ -82,8 +95,23 @@ impl Node {
         })
     }
 
+    /// Returns the entries of `patches` that name a file.
+    fn patch_files(&self) -> impl Iterator<Item = BuildEntry> {
+        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+        let patches = self.kustomization.patches.iter().flatten().enumerate();
+        patches.filter_map(move |(index, patch)| {
+            let name = patch.path()?.clone();
+            Some(BuildEntry {
+                place: self.origin.at([Step::from("patches"), Step::from(index)]),
+                path: join(own, &name),
+                name,
+                by: self.file.to_path_buf(),
+            })
+        })
+    }
+
     /// Returns the fields whose objects other programs generate.
-    fn generated_elsewhere(&self) -> impl Iterator<Item = UnreadPart> {
+    fn generated_elsewhere(&self) -> impl Iterator<Item = BuildEntry> {
         let kustomization = &self.kustomization;
         let fields = [
             ("generators", has(&kustomization.generators)),
@@ -94,7 +122,7 @@ impl Node {
             ),
         ];
         let present = fields.into_iter().filter(|(_, is_present)| *is_present);
-        present.map(|(field, _)| UnreadPart {
+        present.map(|(field, _)| BuildEntry {
             place: self.origin.at([field]),
             name: field.to_owned(),
             path: None,

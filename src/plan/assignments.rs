@@ -10,7 +10,8 @@
 //! | nothing | A, and A is not in this repo | belongs to another owner |
 //! | A | B | conflict |
 //! | released | A | is still being released |
-//! | nothing | nothing, but a Machine of A consumes it | is adopted by A |
+//! | nothing | nothing, but a Machine of A uses it | is adopted by A |
+//! | A, or released by A | anything, and a Machine of B uses it | is adopted by B: the labels follow the Machine |
 //!
 //! A snapshot may be older than the output, so a missing label proves nothing.
 
@@ -19,10 +20,8 @@ use std::mem;
 
 use rayon::prelude::*;
 
-use super::claims::{
-    Adopter, Machines, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
-};
-
+use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::machine_users::{MachineUser, MachineUsers};
 use super::placement::{Assigned, CurrentAssignment, How, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention, in_use_as};
@@ -50,14 +49,20 @@ pub(super) struct Assignments<'a> {
     pub(super) released: Vec<(&'a ClusterKey, usize, How)>,
     /// True if a machine retains a host under another name.
     pub(super) renamed: bool,
+    /// The Machines that use each host.
+    pub(super) users: Vec<Option<MachineUser<'a>>>,
+    /// Hosts that move to the node set of the Machine that uses them, with the node set that had them.
+    pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
 }
 
 /// Derives current assignments from the previous output and the inventory's labels.
 ///
-/// Clusters that are no longer requested release all hosts, except frozen ones.
+/// Clusters that are no longer requested release all hosts, except frozen ones. Hosts that are
+/// `unfollowed` stay with their node set, whichever Machine uses them.
 pub(super) fn current_assignments<'a>(
     site: &'a Site,
     frozen: &BTreeSet<ClusterKey>,
+    unfollowed: &BTreeSet<usize>,
 ) -> (Assignments<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut assignments = Assignments {
@@ -66,6 +71,8 @@ pub(super) fn current_assignments<'a>(
         violations: BTreeMap::new(),
         released: Vec::new(),
         renamed: false,
+        users: MachineUsers::new(site).by_host(),
+        followed: BTreeMap::new(),
     };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
@@ -89,7 +96,9 @@ pub(super) fn current_assignments<'a>(
                 how: How::Stays,
                 origin: &held.origin,
             };
-            findings.extend(conflict(host_there, held, site, frozen));
+            let user = assignments.users[host].as_ref();
+            findings.extend(conflict(host_there, held, user, site, frozen));
+            let follows = !unfollowed.contains(&host) && can_follow(host_there);
             // A frozen cluster keeps its files and hosts, whatever its request says now.
             if frozen.contains(&held.cluster) {
                 findings.extend(patch_without_host(key, held, site));
@@ -98,6 +107,13 @@ pub(super) fn current_assignments<'a>(
                     &held.part,
                     &held.origin,
                 ));
+            } else if let Some(MachineUser::NodeSet { cluster, part, .. }) = user
+                && follows
+                && (*cluster, *part) != (&held.cluster, &held.part)
+                && !frozen.contains(*cluster)
+            {
+                let node_set = (*cluster, *part);
+                assignments.follow(assignment, (&held.cluster, &held.part), node_set);
             } else if let Some(of_cluster) = assignments.by_cluster.get_mut(&held.cluster) {
                 of_cluster.push(assignment);
             } else {
@@ -105,18 +121,19 @@ pub(super) fn current_assignments<'a>(
             }
         }
     }
-    let machines = Machines::of(site);
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(ownership_change::no_longer_patched(host, site));
         findings.extend(ownership_change::applied_during_release(host, site, frozen));
-        // The output outranks labels.
-        let in_output =
-            site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
+        let user = assignments.users[index].as_ref();
+        // The output outranks labels, but not a Machine.
+        let in_output = site.state.held.contains_key(&host.key)
+            || site.state.unlabelled.contains(&host.key)
+                && !matches!(user, Some(MachineUser::NodeSet { .. }));
         // Labels in a manifest that nothing applies assign nothing.
         if in_output || !host.evidence.is_proof() {
             continue;
         }
-        match adopter(host, site, &machines) {
+        match adopter(host, user, site) {
             Adopter::Nobody => {}
             Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
@@ -145,6 +162,11 @@ pub(super) fn current_assignments<'a>(
     (assignments, findings)
 }
 
+/// Returns whether labels of another node set may be written for a host.
+fn can_follow(host: &Host) -> bool {
+    host.evidence.is_proof() && host.applied_in_full_by.is_none()
+}
+
 /// The assigned hosts of a cluster, sorted by retention.
 pub(super) struct Sorted<'a> {
     /// Set if a machine retains a host under another name.
@@ -167,6 +189,7 @@ impl<'a> Sorted<'a> {
         assignments: Vec<CurrentAssignment<'a>>,
         site: &'a Site,
         inherit: bool,
+        users: &[Option<MachineUser<'a>>],
     ) -> Self {
         let mut assignments = by_part(assignments, cluster);
         let is_renamed = inherit && renaming::inherit(&mut assignments, cluster, site);
@@ -175,7 +198,11 @@ impl<'a> Sorted<'a> {
             let is_another =
                 |assignment: &CurrentAssignment<'_>| names_another_host(node_set, assignment.host);
             let (others, own): (Vec<_>, Vec<_>) = assignments.into_iter().partition(is_another);
-            let own = by_retention(own, node_set, site);
+            let is_used_by_another = |host: usize| {
+                let user = users[host].as_ref();
+                user.is_some_and(|user| user.excludes(&cluster.key, part, site))
+            };
+            let own = by_retention(own, node_set, site, is_used_by_another);
             OfPart { part, own, others }
         };
         Self {
@@ -200,8 +227,64 @@ impl<'a> Assignments<'a> {
             (*cluster, assignments)
         };
         let of_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
-        let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit);
+        let users = &self.users;
+        let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit, users);
         of_clusters.into_par_iter().map(sort).collect()
+    }
+
+    /// Moves a host to the node set of the Machine that uses it.
+    fn follow(
+        &mut self,
+        assignment: CurrentAssignment<'a>,
+        from: (&'a ClusterKey, &'a Part),
+        (cluster, part): (&'a ClusterKey, &'a Part),
+    ) {
+        let host = assignment.host;
+        let how = if from.0 == cluster {
+            How::Stays
+        } else {
+            How::Adopted
+        };
+        if from.0 != cluster {
+            self.released.push((from.0, host, How::Stays));
+        }
+        if self.followed.insert(host, from).is_none() {
+            let assignment = CurrentAssignment {
+                part,
+                how,
+                ..assignment
+            };
+            self.by_cluster.entry(cluster).or_default().push(assignment);
+        }
+    }
+
+    /// Returns the number of Machines of a node set on hosts that stay with other node sets.
+    pub(super) fn machines_elsewhere(
+        &self,
+        cluster: &ClusterKey,
+        part: &Part,
+        unfollowed: &BTreeSet<usize>,
+    ) -> usize {
+        let users = unfollowed
+            .iter()
+            .filter_map(|host| self.users[*host].as_ref());
+        let own = users.filter(|user| {
+            matches!(user, MachineUser::NodeSet { cluster: own, part: own_part, .. }
+                if (*own, *own_part) == (cluster, part))
+        });
+        own.count()
+    }
+
+    /// Returns whether a Machine uses a host that is none of the node set's.
+    fn is_used_by_another(
+        &self,
+        host: usize,
+        cluster: &ClusterKey,
+        part: &Part,
+        site: &Site,
+    ) -> bool {
+        let user = self.users[host].as_ref();
+        user.is_some_and(|user| user.excludes(cluster, part, site))
     }
 
     /// Retains as many hosts of a cluster as it wants, and releases the others.
@@ -213,6 +296,7 @@ impl<'a> Assignments<'a> {
         cluster: &'a Cluster,
         sorted: Sorted<'a>,
         site: &'a Site,
+        unfollowed: &BTreeSet<usize>,
     ) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
@@ -224,6 +308,8 @@ impl<'a> Assignments<'a> {
         } in sorted.parts
         {
             let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
+            let wanted =
+                wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part, unfollowed));
             // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A host that is drained or being
@@ -234,7 +320,9 @@ impl<'a> Assignments<'a> {
                     let is_held = cluster.kind == ClusterKind::ClusterApi
                         || host.maintenance.is_some()
                         || host.live.deleting;
-                    is_held && is_consumed(host)
+                    is_held
+                        && is_consumed(host)
+                        && !self.is_used_by_another(assignment.host, &cluster.key, part, site)
                 });
             surplus = free;
             let hosts = held
@@ -264,11 +352,14 @@ impl<'a> Assignments<'a> {
             for assignment in surplus.chain(others) {
                 self.released
                     .push((&cluster.key, assignment.host, assignment.how));
-                findings.extend(released_in_use(
-                    &site.inventory.hosts[assignment.host],
-                    part,
-                    cluster,
-                ));
+                let host = &site.inventory.hosts[assignment.host];
+                let is_used_by_another =
+                    self.is_used_by_another(assignment.host, &cluster.key, part, site);
+                findings.extend(
+                    (!is_used_by_another)
+                        .then(|| released_in_use(host, part, cluster))
+                        .flatten(),
+                );
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
@@ -300,15 +391,25 @@ impl<'a> Assignments<'a> {
             let help = match (violation, in_use) {
                 (
                     Violation::Failed
+                    | Violation::Unhealthy
                     | Violation::NotSelected
                     | Violation::ReservedForOthers
                     | Violation::Insufficient
+                    | Violation::Reserved(_)
                     | Violation::SharesDomain,
                     Some(why),
                 ) => {
                     format!("it stays: {why}")
                 }
-                (Violation::InMaintenance, _) => return None,
+                (Violation::Reserved(_), None) => {
+                    let other = if rebalance {
+                        "no other host can take its place"
+                    } else {
+                        "`--rebalance` replaces such hosts where possible"
+                    };
+                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
+                }
+                (Violation::InMaintenance | Violation::UsedByAnother, _) => return None,
                 (
                     Violation::NotSelected
                     | Violation::ReservedForOthers
@@ -333,6 +434,7 @@ impl<'a> Assignments<'a> {
                 (
                     Violation::Deleting
                     | Violation::Failed
+                    | Violation::Unhealthy
                     | Violation::NotSelected
                     | Violation::ReservedForOthers
                     | Violation::Insufficient
@@ -352,7 +454,17 @@ impl<'a> Assignments<'a> {
                     host.live_place(["status", "provisioning", "state"]),
                     None,
                 ),
-                Violation::InMaintenance => return None,
+                Violation::InMaintenance | Violation::UsedByAnother => return None,
+                Violation::Reserved(annotation) => (
+                    Code::Flawed,
+                    host.live_place(["metadata", "annotations", annotation]),
+                    None,
+                ),
+                Violation::Unhealthy => (
+                    Code::Failing,
+                    host.live_place(["metadata", "annotations"]),
+                    None,
+                ),
                 Violation::Failed => (
                     Code::Failing,
                     host.live_place(["status", "errorMessage"]),
@@ -394,6 +506,52 @@ impl<'a> Assignments<'a> {
             Some(finding.help(help).of(cluster))
         };
         self.violations.iter().filter_map(describe).collect()
+    }
+
+    /// Reports hosts whose labels and Machines disagree, and Machines of an unknown node set.
+    pub(super) fn machine_findings(
+        &self,
+        site: &Site,
+        frozen: &BTreeSet<ClusterKey>,
+    ) -> Vec<Finding> {
+        let used = self.users.iter().enumerate();
+        let used = used.filter_map(|(host, user)| Some((host, user.as_ref()?)));
+        let describe = |(host, user): (usize, &MachineUser<'_>)| {
+            let owner = self.retained.get(&host).and_then(|owners| owners.first());
+            let host = &site.inventory.hosts[host];
+            let machine = host.user().unwrap_or_default();
+            let finding = match (owner, user) {
+                (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
+                    let message = format!(
+                        "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",
+                        host.key
+                    );
+                    let help = format!(
+                        "{cluster} needs another host: add one, or wait until a snapshot shows the hosts free that others \
+                         release; then the labels follow the Machine. Or delete the Machine, and let its \
+                         Metal3MachineTemplate select the hosts of its own node set"
+                    );
+                    let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
+                    finding.help(help).of(cluster)
+                }
+                (None, MachineUser::Cluster(cluster)) if !frozen.contains(*cluster) => {
+                    let message = format!(
+                        "{machine} uses host {}, and nothing shows which node set of {cluster} it belongs to",
+                        host.key
+                    );
+                    let finding = Finding::new(Code::UsedByAnother, message).at(host.origin.name());
+                    finding
+                        .help(
+                            "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
+                             docs/reference/cluster-api.md has the labels",
+                        )
+                        .of(cluster)
+                }
+                _ => return None,
+            };
+            Some(finding.see(host.live_place(["spec", "consumerRef"]), "in use here"))
+        };
+        used.filter_map(describe).collect()
     }
 
     /// Reports hosts that several node sets retain.
@@ -525,7 +683,7 @@ pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Fi
                  kubectl annotate machine -n {namespace} {machine} {DELETE_MACHINE}="
         ),
         // CAPM3 keeps the host for the next Machine of the node set, and so never frees it.
-        None if host.labels.contains_key(NODE_REUSE) => format!(
+        None if host.live.node_reuse.is_some() => format!(
             "; no Machine runs on it, and `nodeReuse` keeps it for the next one. After the rollout, free it:\n\
                  kubectl patch baremetalhost -n {namespace} {name} --type merge \
                  -p '{{\"metadata\":{{\"labels\":{{\"{NODE_REUSE}\":null}}}},\"spec\":{{\"consumerRef\":null}}}}'"

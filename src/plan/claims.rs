@@ -3,14 +3,14 @@
 //! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
 //! another tool. The previous output outranks them, because a snapshot may be older.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use super::machine_users::MachineUser;
 use crate::api::assignment::{self, Claim};
-use crate::api::names::{ClusterKey, Namespace, Part};
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
 use crate::output::state::Held;
-use crate::request::{Cluster, ClusterKind};
 use crate::site::Site;
 
 /// Returns whether the agent set the assignment labels that the snapshot shows. The agent removes
@@ -78,64 +78,19 @@ pub(super) enum Adopter<'a> {
     Several(Finding),
 }
 
-/// The clusters whose Machines Cluster API makes, by namespace.
-pub(super) struct Machines<'a> {
-    clusters: HashMap<&'a Namespace, Vec<&'a Cluster>>,
-}
-
-impl<'a> Machines<'a> {
-    pub(super) fn of(site: &'a Site) -> Self {
-        let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
-        let all = site
-            .clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref());
-        for cluster in all.filter(|cluster| cluster.kind == ClusterKind::ClusterApi) {
-            clusters
-                .entry(&cluster.key.namespace)
-                .or_default()
-                .push(cluster);
-        }
-        Self { clusters }
-    }
-
-    /// Returns the node set of the Machine that uses a host, by the Machine's name. If several fit
-    /// equally well, none is returned.
-    fn user_of(&self, host: &Host) -> Option<(&'a ClusterKey, &'a Part)> {
-        let clusters = self.clusters.get(&host.key.namespace)?;
-        let (namespace, name) = host.live.usage.as_ref()?.metal3_machine()?;
-        if namespace != host.key.namespace.as_str() {
-            return None;
-        }
-        let mut best: Option<(usize, &ClusterKey, &Part)> = None;
-        let mut is_tied = false;
-        for cluster in clusters {
-            for (part, node_set) in &cluster.node_sets {
-                let fits = node_set
-                    .machine_names
-                    .iter()
-                    .filter_map(|form| form.fits(name));
-                let Some(length) = fits.max() else { continue };
-                match best {
-                    Some((known, ..)) if known > length => {}
-                    Some((known, ..)) if known == length => is_tied = true,
-                    _ => {
-                        best = Some((length, &cluster.key, part));
-                        is_tied = false;
-                    }
-                }
-            }
-        }
-        let (_, cluster, part) = best.filter(|_| !is_tied)?;
-        Some((cluster, part))
-    }
-}
-
-/// Returns the cluster of this repo that the labels of a host name, or whose Machine uses it.
+/// Returns the cluster of this repo whose Machine uses a host, or else the one that its labels name.
 ///
 /// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
 /// there.
-pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a>) -> Adopter<'a> {
+pub(super) fn adopter<'a>(
+    host: &'a Host,
+    user: Option<&MachineUser<'a>>,
+    site: &'a Site,
+) -> Adopter<'a> {
+    if let Some(MachineUser::NodeSet { cluster, part }) = user {
+        let origin = host.live.origin.as_ref().unwrap_or(&host.origin);
+        return Adopter::Cluster(cluster, part, origin);
+    }
     let mut named = Vec::new();
     for (claim, origin) in &host.assignment.claims {
         match claim {
@@ -144,16 +99,7 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a
             Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
-    let by_labels = named.pop();
-    let by_machine = || {
-        let (cluster, part) = machines.user_of(host)?;
-        Some((
-            cluster,
-            part,
-            host.live.origin.as_ref().unwrap_or(&host.origin),
-        ))
-    };
-    let Some((cluster, part, origin)) = by_labels.or_else(by_machine) else {
+    let Some((cluster, part, origin)) = named.pop() else {
         return Adopter::Nobody;
     };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
@@ -178,7 +124,8 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a
         .released
         .get(&host.key)
         .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
-    if released_by_it || !site.clusters.contains_key(cluster) {
+    let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
+    if released_by_it || is_used_by_another || !site.clusters.contains_key(cluster) {
         return Adopter::Nobody;
     }
     Adopter::Cluster(cluster, part, origin)
@@ -188,13 +135,18 @@ pub(super) fn adopter<'a>(host: &'a Host, site: &'a Site, machines: &Machines<'a
 ///
 /// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
 /// overwrites them. They are identified by the agent that set them, or because they name a cluster
-/// of this repo.
+/// of this repo. Nor are those on a host that a Machine of the cluster uses.
 pub(super) fn conflict(
     host: &Host,
     held: &Held,
+    user: Option<&MachineUser<'_>>,
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
+    let is_user = |cluster: &ClusterKey| matches!(user, Some(MachineUser::NodeSet { cluster: own, .. }) if *own == cluster);
+    if is_user(&held.cluster) {
+        return None;
+    }
     let is_free = host.is_declared() && host.live.usage.is_none();
     let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
         let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
@@ -206,7 +158,9 @@ pub(super) fn conflict(
             .iter()
             .find_map(|(claim, origin)| match claim {
                 Claim::Cluster(cluster, _)
-                    if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
+                    if *cluster != held.cluster
+                        && !is_user(cluster)
+                        && !is_of_earlier_run(cluster, origin) =>
                 {
                     Some((cluster, origin))
                 }

@@ -15,6 +15,8 @@
 //! 5. `shortage` turns the proof for an unserved demand into a finding.
 //! 6. `release` decides what is written for released hosts.
 //!
+//! The Machines that use hosts are found by `machine_users`.
+//!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
 //! fewest hosts that are missing, and `relocation` has the rules for moves of hosts. `encrypted`
@@ -34,6 +36,7 @@ pub(crate) mod equivalence;
 pub mod explain;
 mod flow_network;
 pub mod host_state;
+pub(crate) mod machine_users;
 pub mod machines;
 mod maintenance;
 mod matching;
@@ -136,33 +139,79 @@ pub fn plan(
     left_out: &BTreeSet<ClusterKey>,
     changes: Changes<'_>,
 ) -> (Plan, Vec<Finding>) {
-    let (plan, findings, renamed) = with_names(site, frozen, left_out, changes, true);
-    if renamed && !plan.shortages.is_empty() {
-        // Another machine may need a host that a renamed machine retains.
-        let (other, findings, _) = with_names(site, frozen, left_out, changes, false);
-        if other.shortages.len() < plan.shortages.len() {
-            return (other, findings);
+    let mut attempt = Attempt {
+        inherits: true,
+        unfollowed: BTreeSet::new(),
+    };
+    loop {
+        let planned = with_names(site, frozen, left_out, changes, &attempt);
+        // A node set that loses a host to the Machine that uses it may find no other one. It keeps
+        // the host until there is one.
+        let short = |(_, (cluster, part)): &(&usize, &(&ClusterKey, &Part))| {
+            planned
+                .plan
+                .shortages
+                .contains_key(&((*cluster).clone(), (*part).clone()))
+        };
+        let unfollowed: Vec<usize> = planned
+            .followed
+            .iter()
+            .filter(short)
+            .map(|(host, _)| *host)
+            .collect();
+        if !unfollowed.is_empty() {
+            attempt.unfollowed.extend(unfollowed);
+            continue;
         }
+        if planned.renamed && !planned.plan.shortages.is_empty() {
+            // Another machine may need a host that a renamed machine retains.
+            attempt.inherits = false;
+            let other = with_names(site, frozen, left_out, changes, &attempt);
+            if other.plan.shortages.len() < planned.plan.shortages.len() {
+                return (other.plan, other.findings);
+            }
+        }
+        return (planned.plan, planned.findings);
     }
-    (plan, findings)
 }
 
-/// Plans once. With `inherit`, renamed machines retain their hosts. The returned flag is set if one
-/// does.
-fn with_names(
-    site: &Site,
+/// Choices that planning takes back if a node set is short for them.
+struct Attempt {
+    /// Set if renamed machines retain their hosts.
+    inherits: bool,
+    /// Hosts that stay with their node set although a Machine of another one uses them.
+    unfollowed: BTreeSet<usize>,
+}
+
+/// The result of an [`Attempt`].
+struct Planned<'a> {
+    plan: Plan,
+    findings: Vec<Finding>,
+    /// Set if a renamed machine retains its host.
+    renamed: bool,
+    /// Hosts that move to the node sets of their Machines, with those that had them.
+    followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
+}
+
+/// Plans once.
+fn with_names<'a>(
+    site: &'a Site,
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
     Changes { rebalance, moves }: Changes<'_>,
-    inherit: bool,
-) -> (Plan, Vec<Finding>, bool) {
+    attempt: &Attempt,
+) -> Planned<'a> {
+    let Attempt {
+        inherits,
+        unfollowed,
+    } = attempt;
     let clusters = by_priority(site, frozen);
-    let (mut assignments, mut findings) = current_assignments(site, frozen);
+    let (mut assignments, mut findings) = current_assignments(site, frozen, unfollowed);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
-    let sorted = assignments.take_sorted(&clusters, site, inherit);
+    let sorted = assignments.take_sorted(&clusters, site, *inherits);
     for (cluster, sorted) in clusters.iter().zip(sorted) {
-        let (placement, found) = assignments.retain(cluster, sorted, site);
+        let (placement, found) = assignments.retain(cluster, sorted, site, unfollowed);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -174,7 +223,14 @@ fn with_names(
     let mut released = release::still_released(site);
     released.extend(release::newly_released(site, &assignments));
     let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
-    let demands = demands(site, &clusters, &placements, &assignments, rebalance);
+    let demands = demands(
+        site,
+        &clusters,
+        &placements,
+        &assignments,
+        rebalance,
+        unfollowed,
+    );
     let none = BTreeSet::new();
     let owners = assigned(&placements, &assignments);
     let quotas = quotas::binding(site, &demands, &owners, &none);
@@ -216,6 +272,7 @@ fn with_names(
         site,
         &of_any_host.collect::<Vec<_>>(),
     ));
+    findings.extend(assignments.machine_findings(site, frozen));
     findings.extend(assignments.violation_findings(site, rebalance));
     findings.extend(maintenance::retained(site, &assignments));
 
@@ -243,7 +300,12 @@ fn with_names(
         given_back,
     };
     findings.extend(quotas::exceeded(site, &plan));
-    (plan, findings, assignments.renamed)
+    Planned {
+        plan,
+        findings,
+        renamed: assignments.renamed,
+        followed: assignments.followed,
+    }
 }
 
 /// Derives the demand of every node set.
@@ -257,17 +319,21 @@ fn demands<'a>(
     placements: &BTreeMap<ClusterKey, Placement>,
     assignments: &Assignments<'_>,
     rebalance: bool,
+    unfollowed: &BTreeSet<usize>,
 ) -> Vec<Demand<'a>> {
     let gives_way = |part: &Part, host: usize| {
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
-            Some(Violation::Deleting | Violation::Failed) => !in_use,
+            // The Machines of the node set cannot use it.
+            Some(Violation::UsedByAnother) => true,
+            Some(Violation::Deleting | Violation::Failed | Violation::Unhealthy) => !in_use,
             Some(
                 Violation::NotSelected
                 | Violation::ReservedForOthers
                 | Violation::Insufficient
                 | Violation::SharesDomain
                 | Violation::NotInstalled
+                | Violation::Reserved(_)
                 | Violation::InMaintenance,
             ) => rebalance && !in_use,
             None => false,
@@ -282,14 +348,18 @@ fn demands<'a>(
         let kept = placements
             .get(&cluster.key)
             .and_then(|placement| placement.get(part));
-        Demand::new(
+        let mut demand = Demand::new(
             site,
             cluster,
             part,
             node_set,
             kept.map_or(&[], Vec::as_slice),
             |host| gives_way(part, host),
-        )
+        );
+        // Machines on hosts of other node sets need no host of their own.
+        let elsewhere = assignments.machines_elsewhere(&cluster.key, part, unfollowed);
+        demand.missing = demand.missing.saturating_sub(elsewhere);
+        demand
     };
     node_sets.into_par_iter().map(demand).collect()
 }

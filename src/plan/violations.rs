@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
 use super::topology;
+use crate::api::host::{PAUSED, UNHEALTHY};
 use crate::api::names::Part;
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
@@ -30,12 +31,18 @@ pub(super) enum Violation {
     Insufficient,
     /// It has no operating system for its machine to run on.
     NotInstalled,
+    /// It is unused, and no Machine may claim it, because it is paused or detached.
+    Reserved(&'static str),
     /// It is marked for maintenance.
     InMaintenance,
+    /// CAPM3 marked it as unhealthy.
+    Unhealthy,
     /// It has an error that needs intervention.
     Failed,
     /// It has a deletion timestamp.
     Deleting,
+    /// A Machine of another node set uses it.
+    UsedByAnother,
 }
 
 impl Violation {
@@ -49,9 +56,13 @@ impl Violation {
             Violation::ReservedForOthers => "is reserved for others",
             Violation::Insufficient => "no longer meets its requirements",
             Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
+            Violation::Reserved(PAUSED) => "is paused",
+            Violation::Reserved(_) => "is detached",
             Violation::InMaintenance => "is in maintenance",
+            Violation::Unhealthy => "is marked as unhealthy",
             Violation::Failed => "has failed",
             Violation::Deleting => "is being deleted",
+            Violation::UsedByAnother => "is used by a Machine of another node set",
         }
     }
 }
@@ -71,6 +82,14 @@ pub(super) fn own_violation(
     }
     if host.maintenance.is_some() {
         return Some(Violation::InMaintenance);
+    }
+    let is_unused = host.live.usage.is_none();
+    match host.reserved_by {
+        Some(mark) if UNHEALTHY.contains(&mark) => return Some(Violation::Unhealthy),
+        Some(mark) if is_unused && !is_provisioned(host) => {
+            return Some(Violation::Reserved(mark));
+        }
+        Some(_) | None => {}
     }
     let needs = needs?;
     let Some(unmet) = eligibility::unmet(index, host, needs) else {
@@ -126,12 +145,14 @@ pub(super) fn by_retention<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     node_set: Option<&NodeSet>,
     site: &Site,
+    is_used_by_another: impl Fn(usize) -> bool,
 ) -> Vec<(Option<Violation>, CurrentAssignment<'a>)> {
     let hosts = &site.inventory.hosts;
     let needs = node_set.map(Needs::without_services);
     let worth = |violation: Option<Violation>, assignment: &CurrentAssignment<'_>| {
         let host = &hosts[assignment.host];
-        let is_in_use = in_use_as(host, assignment.part).is_some();
+        let is_in_use = in_use_as(host, assignment.part).is_some()
+            && violation != Some(Violation::UsedByAnother);
         (
             host.maintenance.is_some(),
             !is_in_use,
@@ -145,10 +166,12 @@ pub(super) fn by_retention<'a>(
     // the violations that follow from it.
     let with_violation = assignments.into_iter().map(|assignment| {
         let host = assignment.host;
-        (
-            own_violation(host, &hosts[host], needs.as_ref()),
-            assignment,
-        )
+        let violation = if is_used_by_another(host) {
+            Some(Violation::UsedByAnother)
+        } else {
+            own_violation(host, &hosts[host], needs.as_ref())
+        };
+        (violation, assignment)
     });
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
     violating.sort_by_cached_key(|(violation, assignment)| worth(*violation, assignment));

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::kind::ClusterKind;
 use super::object_name::object_name;
 use super::service::Service;
+use crate::api::machine_names::MachineNames;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::api::reservation::Tenants;
 use crate::finding::{Field, Origin};
@@ -55,14 +56,6 @@ pub struct MachineTemplate {
     pub is_of_class: bool,
     /// Its host selector.
     pub selector_at: Field,
-}
-
-/// The form of the names that Cluster API gives to Machines.
-#[derive(Debug, Clone)]
-pub struct MachineName {
-    prefix: String,
-    /// Number of generated parts after the prefix.
-    suffixes: usize,
 }
 
 /// Installation of Kubernetes on the machines of a Provisioning.
@@ -115,7 +108,7 @@ pub struct NodeSet {
     /// Requirements of the machine, if a Provisioning requests it.
     pub machine: Option<AskedMachine>,
     /// Names of the Machines that Cluster API makes for it.
-    pub machine_names: Vec<MachineName>,
+    pub machine_names: MachineNames,
     /// Place of the node set.
     pub at: Field,
     /// Place of the selector.
@@ -126,30 +119,6 @@ pub struct NodeSet {
     pub active_at: Field,
     /// Place of the number of additional hosts.
     pub standby_at: Field,
-}
-
-impl MachineName {
-    pub(super) fn new(prefix: &str, suffixes: usize) -> Self {
-        Self {
-            prefix: format!("{prefix}-"),
-            suffixes,
-        }
-    }
-
-    /// Returns the length of the prefix if a name has this form.
-    pub fn fits(&self, name: &str) -> Option<usize> {
-        // Random suffixes have 5 characters, hashes of templates up to 10.
-        let is_generated = |part: &str| {
-            (5..=10).contains(&part.len())
-                && part
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-        };
-        let rest = name.strip_prefix(&self.prefix)?;
-        let parts = rest.split('-');
-        (parts.clone().count() == self.suffixes && parts.clone().all(is_generated))
-            .then_some(self.prefix.len())
-    }
 }
 
 impl NodeSet {

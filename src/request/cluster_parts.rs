@@ -64,8 +64,6 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
     let kind = document.kind()?;
     let (read, own_group): (ReadSpec, _) = match kind {
         MACHINE_DEPLOYMENT => (|it| spec(it).map(PartSpec::MachineDeployment), GROUP),
-        // Those with an owner are the owner's.
-        MACHINE_SET | MACHINE if document.mentions(&["ownerReferences"]) => return None,
         MACHINE_SET => (|it| spec(it).map(PartSpec::MachineSet), GROUP),
         MACHINE => (|it| spec(it).map(PartSpec::Machine), GROUP),
         METAL3_MACHINE => (

@@ -410,7 +410,9 @@ fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
             part,
             consumer,
             ..
-        } in moved.iter().filter(|moved| moved.other == *other)
+        } in moved
+            .iter()
+            .filter(|moved| moved.other == *other && !moved.follows_machine)
         {
             match consumer.clone() {
                 Some(consumer) => in_use.push(Consumed {

@@ -16,6 +16,7 @@ use crate::inventory::{Host, natural};
 use crate::layout;
 use crate::load::document;
 use crate::output::generated_host::{GeneratedHost, Says};
+use crate::plan::machine_users::{MachineUser, MachineUsers};
 use crate::plan::machines::by_role_and_name;
 use crate::request::ClusterKind;
 use crate::site::Site;
@@ -47,7 +48,7 @@ pub struct Added {
     /// Its role.
     #[serde(flatten)]
     pub part: Part,
-    /// True if it already has the cluster's labels.
+    /// True if it already has the cluster's labels, or a Machine of the cluster uses it.
     pub adopted: bool,
     /// False if its use is unknown, because only a manifest shows it.
     pub use_known: bool,
@@ -64,7 +65,7 @@ pub struct GivenBack {
     pub part: Part,
     /// Reason for the release.
     pub reason: Option<Reason>,
-    /// Consumer, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`, unless it is a Machine of another node set.
     pub consumer: Option<String>,
     /// False if its use is unknown, because only a manifest shows it.
     pub use_known: bool,
@@ -117,7 +118,7 @@ pub struct AnotherRole {
     /// Node set after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_set_after: Option<NodeName>,
-    /// Consumer, as `Kind namespace/name`.
+    /// Consumer, as `Kind namespace/name`, unless it is a Machine of another node set.
     pub consumer: Option<String>,
 }
 
@@ -139,6 +140,8 @@ pub struct Moved {
     pub part: Part,
     /// The other cluster.
     pub other: ClusterKey,
+    /// True if a Machine of the new cluster uses it already, so that only labels change.
+    pub follows_machine: bool,
     /// Consumer, as `Kind namespace/name`.
     pub consumer: Option<String>,
 }
@@ -203,8 +206,15 @@ pub(super) fn changes(
             match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
                 // Role changes are recorded below, from the later side.
                 Some((other, _)) if other == cluster => {}
-                Some((other, _)) => changes.to_others.push(facts.moved(host, part, other)),
-                None => changes.given_back.push(facts.given_back(host, part)),
+                Some((other, after)) => {
+                    let follows = facts.is_user(host, other, after);
+                    changes
+                        .to_others
+                        .push(facts.moved(host, part, other, follows));
+                }
+                None => changes
+                    .given_back
+                    .push(facts.given_back(host, cluster, part)),
             }
         }
         for (cluster, part) in is.difference(&was) {
@@ -223,10 +233,15 @@ pub(super) fn changes(
                         node_after: part.node.clone(),
                         node_set_before: before.node_set.clone(),
                         node_set_after: part.node_set.clone(),
-                        consumer: facts.consumer(host),
+                        consumer: facts.consumer(host, cluster, before),
                     })
                 }
-                Some((other, _)) => changes.from_others.push(facts.moved(host, part, other)),
+                Some((other, _)) => {
+                    let follows = facts.is_user(host, cluster, part);
+                    changes
+                        .from_others
+                        .push(facts.moved(host, part, other, follows));
+                }
                 None => changes.added.push(facts.added(host, cluster, part)),
             }
         }
@@ -248,6 +263,7 @@ fn has_hosts(file: &Utf8Path) -> bool {
 pub(super) struct Facts<'a> {
     pub(super) before: &'a Before<'a>,
     pub(super) site: &'a Site,
+    pub(super) machines: MachineUsers<'a>,
 }
 
 impl Facts<'_> {
@@ -273,8 +289,16 @@ impl Facts<'_> {
     }
 
     /// Returns the consumer of a host.
-    pub(super) fn consumer(&self, key: &HostKey) -> Option<String> {
+    pub(super) fn user(&self, key: &HostKey) -> Option<String> {
         self.host(key)?.user()
+    }
+
+    /// Returns the consumer of a host of a node set, unless it is a Machine of another one.
+    fn consumer(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Option<String> {
+        let host = self.host(key)?;
+        let user = self.machines.user(host);
+        let is_another = user.is_some_and(|user| user.excludes(cluster, part, self.site));
+        host.user().filter(|_| !is_another)
     }
 
     fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Added {
@@ -289,12 +313,18 @@ impl Facts<'_> {
         Added {
             host: key.clone(),
             part: part.clone(),
-            adopted: owners.any(|owner| owner == cluster),
+            adopted: owners.any(|owner| owner == cluster) || self.is_user(key, cluster, part),
             use_known: self.host(key).is_some_and(Host::is_use_known),
         }
     }
 
-    fn given_back(&self, key: &HostKey, part: &Part) -> GivenBack {
+    /// Returns whether a Machine of a node set uses a host.
+    fn is_user(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> bool {
+        let user = self.host(key).and_then(|host| self.machines.user(host));
+        user == Some(MachineUser::NodeSet { cluster, part })
+    }
+
+    fn given_back(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> GivenBack {
         let reason = match self.site.inventory.host(key) {
             None => Some(Reason::Gone),
             Some(host) if host.live.deleting => Some(Reason::BeingDeleted),
@@ -305,17 +335,24 @@ impl Facts<'_> {
             host: key.clone(),
             part: part.clone(),
             reason,
-            consumer: self.consumer(key),
+            consumer: self.consumer(key, cluster, part),
             use_known: self.host(key).is_some_and(Host::is_use_known),
         }
     }
 
-    fn moved(&self, key: &HostKey, part: &Part, other: &ClusterKey) -> Moved {
+    fn moved(
+        &self,
+        key: &HostKey,
+        part: &Part,
+        other: &ClusterKey,
+        follows_machine: bool,
+    ) -> Moved {
         Moved {
             host: key.clone(),
             part: part.clone(),
             other: other.clone(),
-            consumer: self.consumer(key),
+            follows_machine,
+            consumer: self.user(key),
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::inventory::Inventory;
 use crate::layout;
 use crate::output::Tree;
 use crate::output::compare::{Change, Changes};
+use crate::plan::machine_users::MachineUsers;
 use crate::request::ClusterKind;
 use crate::site::Site;
 
@@ -207,7 +208,12 @@ impl Review {
         {
             by_cluster.entry(cluster).or_default();
         }
-        let facts = Facts { before, site };
+        let machines = MachineUsers::new(site);
+        let facts = Facts {
+            before,
+            site,
+            machines,
+        };
         let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {

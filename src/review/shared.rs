@@ -105,7 +105,7 @@ pub(super) fn changes(
             });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
             let released = |GeneratedHost { key, says, .. }: GeneratedHost| Released {
-                consumer: facts.consumer(&key),
+                consumer: facts.user(&key),
                 host: key,
                 by: match says {
                     Says::Released(release) => release.by,

@@ -15,7 +15,7 @@ use super::{Inventory, Request};
 use crate::api::host;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
-use crate::kustomize::{Builds, UnreadPart};
+use crate::kustomize::{BuildEntry, Builds};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError, mentions};
 use crate::output::state::State;
@@ -292,7 +292,7 @@ impl Known<'_> {
     }
 
     /// Returns why an entry of a kustomization is not read.
-    fn why_part_is_unread(&self, part: &UnreadPart) -> Option<&'static str> {
+    fn why_part_is_unread(&self, part: &BuildEntry) -> Option<&'static str> {
         let path = part.path.as_ref()?;
         if path.starts_with(&self.settings.output) || self.repo.is_out_of_reach(path) {
             return None;
@@ -403,7 +403,7 @@ impl Known<'_> {
 /// The reason why an entry is not read if it is no path of this repo.
 const NOT_HERE: &str = "its objects are not in this repo";
 
-fn unread_part(part: &UnreadPart, why: &'static str, build: &Utf8Path) -> Unread {
+fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> Unread {
     let build = if build.as_str().is_empty() {
         "."
     } else {

@@ -47,16 +47,19 @@ mod unread_texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::api::kustomization;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::delivery::{self, Wiring};
-use crate::finding::{Finding, Origin};
+use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{self, Inventory, identity};
-use crate::kustomize::{Builds, PatchTargets, Root};
+use crate::kustomize::{BuildEntry, Builds, PatchTargets, Root};
 use crate::layout;
 use crate::load::{Files, ReadError};
+use crate::output::compare::Change;
 use crate::output::state::State;
+use crate::request::cluster_api::MachineObjects;
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{ClusterKind, Context, Request};
 use crate::settings::Settings;
@@ -89,6 +92,8 @@ pub struct Site {
     pub knows_hardware: bool,
     /// HAProxy templates of the SIP operator.
     pub operators_templates: Vec<OperatorsTemplate>,
+    /// Machines of Cluster API, and the objects that make them.
+    pub(crate) machine_objects: MachineObjects,
     /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
     /// Hosts that patches of the output find.
@@ -227,6 +232,7 @@ impl Site {
             services: objects.services,
             knows_hardware: hardware.is_some(),
             operators_templates: objects.operators_templates,
+            machine_objects: MachineObjects::new(&objects.cluster_parts),
             definitions: objects.definitions,
             patch_targets: objects.patch_targets,
             builds,
@@ -265,6 +271,29 @@ impl Site {
             .output
             .join(directory)
             .join(layout::CLUSTER_API)
+    }
+
+    /// Reports entries of kustomizations that name a file or directory that these changes delete.
+    pub(crate) fn listed_deletions(&self, changes: &BTreeMap<Utf8PathBuf, Change>) -> Vec<Finding> {
+        let is_deleted = |path: &Utf8Path| matches!(changes.get(path), Some(Change::Delete { .. }));
+        let is_gone = |path: &Utf8Path| {
+            let mut files = kustomization::FILE_NAMES.iter();
+            is_deleted(path) || files.any(|file| is_deleted(&path.join(file)))
+        };
+        let describe = |entry: BuildEntry| {
+            let BuildEntry {
+                place, name, by, ..
+            } = entry;
+            let message =
+                format!("{by} lists `{name}`, which is to be deleted, so it would no longer build");
+            Finding::new(Code::BuildRefused, message)
+                .at(place)
+                .help("remove this entry, in the same commit; or keep the request that the files belong to")
+        };
+        let entries = self
+            .builds
+            .entries_naming(is_gone, |file| !changes.contains_key(file));
+        entries.into_iter().map(describe).collect()
     }
 
     /// Returns an outermost kustomization, by the index in the evidence of hosts.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::Snapshot;
+use super::{Snapshot, machines};
 use crate::api::group;
 use crate::api::host;
 use crate::api::ipam;
@@ -45,6 +45,10 @@ pub fn rbac(access: &Access<'_>) -> String {
         "list",
         &[],
     )];
+    lists.extend(
+        machines::LIVE
+            .map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
+    );
     if access.addresses {
         lists.extend(
             ipam::LIVE

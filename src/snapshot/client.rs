@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{AddressKey, NamedSecrets, Snapshot, keep, secrets_of};
+use super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
 use crate::api::host;
 use crate::api::ipam;
 use crate::api::names::{Namespace, SecretKey};
@@ -273,7 +273,22 @@ impl Server {
         }
         if scope.addresses {
             for place in &places {
-                snapshot.addresses.extend(self.addresses(*place).await?);
+                snapshot.objects.extend(
+                    self.objects(&ipam::LIVE, *place, keep::address_object)
+                        .await?,
+                );
+            }
+        }
+        for place in &places {
+            match self
+                .objects(&machines::LIVE, *place, machines::machine_object)
+                .await
+            {
+                Ok(found) => snapshot.objects.extend(found),
+                Err(ClientError::Refused { what, reason }) => notes.push(format!(
+                    "cannot {what}: {reason}; the snapshot does not show which node set uses a host"
+                )),
+                Err(error) => return Err(error),
             }
         }
         notes.extend(self.secrets(&mut snapshot, named, progress).await?);
@@ -281,17 +296,18 @@ impl Server {
         Ok(Read { snapshot, notes })
     }
 
-    /// Reads the addresses that Machines claimed, in the first version of each kind that the server
-    /// has.
-    async fn addresses(
+    /// Reads objects in the first version of each kind that the server has.
+    async fn objects(
         &self,
+        kinds: &[(&str, &str, &[&str])],
         place: Option<&Namespace>,
-    ) -> Result<Vec<(AddressKey, Value)>, ClientError> {
+        reduce: fn(&Value) -> Option<(ObjectKey, Value)>,
+    ) -> Result<Vec<(ObjectKey, Value)>, ClientError> {
         let mut found = Vec::new();
-        for (kind, plural, versions) in ipam::LIVE {
-            for version in versions {
-                let kind = (*version, plural, kind);
-                let objects = self.list(kind, place, None, keep::address_object, |_, _| {});
+        for (kind, plural, versions) in kinds {
+            for version in *versions {
+                let kind = (*version, *plural, *kind);
+                let objects = self.list(kind, place, None, reduce, |_, _| {});
                 if let Some(objects) = objects.await? {
                     found.extend(objects);
                     break;

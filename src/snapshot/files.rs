@@ -9,7 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Secret, Snapshot, keep, key_of, secrets_of, text_at};
+use super::{Secret, Snapshot, keep, key_of, machines, secrets_of, text_at};
 use crate::api::hardware;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
@@ -146,7 +146,10 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
                 data.map_or(Secret::Exists, Secret::NetworkData),
             );
         }
-        _ => snapshot.addresses.extend(keep::address_object(&object)),
+        _ => {
+            let found = keep::address_object(&object).or_else(|| machines::machine_object(&object));
+            snapshot.objects.extend(found);
+        }
     }
 }
 
@@ -171,10 +174,12 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
             }
         }
     }
-    for ((namespace, ..), object) in &snapshot.addresses {
+    for ((namespace, _, kind, _), object) in &snapshot.objects {
+        let is_machine = machines::LIVE.iter().any(|(known, ..)| known == kind);
+        let what = if is_machine { "machines" } else { "addresses" };
         // No other file has this name, because names of namespaces have no dots.
         let text = texts
-            .entry(Utf8PathBuf::from(format!("{namespace}.addresses.yaml")).into())
+            .entry(Utf8PathBuf::from(format!("{namespace}.{what}.yaml")).into())
             .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
         text.push_str(&document_of(object));
     }

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{AddressKey, key_of, text_at};
+use super::{ObjectKey, key_of, text_at};
 use crate::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
 use crate::api::gitops::{Agent, TRACKING_ID};
 use crate::api::group;
@@ -121,7 +121,7 @@ pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
 }
 
 /// Reduces an IPAddress or Metal3Data to the address, its pool and its claim.
-pub(super) fn address_object(live: &Value) -> Option<(AddressKey, Value)> {
+pub(super) fn address_object(live: &Value) -> Option<(ObjectKey, Value)> {
     let text = |pointer: &str| text_at(live, pointer);
     let (api_version, kind) = (text("/apiVersion")?, text("/kind")?);
     if !ipam::is_address_object(kind, api_version) {

@@ -2,6 +2,7 @@
 //!
 //! - `keep`: reduces a live object to the fields that planning, validation and the safety rules
 //!   read
+//! - `machines`: reduces Machines
 //! - `files`: writes a snapshot as files, and reads it back
 //! - `events`: differences between two snapshots
 //! - `losses`: snapshots that lose suspiciously many hosts
@@ -14,6 +15,7 @@ mod events;
 mod files;
 mod keep;
 mod losses;
+mod machines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,12 +37,12 @@ pub struct Snapshot {
     pub hardware: BTreeMap<HostKey, Value>,
     /// Existing Secrets that these hosts name.
     pub secrets: BTreeMap<SecretKey, Secret>,
-    /// IPAddresses and Metal3Data in the namespaces of these hosts, reduced.
-    pub addresses: BTreeMap<AddressKey, Value>,
+    /// IPAddresses, Metal3Data, Machines and Metal3Machines in the namespaces of these hosts, reduced.
+    pub objects: BTreeMap<ObjectKey, Value>,
 }
 
-/// Namespace, group, kind and name of an object about addresses.
-pub type AddressKey = (Namespace, String, String, ObjectName);
+/// Namespace, group, kind and name of an object.
+pub type ObjectKey = (Namespace, String, String, ObjectName);
 
 /// A Secret that a host names.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,13 +79,14 @@ impl Snapshot {
         self.secrets.entry(key).or_insert(Secret::Exists);
     }
 
-    /// Drops hardware and addresses without a host, and the status hardware of hosts with HardwareData.
+    /// Drops hardware, addresses and Machines without a host, and the status hardware of hosts with HardwareData.
     pub fn finish(&mut self) {
         self.hardware.retain(|key, _| self.hosts.contains_key(key));
         let namespaces: BTreeSet<&Namespace> =
             self.hosts.keys().map(|key| &key.namespace).collect();
-        self.addresses
+        self.objects
             .retain(|(namespace, ..), _| namespaces.contains(namespace));
+        machines::keep_users(self);
         for (key, host) in &mut self.hosts {
             if self.hardware.contains_key(key)
                 && let Some(status) = host.get_mut("status").and_then(Value::as_object_mut)

@@ -40,6 +40,7 @@ mod interruption;
 mod keeping_secrets;
 mod linting;
 mod losses;
+mod machine_users;
 mod maintenance;
 mod migrating;
 mod older_generations;

@@ -13,6 +13,7 @@ mod fuzzing;
 mod go_templates;
 mod histories;
 mod leaks;
+mod machine_histories;
 mod nesting;
 mod oracle;
 mod oracle_capacity;

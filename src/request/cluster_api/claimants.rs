@@ -15,7 +15,7 @@ use crate::api::names::Namespace;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{Host, Inventory};
 use crate::request::cluster::Cluster;
-use crate::request::cluster_parts::{ClusterParts, PartSpec};
+use crate::request::cluster_parts::{ClusterParts, PartDocument, PartSpec};
 use crate::text::counted;
 
 /// Machines of one object that is no request.
@@ -31,13 +31,25 @@ struct Claimant<'a> {
 
 /// Reports MachineSets and Machines whose hosts are in the inventory.
 pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Finding> {
-    let claimants = parts.all().filter_map(|(namespace, name, document)| {
+    // Those with an owner are the owner's.
+    let is_owned = |document: &PartDocument| {
+        document
+            .metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .next()
+            .is_some()
+    };
+    let alone = parts.all().filter(|(.., document)| !is_owned(document));
+    let claimants = alone.filter_map(|(namespace, name, document)| {
         let (kind, machines, spec) = match document.spec.as_ref().ok()? {
             PartSpec::MachineSet(set) => {
                 let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
                 (MACHINE_SET, replicas, &set.template.spec)
             }
-            PartSpec::Machine(spec) => (MACHINE, 1, spec),
+            // A Machine with a provider ID has its host.
+            PartSpec::Machine(spec) if spec.provider_id.is_none() => (MACHINE, 1, spec),
             _ => return None,
         };
         let selector = selector_of(parts, spec, namespace)?;

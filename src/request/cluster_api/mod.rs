@@ -4,18 +4,20 @@
 //! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
 //! * `host_selector`: the hosts that a machine template selects.
 //! * `claimants`: objects that claim hosts and are no requests.
+//! * `machine_objects`: Machines of the inputs, and the objects that make them.
 //! * `agreement`: a SIPCluster beside the objects of Cluster API.
 
 mod agreement;
 mod claimants;
 mod host_selector;
+mod machine_objects;
 mod scaled;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
 
-use super::cluster::{Cluster, MachineName, MachineTemplate, NodeSet};
+use super::cluster::{Cluster, MachineTemplate, NodeSet};
 use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
@@ -33,6 +35,7 @@ use crate::settings::requests::Clusters;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{claimed_by_cluster, claimed_by_machines};
+pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
 use scaled::Scaled;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -257,7 +260,7 @@ impl<'a> Check<'a> {
         if let Some(text) = annotation(set.metadata, SPARE) {
             return self.number(set, SPARE, text);
         }
-        if active == 0 {
+        if active == 0 || set.never_surges {
             return 0;
         }
         match scaled::surge(set.strategy, active) {
@@ -379,7 +382,7 @@ impl<'a> Check<'a> {
 }
 
 /// Returns the name of a MachineDeployment as the value of a label.
-fn node_set_name(name: &str) -> Option<NodeName> {
+pub(crate) fn node_set_name(name: &str) -> Option<NodeName> {
     const LONGEST: usize = 63;
     name.parse()
         .ok()

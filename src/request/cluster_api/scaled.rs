@@ -1,6 +1,6 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
-use super::{Check, MachineName, annotation};
+use super::{Check, annotation};
 use std::collections::BTreeMap;
 
 use crate::api::cluster_api::{
@@ -9,6 +9,7 @@ use crate::api::cluster_api::{
     Strategy, TemplateReference, Topology,
 };
 use crate::api::host::Metadata;
+use crate::api::machine_names::MachineNames;
 use crate::api::names::{Namespace, Role};
 use crate::finding::{Code, Field, Origin, Step};
 use crate::request::cluster_parts::{PartDocument, PartSpec};
@@ -21,6 +22,8 @@ pub(super) struct Scaled<'a> {
     pub(super) metadata: &'a Metadata,
     pub(super) replicas: Option<i64>,
     pub(super) strategy: Option<&'a Strategy>,
+    /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
+    pub(super) never_surges: bool,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: Template<'a>,
     /// Where its fields are.
@@ -28,7 +31,7 @@ pub(super) struct Scaled<'a> {
     /// Where its annotations are.
     pub(super) metadata_at: Field,
     /// Names of its Machines.
-    pub(super) machine_names: Vec<MachineName>,
+    pub(super) machine_names: MachineNames,
 }
 
 /// The Metal3MachineTemplate of a node set.
@@ -98,6 +101,20 @@ pub(super) fn surge(strategy: Option<&Strategy>, replicas: usize) -> Option<usiz
             None => text.parse().ok(),
         },
     }
+}
+
+/// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
+fn is_of_k0smotron(kind: &str) -> bool {
+    kind.starts_with("K0sControlPlane")
+}
+
+/// Returns whether a control plane of k0smotron deletes each Machine before it makes the next.
+fn never_surges(kind: &str, control_plane: &ControlPlaneSpec, replicas: Option<i64>) -> bool {
+    // With fewer replicas, k0smotron makes the new Machine first.
+    const FEWEST: i64 = 3;
+    is_of_k0smotron(kind)
+        && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
+        && replicas >= Some(FEWEST)
 }
 
 fn either<'a>(
@@ -250,11 +267,9 @@ impl<'a> Check<'a> {
                 metadata: &document.metadata,
                 replicas: deployment.replicas,
                 strategy: either(&deployment.strategy, &deployment.rollout),
+                never_surges: false,
                 failure_domain: machine.failure_domain.as_deref(),
-                machine_names: vec![
-                    MachineName::new(name, 2),
-                    MachineName::new(template.name, 1),
-                ],
+                machine_names: MachineNames::deployment(name).with_template(template.name),
                 template,
                 at,
                 metadata_at: Field::new(&document.origin, ["metadata"]),
@@ -275,16 +290,19 @@ impl<'a> Check<'a> {
         let machines = machines_of(control_plane)?;
         let at = Field::new(&document.origin, ["spec"]);
         let template = self.template(machines, namespace, at.clone(), None)?;
+        let mut machine_names =
+            MachineNames::control_plane(&reference.name).with_template(template.name);
+        if is_of_k0smotron(&document.kind) {
+            machine_names = machine_names.with_numbers(&reference.name);
+        }
         Some(Scaled {
             name: None,
             metadata: &document.metadata,
             replicas: control_plane.replicas,
             strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
+            never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
             failure_domain: None,
-            machine_names: vec![
-                MachineName::new(&reference.name, 1),
-                MachineName::new(template.name, 1),
-            ],
+            machine_names,
             template,
             at,
             metadata_at: Field::new(&document.origin, ["metadata"]),
@@ -342,12 +360,14 @@ impl<'a> Check<'a> {
             .or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
-        let strategy = match part {
-            Some((_, PartSpec::ControlPlaneTemplate(control_plane))) => {
+        let (strategy, never_surges) = match part {
+            Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
                 let spec = &control_plane.template.spec;
-                either(&spec.rollout_strategy, &spec.rollout)
+                let strategy = either(&spec.rollout_strategy, &spec.rollout);
+                let replicas = topology.control_plane.replicas;
+                (strategy, never_surges(&document.kind, spec, replicas))
             }
-            _ => None,
+            _ => (None, false),
         };
         let at = Field::new(self.origin, ["spec", "topology", "controlPlane"]);
         Some(Scaled {
@@ -355,9 +375,9 @@ impl<'a> Check<'a> {
             metadata: &topology.control_plane.metadata,
             replicas: topology.control_plane.replicas,
             strategy,
+            never_surges,
             failure_domain: None,
-            // The control plane has a random suffix, and so does each Machine.
-            machine_names: vec![MachineName::new(self.key.name.as_str(), 2)],
+            machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
             template,
             metadata_at: at.below(["metadata".into()]),
             at,
@@ -394,7 +414,6 @@ impl<'a> Check<'a> {
             .and_then(template_of)?;
         let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
         let template = self.template(machines, namespace, from, Some(class))?;
-        let prefix = format!("{}-{}", self.key.name, deployment.name);
         Some(Scaled {
             name: Some(&deployment.name),
             metadata: &deployment.metadata,
@@ -405,12 +424,15 @@ impl<'a> Check<'a> {
             } else {
                 either(&of_class.strategy, &of_class.rollout)
             },
+            never_surges: false,
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
                 .or(of_class.failure_domain.as_deref()),
-            // The MachineDeployment, its MachineSet and each Machine have a random suffix.
-            machine_names: vec![MachineName::new(&prefix, 3)],
+            machine_names: MachineNames::deployment_of_class(
+                self.key.name.as_str(),
+                &deployment.name,
+            ),
             template,
             metadata_at: at.below(["metadata".into()]),
             at,

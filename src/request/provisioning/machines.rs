@@ -6,6 +6,7 @@ use kube::core::{Selector, SelectorExt};
 
 use super::{Check, Machines, Route, part, quantity};
 use crate::api::mac::MacAddress;
+use crate::api::machine_names::MachineNames;
 use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, Field, Finding, Place, Step};
@@ -156,7 +157,7 @@ impl Check<'_> {
                 active: 1,
                 standby: 0,
                 machine: Some(machine),
-                machine_names: Vec::new(),
+                machine_names: MachineNames::default(),
                 selector_at: at.below(["labelSelector".into()]),
                 count_at: at.clone(),
                 active_at: at.clone(),

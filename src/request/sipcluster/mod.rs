@@ -19,6 +19,7 @@ use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
 use super::selector;
 use super::service::{Detail, Service, ServiceKind};
 use crate::api::address::is_reachable;
+use crate::api::machine_names::MachineNames;
 use crate::api::names::{
     ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
     is_label_value,
@@ -245,7 +246,7 @@ impl Check<'_> {
             active,
             standby,
             machine: None,
-            machine_names: Vec::new(),
+            machine_names: MachineNames::default(),
             selector_at: at.below(["labelSelector".into()]),
             count_at: at.below(["count".into()]),
             active_at: count_at("active"),

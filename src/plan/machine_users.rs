@@ -1,0 +1,271 @@
+//! The node set whose Machine uses a host.
+//!
+//! Evidence, the strongest first:
+//!
+//! 1. The Machine's own objects, in the repo or in a snapshot.
+//! 2. CAPM3's labels on the host: the Cluster of the Machine, and the control plane or
+//!    MachineDeployment that a host waits for.
+//! 3. The name of the Metal3Machine, if only one object can have given it.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::api::machine_names::{Fit, MachineNames};
+use crate::api::names::{ClusterKey, Namespace, Part, Role};
+use crate::inventory::Host;
+use crate::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
+use crate::request::{Cluster, ClusterKind, NodeSet};
+use crate::site::Site;
+
+/// Prefixes that CAPM3 gives to names in the label for node reuse.
+const REUSED_CONTROL_PLANE: &str = "cp-";
+const REUSED_DEPLOYMENT: &str = "md-";
+
+/// Who uses a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MachineUser<'a> {
+    /// A Machine of a requested node set.
+    NodeSet {
+        cluster: &'a ClusterKey,
+        part: &'a Part,
+    },
+    /// A Machine of a requested Cluster, of an unknown node set.
+    Cluster(&'a ClusterKey),
+    /// A Machine that no request asks hosts for, described by its owner.
+    Other(String),
+}
+
+impl fmt::Display for MachineUser<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MachineUser::NodeSet { cluster, part, .. } => write!(f, "{cluster}, {part}"),
+            MachineUser::Cluster(cluster) => write!(f, "{cluster}"),
+            MachineUser::Other(owner) => f.write_str(owner),
+        }
+    }
+}
+
+impl MachineUser<'_> {
+    /// Returns whether the Machines of a node set cannot use the host. A SIPCluster says nothing about
+    /// the Cluster whose Machines use its hosts.
+    pub(crate) fn excludes(&self, cluster: &ClusterKey, part: &Part, site: &Site) -> bool {
+        let request = site.clusters.get(cluster);
+        let is_request = |kind| request.is_some_and(|request| request.kind == kind);
+        match self {
+            MachineUser::NodeSet {
+                cluster: own,
+                part: own_part,
+                ..
+            } => (*own, *own_part) != (cluster, part),
+            MachineUser::Cluster(own) => *own != cluster && is_request(ClusterKind::ClusterApi),
+            MachineUser::Other(_) => is_request(ClusterKind::ClusterApi),
+        }
+    }
+}
+
+/// Node sets of Cluster API and other objects that make Machines, by namespace.
+pub(crate) struct MachineUsers<'a> {
+    site: &'a Site,
+    clusters: HashMap<&'a Namespace, Vec<&'a Cluster>>,
+    others: HashMap<&'a Namespace, Vec<&'a MachineMaker>>,
+}
+
+impl<'a> MachineUsers<'a> {
+    pub(crate) fn new(site: &'a Site) -> Self {
+        let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
+        let valid = site
+            .clusters
+            .values()
+            .filter_map(|request| request.cluster.as_ref());
+        for cluster in valid.filter(|cluster| cluster.kind == ClusterKind::ClusterApi) {
+            clusters
+                .entry(&cluster.key.namespace)
+                .or_default()
+                .push(cluster);
+        }
+        let mut others: HashMap<&Namespace, Vec<&MachineMaker>> = HashMap::new();
+        for maker in &site.machine_objects.makers {
+            let requested = clusters.get(&maker.namespace).into_iter().flatten();
+            let mut node_sets = requested.flat_map(|cluster| &cluster.node_sets);
+            let is_requested = node_sets.any(|(part, node_set)| {
+                maker.role == Some(part.role)
+                    && node_set.machine_names.fit_owner(&maker.name).is_some()
+            });
+            if !is_requested {
+                others.entry(&maker.namespace).or_default().push(maker);
+            }
+        }
+        Self {
+            site,
+            clusters,
+            others,
+        }
+    }
+
+    /// Returns the user of each host of the site.
+    pub(crate) fn by_host(&self) -> Vec<Option<MachineUser<'a>>> {
+        let hosts = self.site.inventory.hosts.iter();
+        hosts.map(|host| self.user(host)).collect()
+    }
+
+    /// Returns the user of a host; `None` if no Machine is known to use it.
+    pub(crate) fn user(&self, host: &Host) -> Option<MachineUser<'a>> {
+        let namespace = &host.key.namespace;
+        let usage = host.live.usage.as_ref();
+        let own = |(other, name)| (other == namespace.as_str()).then_some(name);
+        let machine = usage.and_then(|usage| usage.metal3_machine()).and_then(own);
+        let waiting = usage
+            .and_then(|usage| usage.waiting_cluster())
+            .and_then(own);
+        let reused = host
+            .live
+            .node_reuse
+            .as_deref()
+            .filter(|_| machine.is_none());
+        if machine.is_none() && reused.is_none() {
+            return None;
+        }
+        let facts = machine.and_then(|machine| self.site.machine_objects.facts(namespace, machine));
+        let of_facts = facts.and_then(|facts| facts.cluster.as_deref());
+        let names = Evidence {
+            machine,
+            facts,
+            reused,
+        };
+        match of_facts
+            .or(waiting)
+            .or(host.live.machine_cluster.as_deref())
+        {
+            Some(cluster) => self.machine_of_cluster(namespace, cluster, &names),
+            None => self.machine_by_name(namespace, &names),
+        }
+    }
+
+    fn machine_of_cluster(
+        &self,
+        namespace: &Namespace,
+        name: &str,
+        evidence: &Evidence<'_>,
+    ) -> Option<MachineUser<'a>> {
+        let mut own = self.clusters.get(namespace).into_iter().flatten();
+        let Some(cluster) = own.find(|cluster| cluster.key.name.as_str() == name) else {
+            let key = ClusterKey {
+                namespace: namespace.clone(),
+                name: name.parse().ok()?,
+            };
+            // A SIPCluster or an invalid request may be the Cluster's.
+            return (!self.site.clusters.contains_key(&key))
+                .then(|| MachineUser::Other(format!("the Cluster {key}")));
+        };
+        let part = evidence
+            .node_set(cluster)
+            .or_else(|| self.only_node_set(cluster, evidence));
+        Some(match part {
+            Some(part) => MachineUser::NodeSet {
+                cluster: &cluster.key,
+                part,
+            },
+            None => MachineUser::Cluster(&cluster.key),
+        })
+    }
+
+    /// Returns the only node set of a Cluster whose Machines may have any name.
+    fn only_node_set(&self, cluster: &'a Cluster, evidence: &Evidence<'_>) -> Option<&'a Part> {
+        let mut node_sets = cluster.node_sets.keys();
+        let only = node_sets
+            .next()
+            .filter(|_| evidence.facts.is_none() && evidence.reused.is_none())?;
+        let mut others = self
+            .others
+            .get(&cluster.key.namespace)
+            .into_iter()
+            .flatten();
+        let is_of_other = others.any(|maker| maker.cluster.as_ref() == Some(&cluster.key));
+        (node_sets.next().is_none() && !is_of_other).then_some(only)
+    }
+
+    fn machine_by_name(
+        &self,
+        namespace: &Namespace,
+        evidence: &Evidence<'_>,
+    ) -> Option<MachineUser<'a>> {
+        let clusters = self.clusters.get(namespace).into_iter().flatten();
+        let node_sets = clusters.flat_map(|cluster| {
+            let node_sets = cluster.node_sets.iter();
+            node_sets.map(|(part, node_set)| (&cluster.key, part, &**node_set))
+        });
+        let requested = node_sets.filter_map(|(cluster, part, node_set)| {
+            let fit = evidence.fit(part, node_set)?;
+            Some((fit, MachineUser::NodeSet { cluster, part }))
+        });
+        let makers = self.others.get(namespace).into_iter().flatten();
+        let others = makers.filter_map(|maker| {
+            let fit = evidence.fit_names(&maker.machine_names)?;
+            let owner = match &maker.cluster {
+                Some(cluster) => format!("the Cluster {cluster}"),
+                None => maker.title.clone(),
+            };
+            Some((fit, MachineUser::Other(owner)))
+        });
+        let candidates: Vec<(Fit, MachineUser<'a>)> = requested.chain(others).collect();
+        let best = candidates.iter().map(|(fit, _)| *fit).max()?;
+        let mut best = candidates.into_iter().filter(|(fit, _)| *fit == best);
+        let (_, user) = best.next()?;
+        best.next().is_none().then_some(user)
+    }
+}
+
+/// What is known about the node set of a host's user.
+struct Evidence<'e> {
+    /// Name of the Metal3Machine.
+    machine: Option<&'e str>,
+    facts: Option<&'e MachineFacts>,
+    /// Value of the label for node reuse.
+    reused: Option<&'e str>,
+}
+
+impl Evidence<'_> {
+    /// Returns the only node set of a Cluster that may be the user's.
+    fn node_set<'a>(&self, cluster: &'a Cluster) -> Option<&'a Part> {
+        let fits = cluster.node_sets.iter();
+        let fits = fits.filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part)));
+        let fits: Vec<(Fit, &Part)> = fits.collect();
+        let best = fits.iter().map(|(fit, _)| *fit).max()?;
+        let mut best = fits.into_iter().filter(|(fit, _)| *fit == best);
+        let (_, part) = best.next()?;
+        best.next().is_none().then_some(part)
+    }
+
+    /// Returns how well a node set fits the user.
+    fn fit(&self, part: &Part, node_set: &NodeSet) -> Option<Fit> {
+        let names = &node_set.machine_names;
+        let is_control_plane = part.role == Role::ControlPlane;
+        if let Some(facts) = self.facts {
+            if facts.is_control_plane {
+                return is_control_plane.then_some(Fit::Exact);
+            }
+            if let Some(deployment) = &facts.topology_deployment {
+                let is_own = part.node_set.is_some() && node_set_name(deployment) == part.node_set;
+                return is_own.then_some(Fit::Exact);
+            }
+            if let Some(deployment) = &facts.deployment {
+                return names.fit_owner(deployment).filter(|_| !is_control_plane);
+            }
+            if let Some(set) = &facts.machine_set {
+                return names.fit_machine_set(set);
+            }
+        }
+        if let Some(reused) = self.reused {
+            return match reused.strip_prefix(REUSED_CONTROL_PLANE) {
+                Some(name) if is_control_plane => names.fit_owner(name),
+                _ if is_control_plane => None,
+                _ => names.fit_owner(reused.strip_prefix(REUSED_DEPLOYMENT)?),
+            };
+        }
+        self.fit_names(names)
+    }
+
+    fn fit_names(&self, names: &MachineNames) -> Option<Fit> {
+        names.fit_machine(self.machine?)
+    }
+}

@@ -1,0 +1,462 @@
+//! Hosts that Machines of Cluster API use: whose they are, and what that changes.
+
+use crate::support::{Repo, assert_says, documents, run, tool};
+
+/// A Cluster with a control plane and MachineDeployments, each with a number of replicas and no surge.
+fn cluster(name: &str, control_plane: (&str, usize), deployments: &[(&str, usize)]) -> String {
+    let template = |name: &str| {
+        format!(
+            "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3MachineTemplate\n\
+             metadata: {{name: {name}, namespace: metal}}\n\
+             spec: {{template: {{spec: {{image: {{url: u, checksum: c}}}}}}}}\n"
+        )
+    };
+    let rollout = "{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}";
+    let (name_of_plane, replicas) = control_plane;
+    let mut text = format!(
+        "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  name: {name}\n  namespace: metal\n  \
+         annotations: {{sip.airshipit.org/assign-hosts: 'true'}}\n\
+         spec: {{controlPlaneRef: {{kind: KubeadmControlPlane, name: {name_of_plane}}}}}\n\
+         ---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\n\
+         metadata: {{name: {name_of_plane}, namespace: metal}}\n\
+         spec:\n  replicas: {replicas}\n  rolloutStrategy: {rollout}\n  \
+         machineTemplate: {{infrastructureRef: {{kind: Metal3MachineTemplate, name: {name_of_plane}}}}}\n"
+    );
+    text.push_str(&template(name_of_plane));
+    for (deployment, replicas) in deployments {
+        text.push_str(&format!(
+            "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n\
+             metadata: {{name: {deployment}, namespace: metal}}\n\
+             spec:\n  clusterName: {name}\n  replicas: {replicas}\n  strategy: {rollout}\n  template: {{spec: \
+             {{infrastructureRef: {{kind: Metal3MachineTemplate, name: {deployment}}}}}}}\n"
+        ));
+        text.push_str(&template(deployment));
+    }
+    text
+}
+
+/// A host as a snapshot shows it.
+#[derive(Clone, Default)]
+struct Live {
+    machine: Option<String>,
+    labels: String,
+    annotations: &'static str,
+}
+
+fn free() -> Live {
+    Live::default()
+}
+
+fn used_by(machine: &str) -> Live {
+    Live {
+        machine: Some(machine.to_owned()),
+        ..Live::default()
+    }
+}
+
+fn of_cluster(machine: &str, cluster: &str) -> Live {
+    Live {
+        labels: format!("cluster.x-k8s.io/cluster-name: {cluster}"),
+        ..used_by(machine)
+    }
+}
+
+fn snapshot(repo: &Repo, hosts: &[Live]) {
+    let hosts = hosts.iter().enumerate().map(|(number, host)| {
+        let Live { machine, labels, annotations } = host;
+        let (spec, state) = match machine {
+            None => (String::new(), "available"),
+            Some(name) => (
+                format!(", image: {{url: u}}, consumerRef: {{kind: Metal3Machine, name: {name}, namespace: metal}}"),
+                "provisioned",
+            ),
+        };
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{number}\n  namespace: metal\n  \
+             uid: 00000000-0000-0000-0000-00000000000{number}\n  labels: {{{labels}}}\n  annotations: {{{annotations}}}\n\
+             spec: {{online: true{spec}}}\nstatus: {{provisioning: {{state: {state}}}}}\n"
+        )
+    });
+    repo.write("snapshot/hosts.yaml", &hosts.collect::<String>());
+}
+
+fn site(clusters: &[(&str, String)], hosts: &[Live]) -> Repo {
+    let repo = Repo::empty();
+    repo.write("sipgen.yaml", "credentials: none\n");
+    for (name, text) in clusters {
+        repo.write(&format!("clusters/{name}/all.yaml"), text);
+        repo.write(
+            &format!("clusters/{name}/kustomization.yaml"),
+            "resources: [all.yaml]\n",
+        );
+    }
+    snapshot(&repo, hosts);
+    repo.commit();
+    repo
+}
+
+/// The assigned hosts in the output, as `host: cluster node-set`.
+fn assigned(repo: &Repo) -> Vec<String> {
+    let files = repo.files("overlays/hosts").into_values();
+    let hosts = files.flat_map(|text| documents(&text)).filter_map(|host| {
+        let labels = &host["metadata"]["labels"];
+        let label = |key: &str| labels[format!("sip.airshipit.org/{key}").as_str()].as_str();
+        let cluster = label("cluster-name").filter(|_| host["kind"] == "BareMetalHost")?;
+        let set = label("node-set").unwrap_or("control plane");
+        Some(format!(
+            "{}: {cluster} {set}",
+            host["metadata"]["name"].as_str()?
+        ))
+    });
+    let mut hosts: Vec<String> = hosts.collect();
+    hosts.sort();
+    hosts
+}
+
+/// Generates, commits, and generates once more: the second run changes nothing.
+#[track_caller]
+fn settle(repo: &Repo) -> String {
+    let said = repo.generate(&[]).expect(0).stderr;
+    repo.commit();
+    let again = repo.generate(&[]).expect(0).stderr;
+    assert_says(&again, &["no file changes"]);
+    said
+}
+
+#[test]
+fn the_labels_follow_a_machine_to_its_node_set_and_cluster() {
+    let clusters = [
+        ("a", cluster("a", ("a-cp", 1), &[("a-md", 1)])),
+        ("b", cluster("b", ("b-cp", 1), &[])),
+    ];
+    let repo = site(&clusters, &vec![free(); 6]);
+    settle(&repo);
+    assert_eq!(
+        assigned(&repo),
+        ["h0: a control plane", "h1: a a-md", "h2: b control plane"]
+    );
+
+    // CAPM3 chose at random, before any template selected by labels.
+    snapshot(
+        &repo,
+        &[
+            of_cluster("a-md-x2k9p-h5rlz", "a"),
+            of_cluster("b-cp-x2k9p", "b"),
+            of_cluster("a-cp-x2k9p", "a"),
+            free(),
+            free(),
+            free(),
+        ],
+    );
+    let said = settle(&repo);
+
+    assert_eq!(
+        assigned(&repo),
+        ["h0: a a-md", "h1: b control plane", "h2: a control plane"]
+    );
+    assert!(
+        !said.contains("SIP09") || !said.contains("SIP0911"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("danger"),
+        "no host in use loses its labels: {said}"
+    );
+}
+
+#[test]
+fn without_another_host_the_labels_wait_and_the_next_snapshot_resolves_it() {
+    let clusters = [
+        ("a", cluster("a", ("a-cp", 1), &[])),
+        ("b", cluster("b", ("b-cp", 1), &[])),
+    ];
+    let repo = site(&clusters, &[free(), free()]);
+    settle(&repo);
+    assert_eq!(
+        assigned(&repo),
+        ["h0: a control plane", "h1: b control plane"]
+    );
+
+    // The Machine of `b` took the only host of `a`, whose own Machine waits.
+    snapshot(&repo, &[of_cluster("b-cp-x2k9p", "b"), free()]);
+    let said = settle(&repo);
+    assert_says(
+        &said,
+        &[
+            "SIP0911",
+            "host metal/h0 is assigned to metal/a, ControlPlane, and used by Metal3Machine metal/b-cp-x2k9p, which belongs to metal/b, ControlPlane",
+            "releases metal/h1",
+        ],
+    );
+    assert_eq!(assigned(&repo), ["h0: a control plane"]);
+
+    snapshot(
+        &repo,
+        &[
+            of_cluster("b-cp-x2k9p", "b"),
+            Live {
+                annotations: "sip.airshipit.org/given-back: applied-1",
+                ..free()
+            },
+        ],
+    );
+    settle(&repo);
+    assert_eq!(
+        assigned(&repo),
+        ["h0: b control plane", "h1: a control plane"]
+    );
+}
+
+#[test]
+fn a_host_that_a_machine_of_no_request_uses_is_replaced() {
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[]))];
+    let repo = site(&clusters, &[free(), free()]);
+    settle(&repo);
+
+    snapshot(&repo, &[of_cluster("foreign-cp-x2k9p", "foreign"), free()]);
+    settle(&repo);
+
+    assert_eq!(assigned(&repo), ["h1: a control plane"]);
+}
+
+#[test]
+fn evidence_decides_whose_machine_uses_a_host() {
+    let north = || cluster("prod-north", ("prod-north", 1), &[]);
+    let prod = || cluster("prod", ("prod-cp", 0), &[("prod", 1)]);
+    let both = [("prod", prod()), ("prod-north", north())];
+    let machine = "prod-north-x7k2p";
+    // CAPM3's label, although the name has the form of a Machine of `prod`.
+    let repo = site(&both[..1], &[of_cluster(machine, "prod-north"), free()]);
+    settle(&repo);
+    assert_eq!(assigned(&repo), ["h1: prod prod"]);
+    // The name: `north` is no text that Cluster API generates.
+    let repo = site(&both, &[free(), used_by(machine)]);
+    settle(&repo);
+    assert_eq!(
+        assigned(&repo),
+        ["h0: prod prod", "h1: prod-north control plane"]
+    );
+    // A MachineSet of the repo that is no request may have made the Machine, too.
+    let repo = site(&both[1..], &[free(), used_by(machine)]);
+    repo.write(
+        "clusters/set.yaml",
+        "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineSet\nmetadata: {name: prod-north, namespace: metal}\n\
+         spec: {clusterName: other, template: {spec: {}}}\n",
+    );
+    settle(&repo);
+    assert_eq!(assigned(&repo), ["h0: prod-north control plane"]);
+    // The Machine itself outranks all.
+    let sets = [("a", cluster("a", ("a-cp", 1), &[("a-md", 1)]))];
+    let repo = site(&sets, &[free(), free(), of_cluster("a-cp-x2k9p", "other")]);
+    repo.write(
+        "snapshot/machines.yaml",
+        "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata:\n  name: m\n  namespace: metal\n  \
+         labels: {cluster.x-k8s.io/cluster-name: a, cluster.x-k8s.io/deployment-name: a-md}\n\
+         spec: {clusterName: a, providerID: x, infrastructureRef: {kind: Metal3Machine, name: a-cp-x2k9p}}\n",
+    );
+    settle(&repo);
+    assert_eq!(assigned(&repo), ["h0: a control plane", "h2: a a-md"]);
+}
+
+#[test]
+fn a_machine_of_an_unknown_node_set_is_reported() {
+    let sets = [("a", cluster("a", ("a-cp", 1), &[("a-md", 1)]))];
+    let repo = site(&sets, &[free(), free(), of_cluster("node-1", "a")]);
+    let said = settle(&repo);
+
+    assert_says(
+        &said,
+        &[
+            "SIP0911",
+            "Metal3Machine metal/node-1 uses host metal/h2, and nothing shows which node set of metal/a it belongs to",
+        ],
+    );
+    assert_eq!(assigned(&repo), ["h0: a control plane", "h1: a a-md"]);
+    // The only node set of a Cluster has all of its Machines, whatever their names.
+    let one = [("a", cluster("a", ("a-cp", 1), &[]))];
+    let repo = site(&one, &[free(), of_cluster("node-1", "a")]);
+    settle(&repo);
+    assert_eq!(assigned(&repo), ["h1: a control plane"]);
+}
+
+#[test]
+fn hosts_of_machines_are_adopted_after_opting_out_and_in_again() {
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[("a-md", 2)]))];
+    let machines = ["a-cp-x2k9p", "a-md-x2k9p-h5rlz", "a-md-x2k9p-v7tqd"];
+    let used = machines.map(used_by);
+    let repo = site(&clusters, &[&[free(), free(), free()][..], &used].concat());
+    let expected = ["h3: a control plane", "h4: a a-md", "h5: a a-md"];
+    settle(&repo);
+    assert_eq!(assigned(&repo), expected);
+
+    repo.replace(
+        "clusters/a/all.yaml",
+        "assign-hosts: 'true'",
+        "assign-hosts: 'false'",
+    );
+    repo.generate(&["--allow-empty"]).expect(0);
+    assert_eq!(assigned(&repo), [""; 0]);
+    repo.commit();
+    repo.replace(
+        "clusters/a/all.yaml",
+        "assign-hosts: 'false'",
+        "assign-hosts: 'true'",
+    );
+    settle(&repo);
+
+    assert_eq!(assigned(&repo), expected);
+}
+
+#[test]
+fn nothing_that_a_kustomization_lists_is_deleted() {
+    let clusters = [
+        ("a", cluster("a", ("a-cp", 1), &[])),
+        ("b", cluster("b", ("b-cp", 1), &[])),
+    ];
+    // What lists a generated path: a component, a directory, a file.
+    for (file, list, line) in [
+        (
+            "clusters/a/kustomization.yaml",
+            "resources: [all.yaml]\ncomponents:\n- ../../overlays/tenants/metal/a/cluster-api\n",
+            3,
+        ),
+        (
+            "all/kustomization.yaml",
+            "resources:\n- ../overlays/hosts/observed/metal.a\n",
+            2,
+        ),
+        (
+            "kustomization.yaml",
+            "resources: [overlays/hosts/observed/metal.b/hosts.yaml]\npatches:\n- path: overlays/hosts/observed/metal.a/hosts.yaml\n",
+            3,
+        ),
+    ] {
+        let repo = site(&clusters, &[free(), free()]);
+        settle(&repo);
+        repo.write(file, list);
+        repo.commit();
+        let before = repo.files("overlays");
+        repo.replace(
+            "clusters/a/all.yaml",
+            "assign-hosts: 'true'",
+            "assign-hosts: 'false'",
+        );
+
+        let said = repo.generate(&[]).expect(1).stderr;
+
+        assert_says(
+            &said,
+            &[
+                "SIP0117",
+                "which is to be deleted",
+                &format!("--> {file}:{line}:"),
+            ],
+        );
+        assert_eq!(repo.files("overlays"), before);
+        repo.write(file, "resources: []\n");
+        repo.generate(&[]).expect(0);
+    }
+    // The kustomize of the agents agrees.
+    let repo = site(&clusters, &[free(), free()]);
+    settle(&repo);
+    let root = "clusters/a/kustomization.yaml";
+    repo.write(
+        root,
+        "resources: [all.yaml]\ncomponents: [../../overlays/tenants/metal/a/cluster-api]\n",
+    );
+    let build = || {
+        run(tool("kustomize")
+            .args(["build", "clusters/a"])
+            .current_dir(repo.path()))
+    };
+    assert_says(
+        &build().expect(0).stdout,
+        &["sip.airshipit.org/cluster-name: a"],
+    );
+}
+
+#[test]
+fn marks_of_assigned_hosts_are_judged_as_those_of_new_ones() {
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[]))];
+    let marked = |annotations: &'static str| Live {
+        annotations,
+        ..free()
+    };
+    for unhealthy in [
+        "capm3.metal3.io/unhealthy: ''",
+        "capi.metal3.io/unhealthy: ''",
+    ] {
+        let repo = site(&clusters, &[free(), free()]);
+        settle(&repo);
+        snapshot(&repo, &[marked(unhealthy), free()]);
+        settle(&repo);
+        assert_eq!(assigned(&repo), ["h1: a control plane"], "{unhealthy}");
+
+        // A Machine still uses it.
+        let used = Live {
+            annotations: unhealthy,
+            ..used_by("a-cp-x2k9p")
+        };
+        let repo = site(&clusters, &[used, free()]);
+        let said = settle(&repo);
+        assert_says(
+            &said,
+            &[
+                "SIP0515",
+                "is marked as unhealthy",
+                "it stays: a Machine consumes it",
+            ],
+        );
+        assert_eq!(assigned(&repo), ["h0: a control plane"]);
+    }
+    for (mark, word) in [
+        ("baremetalhost.metal3.io/paused: ''", "is paused"),
+        ("baremetalhost.metal3.io/detached: ''", "is detached"),
+    ] {
+        let repo = site(&clusters, &[free(), free()]);
+        settle(&repo);
+        snapshot(&repo, &[marked(mark), free()]);
+        let said = settle(&repo);
+        assert_says(&said, &["SIP0503", word, "--rebalance"]);
+        assert_eq!(assigned(&repo), ["h0: a control plane"]);
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(assigned(&repo), ["h1: a control plane"]);
+        // CAPM3 pauses the hosts of running Machines when it pauses their Cluster.
+        let used = Live {
+            annotations: mark,
+            ..used_by("a-cp-x2k9p")
+        };
+        snapshot(&repo, &[used, free()]);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert!(!said.contains("SIP0503"), "{said}");
+    }
+}
+
+#[test]
+fn the_control_planes_of_k0smotron_make_machines_as_they_do() {
+    let with = |strategy: &str, replicas: usize| {
+        cluster("a", ("a-cp", replicas), &[])
+            .replace("KubeadmControlPlane", "K0sControlPlane")
+            .replace(
+                "rolloutStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}",
+                strategy,
+            )
+    };
+    for (strategy, replicas, hosts) in [
+        ("updateStrategy: InPlace", 3, 4),
+        ("updateStrategy: Recreate", 3, 4),
+        ("updateStrategy: RecreateDeleteFirst", 3, 3),
+        ("updateStrategy: RecreateDeleteFirst", 2, 3),
+    ] {
+        let repo = site(&[("a", with(strategy, replicas))], &vec![free(); 6]);
+        settle(&repo);
+        assert_eq!(assigned(&repo).len(), hosts, "{strategy}, {replicas}");
+    }
+    // Its older releases number the Machines.
+    let repo = site(
+        &[("a", with("updateStrategy: RecreateDeleteFirst", 3))],
+        &[free(), free(), free(), used_by("a-cp-0")],
+    );
+    settle(&repo);
+    assert!(assigned(&repo).contains(&"h3: a control plane".to_owned()));
+}
