@@ -218,9 +218,6 @@ pub struct MachineSpec {
     pub infrastructure_ref: Option<Reference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
-    /// The host of a Machine.
-    #[serde(rename = "providerID")]
-    pub provider_id: Option<String>,
 }
 
 /// Rollout in `v1beta2`.

@@ -157,15 +157,34 @@ impl<'a> MachineUsers<'a> {
             return (!self.site.clusters.contains_key(&key))
                 .then(|| MachineUser::Other(format!("the Cluster {key}")));
         };
-        let part = evidence
-            .node_set(cluster)
-            .or_else(|| self.only_node_set(cluster, evidence));
-        Some(match part {
-            Some(part) => MachineUser::NodeSet {
-                cluster: &cluster.key,
-                part,
-            },
-            None => MachineUser::Cluster(&cluster.key),
+        let node_set = |part| MachineUser::NodeSet {
+            cluster: &cluster.key,
+            part,
+        };
+        let part = evidence.node_set(cluster).map(node_set);
+        let other = || {
+            let mut others = self.other_makers(namespace, evidence);
+            others.next().map(|(_, user)| user)
+        };
+        let only = || self.only_node_set(cluster, evidence).map(node_set);
+        let user = part.or_else(other).or_else(only);
+        Some(user.unwrap_or(MachineUser::Cluster(&cluster.key)))
+    }
+
+    /// Returns the objects that are no requests and may have made a Machine.
+    fn other_makers(
+        &self,
+        namespace: &Namespace,
+        evidence: &Evidence<'_>,
+    ) -> impl Iterator<Item = (Fit, MachineUser<'a>)> {
+        let makers = self.others.get(namespace).into_iter().flatten();
+        makers.filter_map(|maker| {
+            let fit = evidence.fit_names(&maker.machine_names)?;
+            let owner = match &maker.cluster {
+                Some(cluster) => format!("{} of {cluster}", maker.title),
+                None => maker.title.clone(),
+            };
+            Some((fit, MachineUser::Other(owner)))
         })
     }
 
@@ -198,15 +217,7 @@ impl<'a> MachineUsers<'a> {
             let fit = evidence.fit(part, node_set)?;
             Some((fit, MachineUser::NodeSet { cluster, part }))
         });
-        let makers = self.others.get(namespace).into_iter().flatten();
-        let others = makers.filter_map(|maker| {
-            let fit = evidence.fit_names(&maker.machine_names)?;
-            let owner = match &maker.cluster {
-                Some(cluster) => format!("the Cluster {cluster}"),
-                None => maker.title.clone(),
-            };
-            Some((fit, MachineUser::Other(owner)))
-        });
+        let others = self.other_makers(namespace, evidence);
         let candidates: Vec<(Fit, MachineUser<'a>)> = requested.chain(others).collect();
         let best = candidates.iter().map(|(fit, _)| *fit).max()?;
         let mut best = candidates.into_iter().filter(|(fit, _)| *fit == best);

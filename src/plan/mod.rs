@@ -139,40 +139,50 @@ pub fn plan(
     left_out: &BTreeSet<ClusterKey>,
     changes: Changes<'_>,
 ) -> (Plan, Vec<Finding>) {
+    let plan = |attempt: &Attempt| with_choices(site, frozen, left_out, changes, attempt);
     let mut attempt = Attempt {
         inherits: true,
         unfollowed: BTreeSet::new(),
     };
+    let mut planned = plan(&attempt);
+    // Hosts that their node sets do not need without the Machines that use others.
+    let mut unneeded: BTreeSet<usize> = BTreeSet::new();
+    let mut most_followed = None;
     loop {
-        let planned = with_names(site, frozen, left_out, changes, &attempt);
-        // A node set that loses a host to the Machine that uses it may find no other one. It keeps
-        // the host until there is one.
-        let short = |(_, (cluster, part)): &(&usize, &(&ClusterKey, &Part))| {
-            planned
-                .plan
-                .shortages
-                .contains_key(&((*cluster).clone(), (*part).clone()))
-        };
-        let unfollowed: Vec<usize> = planned
-            .followed
-            .iter()
-            .filter(short)
-            .map(|(host, _)| *host)
-            .collect();
-        if !unfollowed.is_empty() {
+        let released = attempt.unfollowed.intersection(&planned.released);
+        let released: Vec<usize> = released.copied().collect();
+        let unfollowed = planned.followed_in_vain(&unneeded);
+        if released.is_empty() && unfollowed.is_empty() {
+            break;
+        }
+        if released.is_empty() {
             attempt.unfollowed.extend(unfollowed);
-            continue;
         }
-        if planned.renamed && !planned.plan.shortages.is_empty() {
-            // Another machine may need a host that a renamed machine retains.
-            attempt.inherits = false;
-            let other = with_names(site, frozen, left_out, changes, &attempt);
-            if other.plan.shortages.len() < planned.plan.shortages.len() {
-                return (other.plan, other.findings);
-            }
+        for host in released {
+            attempt.unfollowed.remove(&host);
+            unneeded.insert(host);
         }
-        return (planned.plan, planned.findings);
+        let next = plan(&attempt);
+        let first = std::mem::replace(&mut planned, next);
+        most_followed.get_or_insert(first);
     }
+    // Without a placement either way, the labels follow.
+    let mut planned = match most_followed {
+        Some(first) if first.plan.shortages.len() <= planned.plan.shortages.len() => {
+            attempt.unfollowed.clear();
+            first
+        }
+        _ => planned,
+    };
+    if planned.renamed && !planned.plan.shortages.is_empty() {
+        // Another machine may need a host that a renamed machine retains.
+        attempt.inherits = false;
+        let other = plan(&attempt);
+        if other.plan.shortages.len() < planned.plan.shortages.len() {
+            planned = other;
+        }
+    }
+    (planned.plan, planned.findings)
 }
 
 /// Choices that planning takes back if a node set is short for them.
@@ -191,10 +201,44 @@ struct Planned<'a> {
     renamed: bool,
     /// Hosts that move to the node sets of their Machines, with those that had them.
     followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
+    /// Hosts that no cluster has any more.
+    released: BTreeSet<usize>,
+}
+
+impl Planned<'_> {
+    /// Returns hosts that leave node sets for the Machines that use them, where a node set is short of
+    /// hosts: those of this node set, or else of its cluster, or else all. Hosts that are `unneeded`
+    /// help nobody.
+    fn followed_in_vain(&self, unneeded: &BTreeSet<usize>) -> Vec<usize> {
+        let shortages = &self.plan.shortages;
+        let left = self.followed.iter().rev();
+        let left = left.filter(|(host, _)| !unneeded.contains(host) && !shortages.is_empty());
+        let of_node_set = shortages.iter().flat_map(|((cluster, part), shortage)| {
+            let lacking = shortage
+                .wanted
+                .saturating_sub(shortage.kept + shortage.found);
+            let own = left
+                .clone()
+                .filter(move |(_, had)| **had == (cluster, part));
+            own.take(lacking.max(1))
+        });
+        let is_short = |cluster: &ClusterKey| shortages.keys().any(|(short, _)| short == cluster);
+        let of_cluster = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
+        let hosts = |found: Vec<(&usize, _)>| found.into_iter().map(|(host, _)| *host).collect();
+        let found: Vec<_> = of_node_set.collect();
+        if !found.is_empty() {
+            return hosts(found);
+        }
+        let found: Vec<_> = of_cluster.collect();
+        if !found.is_empty() {
+            return hosts(found);
+        }
+        hosts(left.collect())
+    }
 }
 
 /// Plans once.
-fn with_names<'a>(
+fn with_choices<'a>(
     site: &'a Site,
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
@@ -286,6 +330,10 @@ fn with_names<'a>(
     });
     findings.extend(release::stuck(site, &released));
     findings.extend(release::surplus(site, &assignments));
+    let given_up = assignments.released.iter().map(|(_, host, _)| *host);
+    let given_up: BTreeSet<usize> = given_up
+        .filter(|host| !assigned.contains_key(host))
+        .collect();
     let unlabelled = release::unlabelled(site, &assignments, &assigned);
     let given_back = release::by_cluster(site, &assignments, &assigned);
     placements
@@ -304,6 +352,7 @@ fn with_names<'a>(
         plan,
         findings,
         renamed: assignments.renamed,
+        released: given_up,
         followed: assignments.followed,
     }
 }
@@ -325,7 +374,7 @@ fn demands<'a>(
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
             // The Machines of the node set cannot use it.
-            Some(Violation::UsedByAnother) => true,
+            Some(Violation::UsedByAnother) => !unfollowed.contains(&host),
             Some(Violation::Deleting | Violation::Failed | Violation::Unhealthy) => !in_use,
             Some(
                 Violation::NotSelected

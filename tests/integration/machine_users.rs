@@ -272,6 +272,14 @@ fn a_machine_of_an_unknown_node_set_is_reported() {
         ],
     );
     assert_eq!(assigned(&repo), ["h0: a control plane", "h1: a a-md"]);
+    // A MachineSet that is no request made it.
+    let repo = site(&sets, &[free(), free(), of_cluster("a-set-x2k9p", "a")]);
+    repo.write(
+        "clusters/set.yaml",
+        "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineSet\nmetadata: {name: a-set, namespace: metal}\n\
+         spec: {clusterName: a, template: {spec: {}}}\n",
+    );
+    assert!(!settle(&repo).contains("SIP0911"));
     // The only node set of a Cluster has all of its Machines, whatever their names.
     let one = [("a", cluster("a", ("a-cp", 1), &[]))];
     let repo = site(&one, &[free(), of_cluster("node-1", "a")]);

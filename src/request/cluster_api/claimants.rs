@@ -3,7 +3,7 @@
 //! CAPM3 takes a random host of the Machine's namespace that matches the `hostSelector` of its
 //! Metal3Machine; without a selector, any. Labels of other clusters do not keep it from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use kube::core::{Selector, SelectorExt};
 
@@ -31,6 +31,13 @@ struct Claimant<'a> {
 
 /// Reports MachineSets and Machines whose hosts are in the inventory.
 pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Finding> {
+    let users = inventory.hosts.iter();
+    let users = users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine());
+    let users: HashSet<(&str, &str)> = users.collect();
+    let has_host = |namespace: &Namespace, spec: &MachineSpec| {
+        let machine = spec.infrastructure_ref.as_ref();
+        machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
+    };
     // Those with an owner are the owner's.
     let is_owned = |document: &PartDocument| {
         document
@@ -48,8 +55,7 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
                 let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
                 (MACHINE_SET, replicas, &set.template.spec)
             }
-            // A Machine with a provider ID has its host.
-            PartSpec::Machine(spec) if spec.provider_id.is_none() => (MACHINE, 1, spec),
+            PartSpec::Machine(spec) if !has_host(namespace, spec) => (MACHINE, 1, spec),
             _ => return None,
         };
         let selector = selector_of(parts, spec, namespace)?;
