@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::host::Metadata;
 use super::object_kind::ObjectKind;
+use super::sipcluster::LabelSelector;
 
 /// The API group of Cluster, MachineDeployment and ClusterClass.
 pub const GROUP: &str = "cluster.x-k8s.io";
@@ -28,6 +29,10 @@ pub const MACHINE: &str = "Machine";
 pub const METAL3_MACHINE: &str = "Metal3Machine";
 /// The kind of CAPM3's machine templates, which select hosts.
 pub const MACHINE_TEMPLATE: &str = "Metal3MachineTemplate";
+/// The kind of rules for replacing Machines that fail.
+pub const HEALTH_CHECK: &str = "MachineHealthCheck";
+/// The kind of CAPM3's remediation: it marks the host of a Machine that it cannot repair as unhealthy.
+pub const REMEDIATION_TEMPLATE: &str = "Metal3RemediationTemplate";
 /// The kind of clusters on hosts of Metal3.
 pub const METAL3_CLUSTER: &str = "Metal3Cluster";
 /// The kind of templates of clusters.
@@ -178,6 +183,8 @@ pub struct ControlPlaneSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControlPlaneMachines {
+    /// Labels of the Machines.
+    pub metadata: Metadata,
     /// Their template in `v1beta1`.
     pub infrastructure_ref: Option<Reference>,
     /// Their spec in `v1beta2`.
@@ -204,6 +211,8 @@ pub struct MachineDeploymentSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct MachineTemplate {
+    /// Labels of the Machines.
+    pub metadata: Metadata,
     /// Their spec.
     pub spec: MachineSpec,
 }
@@ -218,6 +227,28 @@ pub struct MachineSpec {
     pub infrastructure_ref: Option<Reference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
+}
+
+/// A MachineHealthCheck's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HealthCheckSpec {
+    /// Its Cluster.
+    pub cluster_name: String,
+    /// Its Machines.
+    pub selector: Option<LabelSelector>,
+    /// Template of their remediation in `v1beta1`.
+    pub remediation_template: Option<Reference>,
+    /// Their remediation in `v1beta2`.
+    pub remediation: Remediation,
+}
+
+/// The way in which a MachineHealthCheck repairs Machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Remediation {
+    /// Its template.
+    pub template_ref: Option<Reference>,
 }
 
 /// Rollout in `v1beta2`.

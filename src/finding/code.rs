@@ -362,6 +362,7 @@ codes! {
     "0909" OrphanMachineDeployment Warning Run Shown "a MachineDeployment belongs to no Cluster of the inputs"
     "0910" ForeignClaimant Warning Run Shown "an object that is no request claims hosts"
     "0911" UsedByAnother Warning Cluster Shown "a Machine uses a host that is not assigned to its node set"
+    "0912" RemediationWithoutSpare Warning Cluster Shown "a MachineHealthCheck replaces Machines of a node set without spare hosts"
 }
 
 /// Areas by the first two digits of a code.

@@ -526,11 +526,15 @@ impl<'a> Assignments<'a> {
                         "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",
                         host.key
                     );
-                    let help = format!(
-                        "{cluster} needs another host: add one, or wait until a snapshot shows the hosts free that others \
-                         release; then the labels follow the Machine. Or delete the Machine, and let its \
-                         Metal3MachineTemplate select the hosts of its own node set"
-                    );
+                    let help = match user {
+                        MachineUser::NodeSet { .. } => {
+                            "add a host, or wait until a snapshot shows the hosts free that others release: then another \
+                             host takes its place, and the labels follow the Machine"
+                        }
+                        MachineUser::Cluster(_) | MachineUser::Other(_) => {
+                            "add a host, which takes its place; or delete the Machine"
+                        }
+                    };
                     let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
                     finding.help(help).of(cluster)
                 }

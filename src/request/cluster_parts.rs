@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::cluster_api::{
     CLUSTER_CLASS, CONTROL_PLANE, CONTROL_PLANE_GROUP, CONTROL_PLANE_TEMPLATE, ClassSpec,
-    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, INFRASTRUCTURE_GROUP, KIND, MACHINE,
-    MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE_TEMPLATE, METAL3_CLUSTER, METAL3_MACHINE,
-    MachineDeploymentSpec, MachineSpec, MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec,
-    Reference,
+    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, HEALTH_CHECK, HealthCheckSpec,
+    INFRASTRUCTURE_GROUP, KIND, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE_TEMPLATE,
+    METAL3_CLUSTER, METAL3_MACHINE, MachineDeploymentSpec, MachineSpec, MachineTemplateSpec,
+    Metal3ClusterSpec, Metal3MachineSpec, Reference,
 };
 use crate::api::group;
 use crate::api::host::Metadata;
@@ -29,6 +29,7 @@ pub(crate) enum PartSpec {
     Metal3Machine(Metal3MachineSpec),
     MachineTemplate(MachineTemplateSpec),
     Metal3Cluster(Metal3ClusterSpec),
+    HealthCheck(HealthCheckSpec),
     Class(Box<ClassSpec>),
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
             |it| spec(it).map(PartSpec::MachineTemplate),
             INFRASTRUCTURE_GROUP,
         ),
+        HEALTH_CHECK => (|it| spec(it).map(PartSpec::HealthCheck), GROUP),
         METAL3_CLUSTER => (
             |it| spec(it).map(PartSpec::Metal3Cluster),
             INFRASTRUCTURE_GROUP,

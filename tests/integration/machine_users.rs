@@ -468,3 +468,58 @@ fn the_control_planes_of_k0smotron_make_machines_as_they_do() {
     settle(&repo);
     assert!(assigned(&repo).contains(&"h3: a control plane".to_owned()));
 }
+
+#[test]
+fn remediation_without_a_spare_host_is_reported_for_the_machines_that_it_selects() {
+    let check = |selector: &str, template: &str| {
+        format!(
+            "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {{name: check, namespace: metal}}\n\
+             spec:\n  clusterName: a\n  selector: {selector}\n  remediationTemplate: {{kind: {template}, name: t}}\n"
+        )
+    };
+    let metal3 = "Metal3RemediationTemplate";
+    for (selector, template, said) in [
+        (
+            "{matchLabels: {cluster.x-k8s.io/control-plane: ''}}",
+            metal3,
+            Some("the control plane"),
+        ),
+        (
+            "{matchLabels: {cluster.x-k8s.io/deployment-name: a-md}}",
+            metal3,
+            Some("the MachineDeployment a-md"),
+        ),
+        (
+            "{matchExpressions: [{key: pool, operator: In, values: [gold]}]}",
+            metal3,
+            Some("the MachineDeployment a-md"),
+        ),
+        (
+            "{matchLabels: {cluster.x-k8s.io/deployment-name: other}}",
+            metal3,
+            None,
+        ),
+        (
+            "{matchLabels: {cluster.x-k8s.io/control-plane: ''}}",
+            "OtherRemediationTemplate",
+            None,
+        ),
+    ] {
+        let labelled = cluster("a", ("a-cp", 1), &[("a-md", 1)]).replace(
+            "template: {spec: {infra",
+            "template: {metadata: {labels: {pool: gold}}, spec: {infra",
+        );
+        let repo = site(&[("a", labelled)], &[free(), free(), free()]);
+        repo.write("clusters/check.yaml", &check(selector, template));
+        let run = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(run.contains("SIP0912"), said.is_some(), "{selector}: {run}");
+        assert_says(&run, said.as_slice());
+        // With a spare host, the next Machine has one.
+        repo.replace("clusters/a/all.yaml", "metadata: {name: a-cp, namespace: metal}\nspec:\n  replicas", "metadata: {name: a-cp, namespace: metal, annotations: {sip.airshipit.org/spare-hosts: '1'}}\nspec:\n  replicas");
+        let run = repo.generate(&[]).expect(0).stderr;
+        assert!(
+            !run.contains("of the control plane, which has no spare"),
+            "{run}"
+        );
+    }
+}

@@ -4,11 +4,13 @@
 //! * `scaled`: its control plane and MachineDeployments, written out or made of a ClusterClass.
 //! * `host_selector`: the hosts that a machine template selects.
 //! * `claimants`: objects that claim hosts and are no requests.
+//! * `health_checks`: MachineHealthChecks whose Machines find no host.
 //! * `machine_objects`: Machines of the inputs, and the objects that make them.
 //! * `agreement`: a SIPCluster beside the objects of Cluster API.
 
 mod agreement;
 mod claimants;
+mod health_checks;
 mod host_selector;
 mod machine_objects;
 mod scaled;
@@ -125,6 +127,7 @@ fn check(
             format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
         );
     }
+    check.health_checks(&scaled, &node_sets);
     let machine_templates = check.machine_templates(&scaled);
     let kubernetes_version = check.kubernetes_version(spec);
     let valid = !check.findings.iter().any(Finding::is_error);

@@ -30,6 +30,8 @@ pub(super) struct Scaled<'a> {
     pub(super) at: Field,
     /// Where its annotations are.
     pub(super) metadata_at: Field,
+    /// Labels that its template gives to Machines.
+    pub(super) machine_labels: Option<&'a BTreeMap<String, String>>,
     /// Names of its Machines.
     pub(super) machine_names: MachineNames,
 }
@@ -269,6 +271,7 @@ impl<'a> Check<'a> {
                 strategy: either(&deployment.strategy, &deployment.rollout),
                 never_surges: false,
                 failure_domain: machine.failure_domain.as_deref(),
+                machine_labels: deployment.template.metadata.labels.as_ref(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
                 template,
                 at,
@@ -290,6 +293,7 @@ impl<'a> Check<'a> {
         let machines = machines_of(control_plane)?;
         let at = Field::new(&document.origin, ["spec"]);
         let template = self.template(machines, namespace, at.clone(), None)?;
+        let machine_template = control_plane.machine_template.as_ref();
         let mut machine_names =
             MachineNames::control_plane(&reference.name).with_template(template.name);
         if is_of_k0smotron(&document.kind) {
@@ -302,6 +306,7 @@ impl<'a> Check<'a> {
             strategy: either(&control_plane.rollout_strategy, &control_plane.rollout),
             never_surges: never_surges(&document.kind, control_plane, control_plane.replicas),
             failure_domain: None,
+            machine_labels: machine_template.and_then(|it| it.metadata.labels.as_ref()),
             machine_names,
             template,
             at,
@@ -377,6 +382,7 @@ impl<'a> Check<'a> {
             strategy,
             never_surges,
             failure_domain: None,
+            machine_labels: topology.control_plane.metadata.labels.as_ref(),
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
             template,
             metadata_at: at.below(["metadata".into()]),
@@ -429,6 +435,7 @@ impl<'a> Check<'a> {
                 .failure_domain
                 .as_deref()
                 .or(of_class.failure_domain.as_deref()),
+            machine_labels: deployment.metadata.labels.as_ref(),
             machine_names: MachineNames::deployment_of_class(
                 self.key.name.as_str(),
                 &deployment.name,
