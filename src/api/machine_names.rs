@@ -19,7 +19,7 @@ const DIGIT: u8 = b'#';
 
 /// How well a name fits a pattern; the best is last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fit {
+pub enum NameFit {
     /// The name has the form, and other characters than Cluster API's in the place of random ones.
     Form,
     /// Cluster API may have made the name.
@@ -58,15 +58,15 @@ impl NamePattern {
         std::iter::once(self.generated()).chain(hashes)
     }
 
-    fn fit(&self, name: &str) -> Option<Fit> {
+    fn fit(&self, name: &str) -> Option<NameFit> {
         if self.0.len() != name.len() {
             return None;
         }
-        let mut fit = Fit::Exact;
+        let mut fit = NameFit::Exact;
         for (pattern, byte) in self.0.iter().zip(name.bytes()) {
             match *pattern {
                 ANY if ALPHABET.contains(&byte) => {}
-                ANY if byte.is_ascii_lowercase() || byte.is_ascii_digit() => fit = Fit::Form,
+                ANY if byte.is_ascii_lowercase() || byte.is_ascii_digit() => fit = NameFit::Form,
                 DIGIT if byte.is_ascii_digit() => {}
                 ANY | DIGIT => return None,
                 other if other == byte => {}
@@ -89,23 +89,23 @@ pub struct MachineNames {
 impl MachineNames {
     /// Returns those of a control plane.
     pub fn control_plane(name: &str) -> Self {
-        Self::of_control_plane(NamePattern::fixed(name))
+        Self::for_control_plane(NamePattern::fixed(name))
     }
 
     /// Returns those of a control plane that a ClusterClass makes for a Cluster.
     pub fn control_plane_of_class(cluster: &str) -> Self {
-        Self::of_control_plane(NamePattern::fixed(cluster).map(NamePattern::generated))
+        Self::for_control_plane(NamePattern::fixed(cluster).map(NamePattern::generated))
     }
 
     /// Returns those of a MachineDeployment.
     pub fn deployment(name: &str) -> Self {
-        Self::of_deployment(NamePattern::fixed(name))
+        Self::for_deployment(NamePattern::fixed(name))
     }
 
     /// Returns those of a MachineDeployment that a ClusterClass makes for a Cluster.
     pub fn deployment_of_class(cluster: &str, deployment: &str) -> Self {
         let name = format!("{cluster}-{deployment}");
-        Self::of_deployment(NamePattern::fixed(&name).map(NamePattern::generated))
+        Self::for_deployment(NamePattern::fixed(&name).map(NamePattern::generated))
     }
 
     /// Returns those of a MachineSet.
@@ -150,7 +150,7 @@ impl MachineNames {
         self
     }
 
-    fn of_control_plane(owner: Option<NamePattern>) -> Self {
+    fn for_control_plane(owner: Option<NamePattern>) -> Self {
         Self {
             machines: owner.iter().cloned().map(NamePattern::generated).collect(),
             machine_sets: Vec::new(),
@@ -158,7 +158,7 @@ impl MachineNames {
         }
     }
 
-    fn of_deployment(owner: Option<NamePattern>) -> Self {
+    fn for_deployment(owner: Option<NamePattern>) -> Self {
         let machine_sets: Vec<NamePattern> = owner
             .iter()
             .cloned()
@@ -176,23 +176,23 @@ impl MachineNames {
     }
 
     /// Returns whether a Machine may have this name.
-    pub fn fit_machine(&self, name: &str) -> Option<Fit> {
+    pub fn fit_machine(&self, name: &str) -> Option<NameFit> {
         best_fit(&self.machines, name)
     }
 
     /// Returns whether a MachineSet between the MachineDeployment and its Machines may have this
     /// name.
-    pub fn fit_machine_set(&self, name: &str) -> Option<Fit> {
+    pub fn fit_machine_set(&self, name: &str) -> Option<NameFit> {
         best_fit(&self.machine_sets, name)
     }
 
     /// Returns whether the control plane or MachineDeployment itself may have this name.
-    pub fn fit_owner(&self, name: &str) -> Option<Fit> {
+    pub fn fit_owner(&self, name: &str) -> Option<NameFit> {
         self.owner.as_ref()?.fit(name)
     }
 }
 
-fn best_fit(patterns: &[NamePattern], name: &str) -> Option<Fit> {
+fn best_fit(patterns: &[NamePattern], name: &str) -> Option<NameFit> {
     patterns
         .iter()
         .filter_map(|pattern| pattern.fit(name))
@@ -206,8 +206,11 @@ mod tests {
     #[test]
     fn names_are_those_that_cluster_api_generates() {
         let control_plane = MachineNames::control_plane("edge");
-        assert_eq!(control_plane.fit_machine("edge-x2k9p"), Some(Fit::Exact));
-        assert_eq!(control_plane.fit_machine("edge-abcde"), Some(Fit::Form));
+        assert_eq!(
+            control_plane.fit_machine("edge-x2k9p"),
+            Some(NameFit::Exact)
+        );
+        assert_eq!(control_plane.fit_machine("edge-abcde"), Some(NameFit::Form));
         for other in [
             "edge",
             "edge-",
@@ -221,30 +224,33 @@ mod tests {
             assert_eq!(control_plane.fit_machine(other), None, "{other}");
         }
         let workers = MachineNames::deployment("prod");
-        assert_eq!(workers.fit_machine("prod-x7k2p-h5rlz"), Some(Fit::Exact));
+        assert_eq!(
+            workers.fit_machine("prod-x7k2p-h5rlz"),
+            Some(NameFit::Exact)
+        );
         assert_eq!(
             workers.fit_machine("prod-6d4f8b7c9d-h5rlz"),
-            Some(Fit::Exact),
+            Some(NameFit::Exact),
             "a hash"
         );
         assert_eq!(
             workers.fit_machine("prod-north-x7k2p"),
-            Some(Fit::Form),
+            Some(NameFit::Form),
             "a word"
         );
         assert_eq!(workers.fit_machine("prod-6d4f8b7c9d2-h5rlz"), None);
-        assert_eq!(workers.fit_machine_set("prod-x7k2p"), Some(Fit::Exact));
-        assert_eq!(workers.fit_owner("prod"), Some(Fit::Exact));
+        assert_eq!(workers.fit_machine_set("prod-x7k2p"), Some(NameFit::Exact));
+        assert_eq!(workers.fit_owner("prod"), Some(NameFit::Exact));
 
         let of_class = MachineNames::deployment_of_class("edge", "md");
-        assert_eq!(of_class.fit_owner("edge-md-x7k2p"), Some(Fit::Exact));
+        assert_eq!(of_class.fit_owner("edge-md-x7k2p"), Some(NameFit::Exact));
         assert_eq!(
             of_class.fit_machine("edge-md-x7k2p-4k7zd-h5rlz"),
-            Some(Fit::Exact)
+            Some(NameFit::Exact)
         );
         assert_eq!(
             MachineNames::control_plane_of_class("edge").fit_machine("edge-x7k2p-h5rlz"),
-            Some(Fit::Exact)
+            Some(NameFit::Exact)
         );
         let k0s = MachineNames::control_plane("cp").with_numbers("cp");
         assert!(k0s.fit_machine("cp-0").is_some() && k0s.fit_machine("cp-12").is_some());
@@ -267,7 +273,7 @@ mod tests {
             assert_eq!(machine.len(), 63);
             assert_eq!(
                 MachineNames::control_plane(&name).fit_machine(&machine),
-                Some(Fit::Exact),
+                Some(NameFit::Exact),
                 "{name}"
             );
         }
@@ -275,15 +281,15 @@ mod tests {
         let workers = MachineNames::deployment(&long(54));
         assert_eq!(
             workers.fit_machine_set(&format!("{}-x7k2p", long(54))),
-            Some(Fit::Exact)
+            Some(NameFit::Exact)
         );
         assert_eq!(
             workers.fit_machine(&format!("{}-x7kh5rlz", long(54))),
-            Some(Fit::Exact)
+            Some(NameFit::Exact)
         );
         assert_eq!(
             MachineNames::deployment(&long(60)).fit_machine(&format!("{}h5rlz", long(58))),
-            Some(Fit::Exact)
+            Some(NameFit::Exact)
         );
     }
 

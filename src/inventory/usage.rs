@@ -15,7 +15,7 @@ use crate::finding::Step;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
     /// `spec.consumerRef`.
-    Consumer(Consumer),
+    Consumer(HostConsumer),
     /// `spec.externallyProvisioned`.
     ExternallyProvisioned,
     /// `spec.image`.
@@ -29,13 +29,13 @@ pub enum Usage {
 
 /// The object that consumes a host. Any reference counts, because Metal3 checks none of its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consumer {
+pub struct HostConsumer {
     kind: String,
     namespace: String,
     name: Option<String>,
 }
 
-impl fmt::Display for Consumer {
+impl fmt::Display for HostConsumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             kind,
@@ -82,7 +82,7 @@ impl Usage {
             .and_then(|labels| labels.get(NODE_REUSE));
         let of_spec = |is: fn(&Spec) -> bool, usage: Usage| spec.is_some_and(is).then_some(usage);
         [
-            Consumer::new(document).map(Usage::Consumer),
+            HostConsumer::new(document).map(Usage::Consumer),
             of_spec(
                 |spec| spec.externally_provisioned == Some(true),
                 Usage::ExternallyProvisioned,
@@ -97,16 +97,16 @@ impl Usage {
 
     /// Returns namespace and name of the Metal3Machine that consumes the host.
     pub(crate) fn metal3_machine(&self) -> Option<(&str, &str)> {
-        self.consumer_of_kind(METAL3_MACHINE)
+        self.consumer_with_kind(METAL3_MACHINE)
     }
 
     /// Returns namespace and name of the Cluster that consumes the host: CAPM3 1.14 names it while a
     /// host waits for its next Machine.
     pub(crate) fn waiting_cluster(&self) -> Option<(&str, &str)> {
-        self.consumer_of_kind(cluster_api::KIND)
+        self.consumer_with_kind(cluster_api::KIND)
     }
 
-    fn consumer_of_kind(&self, kind: &str) -> Option<(&str, &str)> {
+    fn consumer_with_kind(&self, kind: &str) -> Option<(&str, &str)> {
         match self {
             Usage::Consumer(consumer) if consumer.kind == kind => {
                 Some((&consumer.namespace, consumer.name.as_deref()?))
@@ -149,7 +149,7 @@ impl Usage {
     }
 }
 
-impl Consumer {
+impl HostConsumer {
     fn new(document: &HostDocument) -> Option<Self> {
         let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
         let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());

@@ -21,10 +21,11 @@ use std::mem;
 use rayon::prelude::*;
 
 use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::machine_labels::can_follow;
 use super::machine_users::{MachineUser, MachineUsers};
 use super::placement::{Assigned, CurrentAssignment, How, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
-use super::violations::{Violation, by_retention, in_use_as};
+use super::violations::{Violation, by_retention};
 use super::{ownership_change, renaming};
 use crate::api::cluster_api::DELETE_MACHINE;
 use crate::api::host::NODE_REUSE;
@@ -40,7 +41,7 @@ use crate::site::Site;
 pub(super) struct Assignments<'a> {
     /// Assigned hosts of every requested cluster, in inventory order, until
     /// [`Assignments::take_sorted`]. Hosts are many: to hash is cheaper than to compare.
-    by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
+    pub(super) by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
     /// Owners of every retained host; more than one is an error.
     pub(super) retained: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
     /// Reasons why a retained host would not be chosen again.
@@ -162,11 +163,6 @@ pub(super) fn current_assignments<'a>(
     (assignments, findings)
 }
 
-/// Returns whether labels of another node set may be written for a host.
-fn can_follow(host: &Host) -> bool {
-    host.evidence.is_proof() && host.applied_in_full_by.is_none()
-}
-
 /// The assigned hosts of a cluster, sorted by retention.
 pub(super) struct Sorted<'a> {
     /// Set if a machine retains a host under another name.
@@ -230,61 +226,6 @@ impl<'a> Assignments<'a> {
         let users = &self.users;
         let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit, users);
         of_clusters.into_par_iter().map(sort).collect()
-    }
-
-    /// Moves a host to the node set of the Machine that uses it.
-    fn follow(
-        &mut self,
-        assignment: CurrentAssignment<'a>,
-        from: (&'a ClusterKey, &'a Part),
-        (cluster, part): (&'a ClusterKey, &'a Part),
-    ) {
-        let host = assignment.host;
-        let how = if from.0 == cluster {
-            How::Stays
-        } else {
-            How::Adopted
-        };
-        if from.0 != cluster {
-            self.released.push((from.0, host, How::Stays));
-        }
-        if self.followed.insert(host, from).is_none() {
-            let assignment = CurrentAssignment {
-                part,
-                how,
-                ..assignment
-            };
-            self.by_cluster.entry(cluster).or_default().push(assignment);
-        }
-    }
-
-    /// Returns the number of Machines of a node set on hosts that stay with other node sets.
-    pub(super) fn machines_elsewhere(
-        &self,
-        cluster: &ClusterKey,
-        part: &Part,
-        unfollowed: &BTreeSet<usize>,
-    ) -> usize {
-        let users = unfollowed
-            .iter()
-            .filter_map(|host| self.users[*host].as_ref());
-        let own = users.filter(|user| {
-            matches!(user, MachineUser::NodeSet { cluster: own, part: own_part, .. }
-                if (*own, *own_part) == (cluster, part))
-        });
-        own.count()
-    }
-
-    /// Returns whether a Machine uses a host that is none of the node set's.
-    fn is_used_by_another(
-        &self,
-        host: usize,
-        cluster: &ClusterKey,
-        part: &Part,
-        site: &Site,
-    ) -> bool {
-        let user = self.users[host].as_ref();
-        user.is_some_and(|user| user.excludes(cluster, part, site))
     }
 
     /// Retains as many hosts of a cluster as it wants, and releases the others.
@@ -379,183 +320,6 @@ impl<'a> Assignments<'a> {
             Some((*host, owners.first()?.0))
         };
         self.retained.iter().filter_map(first).collect()
-    }
-
-    /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
-    /// marked.
-    pub(super) fn violation_findings(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
-        let describe = |(host, violation): (&usize, &Violation)| {
-            let (cluster, part, _) = *self.retained.get(host)?.first()?;
-            let host = &site.inventory.hosts[*host];
-            let in_use = in_use_as(host, part);
-            let help = match (violation, in_use) {
-                (
-                    Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::Reserved(_)
-                    | Violation::SharesDomain,
-                    Some(why),
-                ) => {
-                    format!("it stays: {why}")
-                }
-                (Violation::Reserved(_), None) => {
-                    let other = if rebalance {
-                        "no other host can take its place"
-                    } else {
-                        "`--rebalance` replaces such hosts where possible"
-                    };
-                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
-                }
-                (Violation::InMaintenance | Violation::UsedByAnother, _) => return None,
-                (
-                    Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain,
-                    None,
-                ) if !rebalance => {
-                    "it stays; `--rebalance` replaces such hosts where possible".to_owned()
-                }
-                (Violation::NotInstalled, Some(_)) => {
-                    "it stays: wait until Metal3 has provisioned it, and take a new snapshot"
-                        .to_owned()
-                }
-                (Violation::NotInstalled, None) => {
-                    "it stays: set its `spec.image` and take a new snapshot; or run `sipgen generate --rebalance` to replace it \
-                     by a host that has an operating system"
-                        .to_owned()
-                }
-                (Violation::Deleting, Some(why)) => {
-                    format!("it keeps its labels until a snapshot shows it unused: {why}")
-                }
-                (
-                    Violation::Deleting
-                    | Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain,
-                    None,
-                ) => "it stays: no other host can take its place".to_owned(),
-            };
-            let labels = host.origin.at(["metadata", "labels"]);
-            let (code, place, asked_for) = match violation {
-                Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
-                Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
-                Violation::Insufficient | Violation::ReservedForOthers => {
-                    (Code::Flawed, host.origin.name(), Some(""))
-                }
-                Violation::NotInstalled => (
-                    Code::NotInstalled,
-                    host.live_place(["status", "provisioning", "state"]),
-                    None,
-                ),
-                Violation::InMaintenance | Violation::UsedByAnother => return None,
-                Violation::Reserved(annotation) => (
-                    Code::Flawed,
-                    host.live_place(["metadata", "annotations", annotation]),
-                    None,
-                ),
-                Violation::Unhealthy => (
-                    Code::Failing,
-                    host.live_place(["metadata", "annotations"]),
-                    None,
-                ),
-                Violation::Failed => (
-                    Code::Failing,
-                    host.live_place(["status", "errorMessage"]),
-                    None,
-                ),
-                Violation::Deleting => (
-                    Code::Failing,
-                    host.live_place(["metadata", "deletionTimestamp"]),
-                    None,
-                ),
-            };
-            let message = format!(
-                "host {} ({part} of {cluster}) {}",
-                host.key,
-                violation.words()
-            );
-            let mut finding = Finding::new(code, message).at(place);
-            let request = site
-                .clusters
-                .get(cluster)
-                .and_then(|request| request.cluster.as_ref());
-            if let (Some(field), Some(request)) = (asked_for, request) {
-                let set = request.node_set(part);
-                let place = match (set, field) {
-                    (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
-                        set.topology_at[0].place()
-                    }
-                    (Some(set), "labelSelector") => set.selector_at.place(),
-                    (Some(set), _) => set.at.place(),
-                    (None, _) => request.origin.name(),
-                };
-                let asks = if part.node.is_some() {
-                    "what is asked of it"
-                } else {
-                    "what the node set asks for"
-                };
-                finding = finding.see(place, asks);
-            }
-            Some(finding.help(help).of(cluster))
-        };
-        self.violations.iter().filter_map(describe).collect()
-    }
-
-    /// Reports hosts whose labels and Machines disagree, and Machines of an unknown node set.
-    pub(super) fn machine_findings(
-        &self,
-        site: &Site,
-        frozen: &BTreeSet<ClusterKey>,
-    ) -> Vec<Finding> {
-        let used = self.users.iter().enumerate();
-        let used = used.filter_map(|(host, user)| Some((host, user.as_ref()?)));
-        let describe = |(host, user): (usize, &MachineUser<'_>)| {
-            let owner = self.retained.get(&host).and_then(|owners| owners.first());
-            let host = &site.inventory.hosts[host];
-            let machine = host.user().unwrap_or_default();
-            let finding = match (owner, user) {
-                (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
-                    let message = format!(
-                        "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",
-                        host.key
-                    );
-                    let help = match user {
-                        MachineUser::NodeSet { .. } => {
-                            "add a host, or wait until a snapshot shows the hosts free that others release: then another \
-                             host takes its place, and the labels follow the Machine"
-                        }
-                        MachineUser::Cluster(_) | MachineUser::Other(_) => {
-                            "add a host, which takes its place; or delete the Machine"
-                        }
-                    };
-                    let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
-                    finding.help(help).of(cluster)
-                }
-                (None, MachineUser::Cluster(cluster)) if !frozen.contains(*cluster) => {
-                    let message = format!(
-                        "{machine} uses host {}, and nothing shows which node set of {cluster} it belongs to",
-                        host.key
-                    );
-                    let finding = Finding::new(Code::UsedByAnother, message).at(host.origin.name());
-                    finding
-                        .help(
-                            "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
-                             docs/reference/cluster-api.md has the labels",
-                        )
-                        .of(cluster)
-                }
-                _ => return None,
-            };
-            Some(finding.see(host.live_place(["spec", "consumerRef"]), "in use here"))
-        };
-        used.filter_map(describe).collect()
     }
 
     /// Reports hosts that several node sets retain.

@@ -1,6 +1,6 @@
 //! The node set whose Machine uses a host.
 //!
-//! Evidence, the strongest first:
+//! UserEvidence, the strongest first:
 //!
 //! 1. The Machine's own objects, in the repo or in a snapshot.
 //! 2. CAPM3's labels on the host: the Cluster of the Machine, and the control plane or
@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::api::machine_names::{Fit, MachineNames};
+use crate::api::machine_names::{MachineNames, NameFit};
 use crate::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::inventory::Host;
 use crate::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
@@ -126,13 +126,13 @@ impl<'a> MachineUsers<'a> {
             return None;
         }
         let facts = machine.and_then(|machine| self.site.machine_objects.facts(namespace, machine));
-        let of_facts = facts.and_then(|facts| facts.cluster.as_deref());
-        let names = Evidence {
+        let cluster_of_machine = facts.and_then(|facts| facts.cluster.as_deref());
+        let names = UserEvidence {
             machine,
             facts,
             reused,
         };
-        match of_facts
+        match cluster_of_machine
             .or(waiting)
             .or(host.live.machine_cluster.as_deref())
         {
@@ -145,7 +145,7 @@ impl<'a> MachineUsers<'a> {
         &self,
         namespace: &Namespace,
         name: &str,
-        evidence: &Evidence<'_>,
+        evidence: &UserEvidence<'_>,
     ) -> Option<MachineUser<'a>> {
         let mut own = self.clusters.get(namespace).into_iter().flatten();
         let Some(cluster) = own.find(|cluster| cluster.key.name.as_str() == name) else {
@@ -175,8 +175,8 @@ impl<'a> MachineUsers<'a> {
     fn other_makers(
         &self,
         namespace: &Namespace,
-        evidence: &Evidence<'_>,
-    ) -> impl Iterator<Item = (Fit, MachineUser<'a>)> {
+        evidence: &UserEvidence<'_>,
+    ) -> impl Iterator<Item = (NameFit, MachineUser<'a>)> {
         let makers = self.others.get(namespace).into_iter().flatten();
         makers.filter_map(|maker| {
             let fit = evidence.fit_names(&maker.machine_names)?;
@@ -189,7 +189,7 @@ impl<'a> MachineUsers<'a> {
     }
 
     /// Returns the only node set of a Cluster whose Machines may have any name.
-    fn only_node_set(&self, cluster: &'a Cluster, evidence: &Evidence<'_>) -> Option<&'a Part> {
+    fn only_node_set(&self, cluster: &'a Cluster, evidence: &UserEvidence<'_>) -> Option<&'a Part> {
         let mut node_sets = cluster.node_sets.keys();
         let only = node_sets
             .next()
@@ -206,7 +206,7 @@ impl<'a> MachineUsers<'a> {
     fn machine_by_name(
         &self,
         namespace: &Namespace,
-        evidence: &Evidence<'_>,
+        evidence: &UserEvidence<'_>,
     ) -> Option<MachineUser<'a>> {
         let clusters = self.clusters.get(namespace).into_iter().flatten();
         let node_sets = clusters.flat_map(|cluster| {
@@ -218,7 +218,7 @@ impl<'a> MachineUsers<'a> {
             Some((fit, MachineUser::NodeSet { cluster, part }))
         });
         let others = self.other_makers(namespace, evidence);
-        let candidates: Vec<(Fit, MachineUser<'a>)> = requested.chain(others).collect();
+        let candidates: Vec<(NameFit, MachineUser<'a>)> = requested.chain(others).collect();
         let best = candidates.iter().map(|(fit, _)| *fit).max()?;
         let mut best = candidates.into_iter().filter(|(fit, _)| *fit == best);
         let (_, user) = best.next()?;
@@ -227,7 +227,7 @@ impl<'a> MachineUsers<'a> {
 }
 
 /// What is known about the node set of a host's user.
-struct Evidence<'e> {
+struct UserEvidence<'e> {
     /// Name of the Metal3Machine.
     machine: Option<&'e str>,
     facts: Option<&'e MachineFacts>,
@@ -235,12 +235,12 @@ struct Evidence<'e> {
     reused: Option<&'e str>,
 }
 
-impl Evidence<'_> {
+impl UserEvidence<'_> {
     /// Returns the only node set of a Cluster that may be the user's.
     fn node_set<'a>(&self, cluster: &'a Cluster) -> Option<&'a Part> {
         let fits = cluster.node_sets.iter();
         let fits = fits.filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part)));
-        let fits: Vec<(Fit, &Part)> = fits.collect();
+        let fits: Vec<(NameFit, &Part)> = fits.collect();
         let best = fits.iter().map(|(fit, _)| *fit).max()?;
         let mut best = fits.into_iter().filter(|(fit, _)| *fit == best);
         let (_, part) = best.next()?;
@@ -248,16 +248,16 @@ impl Evidence<'_> {
     }
 
     /// Returns how well a node set fits the user.
-    fn fit(&self, part: &Part, node_set: &NodeSet) -> Option<Fit> {
+    fn fit(&self, part: &Part, node_set: &NodeSet) -> Option<NameFit> {
         let names = &node_set.machine_names;
         let is_control_plane = part.role == Role::ControlPlane;
         if let Some(facts) = self.facts {
             if facts.is_control_plane {
-                return is_control_plane.then_some(Fit::Exact);
+                return is_control_plane.then_some(NameFit::Exact);
             }
             if let Some(deployment) = &facts.topology_deployment {
                 let is_own = part.node_set.is_some() && node_set_name(deployment) == part.node_set;
-                return is_own.then_some(Fit::Exact);
+                return is_own.then_some(NameFit::Exact);
             }
             if let Some(deployment) = &facts.deployment {
                 return names.fit_owner(deployment).filter(|_| !is_control_plane);
@@ -276,7 +276,7 @@ impl Evidence<'_> {
         self.fit_names(names)
     }
 
-    fn fit_names(&self, names: &MachineNames) -> Option<Fit> {
+    fn fit_names(&self, names: &MachineNames) -> Option<NameFit> {
         names.fit_machine(self.machine?)
     }
 }

@@ -15,7 +15,7 @@
 //! 5. `shortage` turns the proof for an unserved demand into a finding.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! The Machines that use hosts are found by `machine_users`.
+//! `machine_users` finds the Machines that use hosts, and `machine_labels` lets labels follow them.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
@@ -36,6 +36,7 @@ pub(crate) mod equivalence;
 pub mod explain;
 mod flow_network;
 pub mod host_state;
+mod machine_labels;
 pub(crate) mod machine_users;
 pub mod machines;
 mod maintenance;
@@ -139,8 +140,8 @@ pub fn plan(
     left_out: &BTreeSet<ClusterKey>,
     changes: Changes<'_>,
 ) -> (Plan, Vec<Finding>) {
-    let plan = |attempt: &Attempt| with_choices(site, frozen, left_out, changes, attempt);
-    let mut attempt = Attempt {
+    let plan = |attempt: &PlanAttempt| with_choices(site, frozen, left_out, changes, attempt);
+    let mut attempt = PlanAttempt {
         inherits: true,
         unfollowed: BTreeSet::new(),
     };
@@ -186,15 +187,15 @@ pub fn plan(
 }
 
 /// Choices that planning takes back if a node set is short for them.
-struct Attempt {
+struct PlanAttempt {
     /// Set if renamed machines retain their hosts.
     inherits: bool,
     /// Hosts that stay with their node set although a Machine of another one uses them.
     unfollowed: BTreeSet<usize>,
 }
 
-/// The result of an [`Attempt`].
-struct Planned<'a> {
+/// The result of an [`PlanAttempt`].
+struct AttemptedPlan<'a> {
     plan: Plan,
     findings: Vec<Finding>,
     /// Set if a renamed machine retains its host.
@@ -205,7 +206,7 @@ struct Planned<'a> {
     released: BTreeSet<usize>,
 }
 
-impl Planned<'_> {
+impl AttemptedPlan<'_> {
     /// Returns hosts that leave node sets for the Machines that use them, where a node set is short of
     /// hosts: those of this node set, or else of its cluster, or else all. Hosts that are `unneeded`
     /// help nobody.
@@ -213,7 +214,7 @@ impl Planned<'_> {
         let shortages = &self.plan.shortages;
         let left = self.followed.iter().rev();
         let left = left.filter(|(host, _)| !unneeded.contains(host) && !shortages.is_empty());
-        let of_node_set = shortages.iter().flat_map(|((cluster, part), shortage)| {
+        let from_node_set = shortages.iter().flat_map(|((cluster, part), shortage)| {
             let lacking = shortage
                 .wanted
                 .saturating_sub(shortage.kept + shortage.found);
@@ -223,13 +224,13 @@ impl Planned<'_> {
             own.take(lacking.max(1))
         });
         let is_short = |cluster: &ClusterKey| shortages.keys().any(|(short, _)| short == cluster);
-        let of_cluster = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
+        let from_cluster = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
         let hosts = |found: Vec<(&usize, _)>| found.into_iter().map(|(host, _)| *host).collect();
-        let found: Vec<_> = of_node_set.collect();
+        let found: Vec<_> = from_node_set.collect();
         if !found.is_empty() {
             return hosts(found);
         }
-        let found: Vec<_> = of_cluster.collect();
+        let found: Vec<_> = from_cluster.collect();
         if !found.is_empty() {
             return hosts(found);
         }
@@ -243,9 +244,9 @@ fn with_choices<'a>(
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
     Changes { rebalance, moves }: Changes<'_>,
-    attempt: &Attempt,
-) -> Planned<'a> {
-    let Attempt {
+    attempt: &PlanAttempt,
+) -> AttemptedPlan<'a> {
+    let PlanAttempt {
         inherits,
         unfollowed,
     } = attempt;
@@ -348,7 +349,7 @@ fn with_choices<'a>(
         given_back,
     };
     findings.extend(quotas::exceeded(site, &plan));
-    Planned {
+    AttemptedPlan {
         plan,
         findings,
         renamed: assignments.renamed,

@@ -61,17 +61,17 @@ impl MachineObjects {
             let Some(metal3_machine) = metal3_machine_name(name, document) else {
                 continue;
             };
-            let mut facts = MachineFacts::of_object(document);
+            let mut facts = MachineFacts::from_object(document);
             if document.kind == METAL3_MACHINE
                 && let Some(machine) = owner(&document.metadata, |kind| kind == MACHINE)
                 && let Some(machine) = parts.named(MACHINE, namespace, machine)
             {
-                facts.complete(MachineFacts::of_object(machine));
+                facts.complete(MachineFacts::from_object(machine));
             }
             if let Some(set) = facts.machine_set.as_deref()
                 && let Some(set) = parts.named(MACHINE_SET, namespace, set)
             {
-                facts.complete(MachineFacts::of_object(set));
+                facts.complete(MachineFacts::from_object(set));
             }
             let key = (namespace.clone(), metal3_machine.to_owned());
             objects
@@ -114,7 +114,7 @@ fn owner(metadata: &Metadata, is_kind: impl Fn(&str) -> bool) -> Option<&str> {
 }
 
 impl MachineFacts {
-    fn of_object(document: &PartDocument) -> Self {
+    fn from_object(document: &PartDocument) -> Self {
         let metadata = &document.metadata;
         let label = |key: &str| {
             let value = metadata.labels.as_ref()?.get(key)?;

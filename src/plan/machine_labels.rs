@@ -1,0 +1,123 @@
+//! Labels that follow the Machines that use hosts, and those that cannot.
+
+use std::collections::BTreeSet;
+
+use super::assignments::Assignments;
+use super::machine_users::MachineUser;
+use super::placement::{CurrentAssignment, How};
+use crate::api::names::{ClusterKey, Part};
+use crate::finding::{Code, Finding};
+use crate::inventory::Host;
+use crate::site::Site;
+
+/// Returns whether labels of another node set may be written for a host.
+pub(super) fn can_follow(host: &Host) -> bool {
+    host.evidence.is_proof() && host.applied_in_full_by.is_none()
+}
+
+impl<'a> Assignments<'a> {
+    /// Moves a host to the node set of the Machine that uses it.
+    pub(super) fn follow(
+        &mut self,
+        assignment: CurrentAssignment<'a>,
+        from: (&'a ClusterKey, &'a Part),
+        (cluster, part): (&'a ClusterKey, &'a Part),
+    ) {
+        let host = assignment.host;
+        let how = if from.0 == cluster {
+            How::Stays
+        } else {
+            How::Adopted
+        };
+        if from.0 != cluster {
+            self.released.push((from.0, host, How::Stays));
+        }
+        if self.followed.insert(host, from).is_none() {
+            let assignment = CurrentAssignment {
+                part,
+                how,
+                ..assignment
+            };
+            self.by_cluster.entry(cluster).or_default().push(assignment);
+        }
+    }
+
+    /// Returns the number of Machines of a node set on hosts that stay with other node sets.
+    pub(super) fn machines_elsewhere(
+        &self,
+        cluster: &ClusterKey,
+        part: &Part,
+        unfollowed: &BTreeSet<usize>,
+    ) -> usize {
+        let users = unfollowed
+            .iter()
+            .filter_map(|host| self.users[*host].as_ref());
+        let own = users.filter(|user| {
+            matches!(user, MachineUser::NodeSet { cluster: own, part: own_part, .. }
+                if (*own, *own_part) == (cluster, part))
+        });
+        own.count()
+    }
+
+    /// Returns whether a Machine uses a host that is none of the node set's.
+    pub(super) fn is_used_by_another(
+        &self,
+        host: usize,
+        cluster: &ClusterKey,
+        part: &Part,
+        site: &Site,
+    ) -> bool {
+        let user = self.users[host].as_ref();
+        user.is_some_and(|user| user.excludes(cluster, part, site))
+    }
+
+    /// Reports hosts whose labels and Machines disagree, and Machines of an unknown node set.
+    pub(super) fn machine_findings(
+        &self,
+        site: &Site,
+        frozen: &BTreeSet<ClusterKey>,
+    ) -> Vec<Finding> {
+        let used = self.users.iter().enumerate();
+        let used = used.filter_map(|(host, user)| Some((host, user.as_ref()?)));
+        let describe = |(host, user): (usize, &MachineUser<'_>)| {
+            let owner = self.retained.get(&host).and_then(|owners| owners.first());
+            let host = &site.inventory.hosts[host];
+            let machine = host.user().unwrap_or_default();
+            let finding = match (owner, user) {
+                (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
+                    let message = format!(
+                        "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",
+                        host.key
+                    );
+                    let help = match user {
+                        MachineUser::NodeSet { .. } => {
+                            "add a host, or wait until a snapshot shows the hosts free that others release: then another \
+                             host takes its place, and the labels follow the Machine"
+                        }
+                        MachineUser::Cluster(_) | MachineUser::Other(_) => {
+                            "add a host, which takes its place; or delete the Machine"
+                        }
+                    };
+                    let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
+                    finding.help(help).of(cluster)
+                }
+                (None, MachineUser::Cluster(cluster)) if !frozen.contains(*cluster) => {
+                    let message = format!(
+                        "{machine} uses host {}, and nothing shows which node set of {cluster} it belongs to",
+                        host.key
+                    );
+                    let finding = Finding::new(Code::UsedByAnother, message).at(host.origin.name());
+                    finding
+                        .help(
+                            "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
+                             docs/reference/cluster-api.md has the labels",
+                        )
+                        .of(cluster)
+                }
+                _ => return None,
+            };
+            Some(finding.see(host.live_place(["spec", "consumerRef"]), "in use here"))
+        };
+        used.filter_map(describe).collect()
+    }
+}
