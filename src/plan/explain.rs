@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::demand::{Demand, by_priority};
 use super::eligibility::{self, Availability, Obstacle, Refusal};
 use super::host_state::{self, Assignment};
+use super::machine_users::MachineUsers;
 use super::machines::{self, Asked, MachineFacts, in_order};
 use super::placement::{Assigned, How};
 use super::shortage::Shortage;
@@ -265,10 +266,13 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             });
         }
     }
+    let user = MachineUsers::new(site).user(host);
+    let mut facts = facts(host, plan);
+    facts.extend(user.map(|user| format!("is used by a Machine of {user}")));
     Some(HostExplanation {
         host: key.clone(),
         evidence: host.evidence.name(),
-        facts: facts(host, plan),
+        facts,
         assigned,
         refused,
     })

@@ -84,6 +84,7 @@ impl<'a> Assignments<'a> {
             let host = &site.inventory.hosts[host];
             let machine = host.user().unwrap_or_default();
             let finding = match (owner, user) {
+                (Some((cluster, ..)), _) if frozen.contains(*cluster) => return None,
                 (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
                     let message = format!(
                         "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",

@@ -10,6 +10,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use rayon::prelude::*;
+
 use crate::api::machine_names::{MachineNames, NameFit};
 use crate::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::inventory::Host;
@@ -104,7 +106,7 @@ impl<'a> MachineUsers<'a> {
 
     /// Returns the user of each host of the site.
     pub(crate) fn by_host(&self) -> Vec<Option<MachineUser<'a>>> {
-        let hosts = self.site.inventory.hosts.iter();
+        let hosts = self.site.inventory.hosts.par_iter();
         hosts.map(|host| self.user(host)).collect()
     }
 

@@ -280,6 +280,11 @@ fn a_machine_of_an_unknown_node_set_is_reported() {
          spec: {clusterName: a, template: {spec: {}}}\n",
     );
     assert!(!settle(&repo).contains("SIP0911"));
+    let explained = run(&mut repo.sipgen(&["explain", "metal/h2"])).stdout;
+    assert_says(
+        &explained,
+        &["is used by a Machine of the MachineSet metal/a-set of metal/a"],
+    );
     // The only node set of a Cluster has all of its Machines, whatever their names.
     let one = [("a", cluster("a", ("a-cp", 1), &[]))];
     let repo = site(&one, &[free(), of_cluster("node-1", "a")]);
