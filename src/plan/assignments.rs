@@ -21,7 +21,6 @@ use std::mem;
 use rayon::prelude::*;
 
 use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
-use super::machine_labels::can_follow;
 use super::machine_users::{MachineUser, MachineUsers};
 use super::placement::{Assigned, CurrentAssignment, How, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
@@ -161,6 +160,11 @@ pub(super) fn current_assignments<'a>(
         }
     }
     (assignments, findings)
+}
+
+/// Returns whether labels of another node set may be written for a host.
+fn can_follow(host: &Host) -> bool {
+    host.evidence.is_proof() && host.applied_in_full_by.is_none()
 }
 
 /// The assigned hosts of a cluster, sorted by retention.

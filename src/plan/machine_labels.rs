@@ -7,13 +7,7 @@ use super::machine_users::MachineUser;
 use super::placement::{CurrentAssignment, How};
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
-use crate::inventory::Host;
 use crate::site::Site;
-
-/// Returns whether labels of another node set may be written for a host.
-pub(super) fn can_follow(host: &Host) -> bool {
-    host.evidence.is_proof() && host.applied_in_full_by.is_none()
-}
 
 impl<'a> Assignments<'a> {
     /// Moves a host to the node set of the Machine that uses it.

@@ -56,6 +56,7 @@ mod shortage;
 mod supply;
 pub(crate) mod topology;
 mod vanished_hosts;
+mod violation_findings;
 mod violations;
 
 use std::collections::{BTreeMap, BTreeSet};

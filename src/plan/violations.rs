@@ -5,13 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::assignments::Assignments;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
 use super::placement::CurrentAssignment;
 use super::topology;
 use crate::api::host::{PAUSED, UNHEALTHY};
 use crate::api::names::Part;
-use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
 use crate::request::NodeSet;
@@ -66,135 +64,6 @@ impl Violation {
             Violation::Deleting => "is being deleted",
             Violation::UsedByAnother => "is used by a Machine of another node set",
         }
-    }
-}
-
-impl Assignments<'_> {
-    /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
-    /// marked.
-    pub(super) fn violation_findings(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
-        let describe = |(host, violation): (&usize, &Violation)| {
-            let (cluster, part, _) = *self.retained.get(host)?.first()?;
-            let host = &site.inventory.hosts[*host];
-            let in_use = in_use_as(host, part);
-            let help = match (violation, in_use) {
-                (
-                    Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::Reserved(_)
-                    | Violation::SharesDomain,
-                    Some(why),
-                ) => {
-                    format!("it stays: {why}")
-                }
-                (Violation::Reserved(_), None) => {
-                    let other = if rebalance {
-                        "no other host can take its place"
-                    } else {
-                        "`--rebalance` replaces such hosts where possible"
-                    };
-                    format!("no Machine can use it until the annotation is removed; it stays: {other}")
-                }
-                (Violation::InMaintenance | Violation::UsedByAnother, _) => return None,
-                (
-                    Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain,
-                    None,
-                ) if !rebalance => {
-                    "it stays; `--rebalance` replaces such hosts where possible".to_owned()
-                }
-                (Violation::NotInstalled, Some(_)) => {
-                    "it stays: wait until Metal3 has provisioned it, and take a new snapshot"
-                        .to_owned()
-                }
-                (Violation::NotInstalled, None) => {
-                    "it stays: set its `spec.image` and take a new snapshot; or run `sipgen generate --rebalance` to replace it \
-                     by a host that has an operating system"
-                        .to_owned()
-                }
-                (Violation::Deleting, Some(why)) => {
-                    format!("it keeps its labels until a snapshot shows it unused: {why}")
-                }
-                (
-                    Violation::Deleting
-                    | Violation::Failed
-                    | Violation::Unhealthy
-                    | Violation::NotSelected
-                    | Violation::ReservedForOthers
-                    | Violation::Insufficient
-                    | Violation::SharesDomain,
-                    None,
-                ) => "it stays: no other host can take its place".to_owned(),
-            };
-            let labels = host.origin.at(["metadata", "labels"]);
-            let (code, place, asked_for) = match violation {
-                Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
-                Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
-                Violation::Insufficient | Violation::ReservedForOthers => {
-                    (Code::Flawed, host.origin.name(), Some(""))
-                }
-                Violation::NotInstalled => (
-                    Code::NotInstalled,
-                    host.live_place(["status", "provisioning", "state"]),
-                    None,
-                ),
-                Violation::InMaintenance | Violation::UsedByAnother => return None,
-                Violation::Reserved(annotation) => (
-                    Code::Flawed,
-                    host.live_place(["metadata", "annotations", annotation]),
-                    None,
-                ),
-                Violation::Unhealthy => (
-                    Code::Failing,
-                    host.live_place(["metadata", "annotations"]),
-                    None,
-                ),
-                Violation::Failed => (
-                    Code::Failing,
-                    host.live_place(["status", "errorMessage"]),
-                    None,
-                ),
-                Violation::Deleting => (
-                    Code::Failing,
-                    host.live_place(["metadata", "deletionTimestamp"]),
-                    None,
-                ),
-            };
-            let message = format!(
-                "host {} ({part} of {cluster}) {}",
-                host.key,
-                violation.words()
-            );
-            let mut finding = Finding::new(code, message).at(place);
-            let request = site
-                .clusters
-                .get(cluster)
-                .and_then(|request| request.cluster.as_ref());
-            if let (Some(field), Some(request)) = (asked_for, request) {
-                let set = request.node_set(part);
-                let place = match (set, field) {
-                    (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
-                        set.topology_at[0].place()
-                    }
-                    (Some(set), "labelSelector") => set.selector_at.place(),
-                    (Some(set), _) => set.at.place(),
-                    (None, _) => request.origin.name(),
-                };
-                let asks = if part.node.is_some() {
-                    "what is asked of it"
-                } else {
-                    "what the node set asks for"
-                };
-                finding = finding.see(place, asks);
-            }
-            Some(finding.help(help).of(cluster))
-        };
-        self.violations.iter().filter_map(describe).collect()
     }
 }
 
