@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
 
 use super::{Error, Generated};
 use crate::api::gitops::Agent;
@@ -15,7 +15,7 @@ use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::kustomize::{NotBuilt, build_in_place};
 use crate::load::{Files, texts_of_documents};
-use crate::render::{PlannedHost, planned_hosts};
+use crate::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
 use crate::settings::gitops::Form;
 use crate::text::yaml;
 
@@ -42,7 +42,7 @@ enum Checked {
 }
 
 /// Builds everything that agents apply of the output with the real kustomize, in parallel, and
-/// compares the hosts with the plan. kustomize reads the disk, so the output must be up to date.
+/// compares the objects with the plan. kustomize reads the disk, so the output must be up to date.
 /// `progress` gets the number of finished builds and that of all builds.
 ///
 /// # Errors
@@ -58,7 +58,10 @@ pub fn check_builds(
     let planned = planned_hosts(&generated.site, &generated.plan);
     let done = AtomicUsize::new(0);
     let check = |(directory, root): &(Utf8PathBuf, Option<usize>)| {
-        let hosts = root.map(|root| planned.get(&root).map(Vec::as_slice).unwrap_or_default());
+        let hosts = root.map(|root| {
+            let planned = planned.get(&root).map(Vec::as_slice);
+            (root, planned.unwrap_or_default())
+        });
         let checked = check_build(repo, generated, directory, hosts);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
@@ -122,14 +125,31 @@ fn directories(
     Ok(builds)
 }
 
+/// Builds a directory. `hosts` are a root with the planned hosts in the build.
 fn check_build(
     repo: &Files,
     generated: &Generated,
-    directory: &Utf8PathBuf,
-    hosts: Option<&[PlannedHost<'_>]>,
+    directory: &Utf8Path,
+    hosts: Option<(usize, &[PlannedHost<'_>])>,
 ) -> Result<Checked, Error> {
-    let settings = &generated.site.settings;
-    let is_restricted = settings.gitops != Some(Agent::Flux);
+    let is_component = generated.site.settings.hosts.form == Form::Component;
+    let built = build(repo, generated, directory);
+    let difference = match (&built, hosts) {
+        (Ok(objects), Some((root, planned))) => {
+            let own = &generated.site.root(root).directory;
+            // The build with a component has no counterpart without it.
+            let before = (!is_component).then(|| build(repo, generated, own));
+            match before.transpose() {
+                Ok(before) => {
+                    let before = before.as_ref().unwrap_or(objects);
+                    difference(generated, planned, before, objects)
+                }
+                // Without the repo's own files, the overlay would fail as well.
+                Err(_) => None,
+            }
+        }
+        _ => None,
+    };
     let shown = if directory.as_str().is_empty() {
         "."
     } else {
@@ -140,24 +160,21 @@ fn check_build(
         let finding = Finding::new(code, format!("`kustomize build {shown}` {why}"));
         Ok(Checked::Wrong(finding.at(place).help(help)))
     };
-    let is_final = settings.hosts.form == Form::Component;
-    match build_in_place(repo, directory, is_restricted, LONGEST) {
-        Ok(text) => match hosts.and_then(|hosts| difference(&text, hosts, is_final)) {
-            Some(why) => wrong(
-                Code::PatchesDiffer,
-                &format!("differs from the plan: {why}"),
-                "compare the build with the generated patches",
-            ),
-            None => Ok(Checked::Correct),
-        },
-        Err(error @ NotBuilt::NoProgram) => Err(Error::Build(error.to_string())),
-        Err(NotBuilt::Elsewhere { .. }) => Ok(Checked::Skipped(directory.clone())),
-        Err(NotBuilt::Failed(said)) => wrong(
+    match (built, difference) {
+        (Ok(_), None) => Ok(Checked::Correct),
+        (Ok(_), Some(why)) => wrong(
+            Code::PatchesDiffer,
+            &format!("differs from the plan: {why}"),
+            "compare the build with the generated patches",
+        ),
+        (Err(error @ NotBuilt::NoProgram), _) => Err(Error::Build(error.to_string())),
+        (Err(NotBuilt::Elsewhere { .. }), _) => Ok(Checked::Skipped(directory.to_owned())),
+        (Err(NotBuilt::Failed(said)), _) => wrong(
             Code::BuildRefused,
             "fails",
             &format!("fix it; kustomize reports:\n{said}"),
         ),
-        Err(error) => wrong(
+        (Err(error), _) => wrong(
             Code::BuildRefused,
             &error.to_string(),
             "run it, and fix what it reports",
@@ -165,61 +182,73 @@ fn check_build(
     }
 }
 
-/// A host in a build.
-#[derive(Deserialize)]
-struct BuiltHost {
-    kind: String,
-    metadata: BuiltMetadata,
-}
+/// Objects of a build by kind, name and namespace.
+type BuiltObjects = BTreeMap<(String, String, Option<String>), Vec<Mapping>>;
 
-#[derive(Deserialize)]
-struct BuiltMetadata {
-    name: String,
-    namespace: Option<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-/// Returns the first difference of a build from the planned hosts. With `is_final`, the build has
-/// them under their final names.
-fn difference(text: &str, planned: &[PlannedHost<'_>], is_final: bool) -> Option<String> {
-    let mut built: HashMap<(String, Option<String>), Vec<BuiltMetadata>> = HashMap::new();
-    let of_host = texts_of_documents(text).filter(|document| document.contains(host::KIND));
-    for document in of_host {
-        if let Ok(host) = yaml::from_str::<BuiltHost>(document)
-            && host.kind == host::KIND
-        {
-            let named = (host.metadata.name.clone(), host.metadata.namespace.clone());
-            built.entry(named).or_default().push(host.metadata);
-        }
+/// Builds a directory with the real kustomize.
+fn build(
+    repo: &Files,
+    generated: &Generated,
+    directory: &Utf8Path,
+) -> Result<BuiltObjects, NotBuilt> {
+    let is_restricted = generated.site.settings.gitops != Some(Agent::Flux);
+    let text = build_in_place(repo, directory, is_restricted, LONGEST)?;
+    let mut objects = BuiltObjects::new();
+    let read = texts_of_documents(&text).map(yaml::from_str::<Mapping>);
+    for object in read.filter_map(Result::ok) {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let metadata = |key: &str| text(object.get("metadata").and_then(|it| it.get(key)));
+        let id = (
+            text(object.get("kind")).unwrap_or_default(),
+            metadata("name").unwrap_or_default(),
+            metadata("namespace"),
+        );
+        objects.entry(id).or_default().push(object);
     }
-    planned.iter().find_map(|planned| {
+    Ok(objects)
+}
+
+/// Returns the first difference of a build from the plan. `before` is the build of the repo's own
+/// files.
+fn difference(
+    generated: &Generated,
+    planned: &[PlannedHost<'_>],
+    before: &BuiltObjects,
+    after: &BuiltObjects,
+) -> Option<String> {
+    let site = &generated.site;
+    let allowed = AllowedChanges::new(site, &generated.plan);
+    let mut of_hosts = HashMap::with_capacity(planned.len());
+    for planned in planned {
         let key = &planned.host.key;
-        let named = if is_final {
+        let (name, namespace) = if site.settings.hosts.form == Form::Component {
             (key.name.to_string(), Some(key.namespace.to_string()))
         } else {
             planned.named.clone()
         };
-        let found = built.get(&named).map(Vec::as_slice).unwrap_or_default();
-        let [metadata] = found else {
-            return Some(format!("it has the host `{key}` {} times", found.len()));
-        };
-        let label = planned
-            .labels
-            .iter()
-            .find(|(label, value)| metadata.labels.get(*label) != value.as_ref());
-        let guard = planned
-            .annotations
-            .iter()
-            .find(|(name, value)| metadata.annotations.get(**name) != Some(value));
-        match (label, guard) {
-            (Some((label, _)), _) => Some(format!("the host `{key}` has another label `{label}`")),
-            (_, Some((name, _))) => {
-                Some(format!("the host `{key}` has another annotation `{name}`"))
-            }
-            _ => None,
+        let id = (host::KIND.to_owned(), name, namespace);
+        let count = after.get(&id).map_or(0, Vec::len);
+        if count != 1 {
+            return Some(format!("it has the host `{key}` {count} times"));
         }
+        of_hosts.insert(id, planned);
+    }
+    before.keys().chain(after.keys()).find_map(|id| {
+        let (kind, name, _) = id;
+        let objects = |build: &'_ BuiltObjects| build.get(id).map_or(0, Vec::len);
+        if objects(before) != objects(after) {
+            return Some(format!(
+                "it has the {kind} `{name}` {} times",
+                objects(after)
+            ));
+        }
+        let mut pairs = before.get(id)?.iter().zip(after.get(id)?);
+        pairs.find_map(|(before, after)| match of_hosts.get(id) {
+            Some(planned) => planned
+                .difference(before, after)
+                .map(|what| format!("the host `{}` has {what}", planned.host.key)),
+            None => changed_field(&allowed, before, after)
+                .map(|field| format!("the {kind} `{name}` has another value of `{field}`")),
+        })
     })
 }

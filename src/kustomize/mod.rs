@@ -27,7 +27,8 @@ use crate::finding::{Code, Finding, Origin, Place, Step};
 
 pub use evaluate::NotBuilt;
 pub(crate) use evaluate::{
-    AgentBuild, AsDelivered, PatchTargets, Renaming, Targets, Variables, Wanted,
+    AgentBuild, AsDelivered, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
+    Variables, Wanted,
 };
 pub use generators::Generated;
 pub use levels::{Among, Listing};

@@ -1,139 +1,84 @@
-//! The last check of rendered patches: each finds its host in the build, and gives it exactly what
-//! the plan says. Nothing else in the build changes.
+//! The last check of rendered patches: each build is evaluated with them and compared with the plan.
+//! Each planned host gets exactly its labels and guards, and nothing else in the build changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use camino::Utf8Path;
 use serde::Deserialize;
 
 use super::Tree;
-use super::hosts::{Labels, assigned_by_part, declared_annotations, released_labels};
-use super::patched_names::{written_name, written_namespace};
-use crate::api::host;
-use crate::api::kustomization::{Kustomization, Patch};
+use super::planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+use crate::api::kustomization::Patch;
 use crate::finding::{Code, Finding, Place};
-use crate::inventory::{Evidence, Host};
-use crate::kustomize::{Root, Targets};
+use crate::inventory::Host;
+use crate::kustomize::{OverlayBase, OverlayBuild, PatchFile, Root};
 use crate::layout;
-use crate::load::texts_of_documents;
 use crate::plan::Plan;
 use crate::settings::gitops::Form;
 use crate::site::Site;
 use crate::text::yaml;
 
-/// A patch that gives a host labels and annotations, and nothing else.
+/// The fields of a kustomization that sipgen writes for hosts.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct HostPatch {
-    api_version: String,
-    kind: String,
-    metadata: PatchMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PatchMetadata {
-    name: String,
-    namespace: Option<String>,
+struct OverlayKustomization {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
     #[serde(default)]
-    labels: Labels,
+    resources: Vec<String>,
     #[serde(default)]
-    annotations: BTreeMap<String, String>,
+    patches: Vec<Patch>,
 }
 
-/// A declared host whose patch is rendered.
-pub(crate) struct PlannedHost<'a> {
-    pub(crate) host: &'a Host,
-    /// Its labels. Those without a value are removed.
-    pub(crate) labels: Labels,
-    /// Its name and namespace in the build that the patch is part of.
-    pub(crate) named: (String, Option<String>),
-    /// The name of the file with its patch.
-    file: String,
-    /// Its guards.
-    pub(crate) annotations: BTreeMap<&'static str, String>,
+/// A difference between a build and the plan.
+struct Difference<'a> {
+    why: String,
+    host: Option<&'a Host>,
+    /// Set if the patches apply, and change more than planned.
+    is_changed: bool,
 }
 
-/// Planned hosts by their names.
-type Planned<'a> = HashMap<(String, Option<String>), PlannedHost<'a>>;
+const NAME_HELP: &str = "give each host of a build a name that no other host of it had before a patch, \
+                         `namePrefix` or `nameSuffix`";
+const VALUE_HELP: &str = "write the value in the manifest: kustomize makes a text of a value that a \
+                          replacement adds, if a later patch changes its object";
 
-/// A difference between the patches and the plan, with its host.
-type Difference<'a> = (String, Option<&'a Host>);
-
-/// Compares the rendered patches of declared hosts with the plan. `kept` are files that stay as
-/// they are on the disk.
+/// Compares the builds of declared hosts with the plan. `kept` are files that stay as they are on
+/// the disk.
 pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Vec<Finding> {
     let mut planned = planned_hosts(site, plan);
+    let allowed = AllowedChanges::new(site, plan);
     let roots = site.inventory.roots.iter();
     let check = |(index, root): (&usize, &Root)| {
         let directory = layout::declared_directory(&root.directory);
-        let overlay = site.settings.output.join(&directory);
-        let component = (site.settings.hosts.form == Form::Component).then_some(&*overlay);
         let files = Patches {
+            site,
+            allowed: &allowed,
+            overlay: &site.settings.output.join(&directory),
             directory: &directory,
             tree,
             kept,
-            targets: site.patch_targets.of(*index, component),
         };
-        let planned = planned.remove(index).unwrap_or_default().into_iter();
-        let planned = planned.map(|planned| (planned.named.clone(), planned));
-        let base = component.is_none().then_some((&*overlay, &*root.directory));
-        let (why, host) = files.difference(base, planned.collect())?;
-        let place = host.map_or(Place::File(overlay.as_path().into()), |host| {
-            host.origin.name()
-        });
+        let planned = planned.remove(index).unwrap_or_default();
+        let Difference {
+            why,
+            host,
+            is_changed,
+        } = files.difference(*index, root, &planned)?;
+        let overlay = files.overlay;
+        let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
         Some(
             Finding::new(
                 Code::PatchesDiffer,
                 format!("the patches in `{overlay}` would not build as planned: {why}"),
             )
             .at(place)
-            .help(
-                "give each host of a build a name that no other host of it had before a patch, \
-                 `namePrefix` or `nameSuffix`",
-            ),
+            .help(if is_changed { VALUE_HELP } else { NAME_HELP }),
         )
     };
     roots.filter_map(check).collect()
-}
-
-/// Returns the declared hosts whose patches are rendered, by root.
-pub(crate) fn planned_hosts<'a>(
-    site: &'a Site,
-    plan: &'a Plan,
-) -> BTreeMap<usize, Vec<PlannedHost<'a>>> {
-    let mut planned: BTreeMap<usize, Vec<PlannedHost<'_>>> = BTreeMap::new();
-    let mut add = |host: &'a Host, labels: Labels, file: &str| {
-        if let Evidence::Applied { root } = host.evidence {
-            let named = (
-                written_name(site, host).to_owned(),
-                written_namespace(site, host).map(str::to_owned),
-            );
-            planned.entry(root).or_default().push(PlannedHost {
-                host,
-                labels,
-                named,
-                file: file.to_owned(),
-                annotations: declared_annotations(site, host),
-            });
-        }
-    };
-    for (key, placement) in &plan.clusters {
-        let cluster = site.clusters.get(key).and_then(|it| it.cluster.as_ref());
-        let Some(cluster) = cluster else { continue };
-        let file = layout::patch_file(key);
-        for (part, host, of_part) in assigned_by_part(site, cluster, placement) {
-            add(host, of_part.declared_labels_of(cluster, part, host), &file);
-        }
-    }
-    for host in plan
-        .unlabelled
-        .iter()
-        .filter_map(|key| site.inventory.host(key))
-    {
-        add(host, released_labels(host), layout::UNLABELLED);
-    }
-    planned
 }
 
 /// Returns whether a path leads from a directory up to the repo's root, and from there down to
@@ -147,140 +92,131 @@ fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
     is_up && rest == target
 }
 
+impl<'a> Difference<'a> {
+    fn new(why: String, host: Option<&'a Host>) -> Self {
+        Difference {
+            why,
+            host,
+            is_changed: false,
+        }
+    }
+}
+
 /// The rendered files of a root.
 struct Patches<'a> {
+    site: &'a Site,
+    allowed: &'a AllowedChanges,
+    overlay: &'a Utf8Path,
     directory: &'a Utf8Path,
     tree: &'a Tree,
     kept: &'a BTreeSet<&'a str>,
-    /// The objects of the builds that apply the patches.
-    targets: Vec<&'a Targets>,
 }
 
 impl Patches<'_> {
-    /// Returns the first difference from the plan. `base` are the overlay and the directory that it
-    /// is based on.
+    /// Returns the first difference from the plan.
     fn difference<'h>(
         &self,
-        base: Option<(&Utf8Path, &Utf8Path)>,
-        mut planned: Planned<'h>,
+        index: usize,
+        root: &Root,
+        planned: &[PlannedHost<'h>],
     ) -> Option<Difference<'h>> {
         let file = self.directory.join(layout::KUSTOMIZATION);
         let text = self.tree.get(file.as_str())?;
-        let only = |why: &str| Some((why.to_owned(), None));
-        let Ok(kustomization) = yaml::from_str::<Kustomization>(text) else {
-            return only("its kustomization.yaml cannot be parsed");
+        let only = |why: &str| Some(Difference::new(why.to_owned(), None));
+        let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
+            return only("its kustomization.yaml has other fields");
         };
-        if let Some((overlay, root)) = base {
-            let resources = kustomization.resources.as_deref().unwrap_or_default();
-            if !matches!(resources, [only] if leads_to(overlay, only, root)) {
-                return only("it is not based on the hosts of the repo");
-            }
-        }
-        for patch in kustomization.patches.iter().flatten() {
-            let Patch::Entry { path, target, .. } = patch else {
-                return only("it has a patch of another form");
-            };
-            let Some(path) = path else {
-                // Guards of Secrets have a target.
-                if target.as_ref().and_then(|target| target.kind.as_deref()) == Some("Secret") {
-                    continue;
-                }
-                return only("it has a patch for more than Secrets");
-            };
-            let name = path;
-            let path = self.directory.join(name);
-            let Some(text) = self.tree.get(path.as_str()) else {
-                if !self.kept.contains(path.as_str()) {
-                    return Some((format!("`{path}` is missing"), None));
-                }
-                // The file of a cluster that is up to date equals what would be rendered.
-                for (_, planned) in planned.extract_if(|_, planned| planned.file == *name) {
-                    let (name, namespace) = &planned.named;
-                    let difference =
-                        self.missed(planned.host, host::API_VERSION, name, namespace.as_deref());
-                    if difference.is_some() {
-                        return difference;
-                    }
-                }
-                continue;
-            };
-            for document in texts_of_documents(text) {
-                let Ok(patch) = yaml::from_str::<HostPatch>(document) else {
-                    return Some((format!("a patch in `{path}` is not one of a host"), None));
-                };
-                if let Some(difference) = self.difference_of(patch, &mut planned) {
-                    return Some(difference);
-                }
-            }
-        }
-        let lost = planned.into_values().map(|planned| planned.host);
-        let lost = lost.min_by_key(|host| &host.key)?;
-        Some((format!("`{}` has no patch", lost.key), Some(lost)))
-    }
-
-    /// Returns how a patch differs from the plan, and removes its host from the planned ones.
-    fn difference_of<'h>(
-        &self,
-        patch: HostPatch,
-        planned: &mut Planned<'h>,
-    ) -> Option<Difference<'h>> {
-        let HostPatch {
-            api_version,
-            kind,
-            metadata,
-        } = patch;
-        let named = (metadata.name, metadata.namespace);
-        let Some(planned) = planned.remove(&named) else {
-            let why = format!("`{}` has a patch that is not planned", named.0);
-            return Some((why, None));
+        let is_overlay = self.site.settings.hosts.form == Form::Overlay;
+        let is_based = match kustomization.resources.as_slice() {
+            [] => !is_overlay,
+            [path] => is_overlay && leads_to(self.overlay, path, &root.directory),
+            _ => false,
         };
-        let PlannedHost {
-            host,
-            labels,
-            annotations,
-            ..
-        } = planned;
-        if kind != host::KIND {
-            return Some((
-                format!("`{}` has a patch of another kind", host.key),
-                Some(host),
-            ));
+        if !is_based {
+            return only("it is not based on the hosts of the repo");
         }
-        let missed = self.missed(host, &api_version, &named.0, named.1.as_deref());
-        if missed.is_some() {
-            return missed;
-        }
-        let are_same = metadata.annotations.len() == annotations.len()
-            && annotations
+        let component = (!is_overlay).then_some(self.overlay);
+        let bases = self.site.overlay_bases.of(index, component);
+        let check =
+            |base: &OverlayBase| self.difference_of_build(base.build(), &kustomization, planned);
+        if bases.is_empty() {
+            // Kustomizations outside of the inputs are not evaluated, and a component may not be
+            // listed yet.
+            let hosts = planned
                 .iter()
-                .all(|(key, value)| metadata.annotations.get(*key) == Some(value));
-        (metadata.labels != labels || !are_same).then(|| {
-            let why = format!(
-                "the patch of `{}` has other labels or annotations",
-                host.key
-            );
-            (why, Some(host))
-        })
+                .map(|planned| (planned.host.origin.clone(), planned.id()));
+            return check(&OverlayBase::with_ids(hosts));
+        }
+        bases.into_iter().find_map(check)
     }
 
-    /// Returns the difference if the patch of a host does not match exactly one.
-    fn missed<'h>(
+    /// Evaluates a build with the patches, and returns the first difference from the plan.
+    fn difference_of_build<'h>(
         &self,
-        host: &'h Host,
-        api_version: &str,
-        name: &str,
-        namespace: Option<&str>,
+        mut build: OverlayBuild<'_>,
+        kustomization: &OverlayKustomization,
+        planned: &[PlannedHost<'h>],
     ) -> Option<Difference<'h>> {
-        let counts = self
-            .targets
-            .iter()
-            .map(|targets| targets.count(api_version, host::KIND, name, namespace));
-        counts.into_iter().find(|count| *count != 1).map(|count| {
-            let why = format!(
-                "the patch of `{}` matches {count} hosts by their names or former names",
-                host.key
-            );
-            (why, Some(host))
-        })
+        let mut by_position = HashMap::with_capacity(planned.len());
+        for planned in planned {
+            let (name, namespace) = &planned.named;
+            let key = &planned.host.key;
+            let position = match build.host(name, namespace.as_deref()) {
+                Ok(position) => position,
+                Err(count) => {
+                    let why = format!(
+                        "the patch of `{key}` matches {count} hosts by their names or former names"
+                    );
+                    return Some(Difference::new(why, Some(planned.host)));
+                }
+            };
+            build.add_known_labels(position, planned.removed_labels());
+            by_position.insert(position, planned);
+        }
+        let file = |name: &str| self.patch_file(name, planned);
+        if let Err(problem) = build.apply(&kustomization.patches, file, self.overlay) {
+            return Some(Difference::new(problem.to_string(), None));
+        }
+        for (position, object) in build.objects().enumerate() {
+            let planned = by_position.get(&position);
+            let named = || {
+                let text = |key: &str| object.before.get("metadata")?.get(key)?.as_str();
+                text("name").unwrap_or_default().to_owned()
+            };
+            let difference = match (planned, object.after) {
+                (_, None) => Some(format!("a patch deletes `{}`", named())),
+                (Some(planned), Some(after)) => planned
+                    .difference(object.before, after)
+                    .map(|what| format!("`{}` would have {what}", planned.host.key)),
+                (None, Some(after)) => changed_field(self.allowed, object.before, after)
+                    .map(|field| format!("`{}` would have another value of `{field}`", named())),
+            };
+            let difference = difference.or_else(|| {
+                let is_right = object.has_only_new_metadata();
+                (!is_right).then(|| format!("a patch changes more of `{}` than planned", named()))
+            });
+            if let Some(why) = difference {
+                return Some(Difference {
+                    is_changed: true,
+                    ..Difference::new(why, planned.map(|planned| planned.host))
+                });
+            }
+        }
+        None
+    }
+
+    /// Returns the patches in a file. One that stays on the disk is that of a cluster that is up to
+    /// date, so it equals what would be rendered, or that of a frozen cluster, whose hosts are not
+    /// planned.
+    fn patch_file(&self, name: &str, planned: &[PlannedHost<'_>]) -> Option<PatchFile<'_>> {
+        let path = self.directory.join(name);
+        let text = self.tree.get(path.as_str());
+        let kept = || {
+            let of_file = planned.iter().filter(|planned| planned.file == name);
+            let patches = of_file.map(PlannedHost::patch).collect();
+            let is_kept = self.kept.contains(path.as_str());
+            is_kept.then_some(PatchFile::Known(patches))
+        };
+        text.map(|text| PatchFile::Text(text)).or_else(kept)
     }
 }

@@ -33,6 +33,7 @@ pub mod installation;
 mod json;
 mod kustomization_check;
 mod patched_names;
+mod planned_hosts;
 mod pools;
 mod project;
 mod renderer;
@@ -65,7 +66,7 @@ use crate::text::visible::is_unreadable;
 use crate::text::yaml;
 use shared_files::SharedFiles;
 
-pub(crate) use closing_check::{PlannedHost, planned_hosts};
+pub(crate) use planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
 pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 

@@ -12,7 +12,7 @@ use super::interpret::{Object, interpret_resource};
 use crate::api::gitops::Agent;
 use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
-use crate::kustomize::{AsDelivered, Builds, PatchTargets, Renaming, Wanted};
+use crate::kustomize::{AsDelivered, Builds, OverlayBases, Renaming, Wanted};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
@@ -28,7 +28,7 @@ const VITAL_KINDS: [&str; 4] = [
 /// Replaces objects by what builds make of their documents.
 ///
 /// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
-/// and are reported. Also returns the objects that patches of the output find.
+/// and are reported. Also returns the objects that overlays of the output patch.
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
@@ -36,7 +36,7 @@ pub(super) fn by_builds(
     inputs: &Inputs<'_>,
     agents: &AgentBuilds,
     read: Vec<Object>,
-) -> (Vec<Object>, PatchTargets, Vec<Finding>) {
+) -> (Vec<Object>, OverlayBases, Vec<Finding>) {
     let origins = |is_wanted: &dyn Fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read
             .iter()
@@ -67,7 +67,7 @@ pub(super) fn by_builds(
     let evaluated = builds.evaluate(repo, &wanted);
     // The usual case: builds change nothing but namespaces.
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
-        return (read, evaluated.targets, evaluated.findings);
+        return (read, evaluated.overlay_bases, evaluated.findings);
     }
     let is_unknown = |root: &usize| evaluated.unknown.contains(root);
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
@@ -129,7 +129,7 @@ pub(super) fn by_builds(
     );
     let mut findings = evaluated.findings;
     findings.extend(lost_references(&objects, &evaluated.renamed));
-    (objects, evaluated.targets, findings)
+    (objects, evaluated.overlay_bases, findings)
 }
 
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these

@@ -54,7 +54,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::delivery::{self, Wiring};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{self, Inventory, identity};
-use crate::kustomize::{BuildEntry, Builds, PatchTargets, Root};
+use crate::kustomize::{BuildEntry, Builds, OverlayBases, Root};
 use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::compare::Change;
@@ -96,8 +96,8 @@ pub struct Site {
     pub(crate) machine_objects: MachineObjects,
     /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
-    /// Hosts that patches of the output find.
-    pub(crate) patch_targets: PatchTargets,
+    /// Objects that overlays of the output patch.
+    pub(crate) overlay_bases: OverlayBases,
     /// The files that each kustomization reaches.
     builds: Builds,
     /// Objects that sources build, kept for reading hardware.
@@ -234,7 +234,7 @@ impl Site {
             operators_templates: objects.operators_templates,
             machine_objects: MachineObjects::new(&objects.cluster_parts),
             definitions: objects.definitions,
-            patch_targets: objects.patch_targets,
+            overlay_bases: objects.overlay_bases,
             builds,
             rendered: objects.rendered,
         };

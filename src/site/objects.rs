@@ -34,7 +34,7 @@ use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::{BySecret, Networks};
 use crate::inventory::networks::{NetworkDataObject, Referring};
-use crate::kustomize::{Builds, PatchTargets, Refusal};
+use crate::kustomize::{Builds, OverlayBases, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
 use crate::request::cluster_api;
@@ -71,8 +71,8 @@ pub(super) struct Objects {
     pub(super) operators_templates: Vec<OperatorsTemplate>,
     /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
-    /// Hosts that patches of the output find.
-    pub(super) patch_targets: PatchTargets,
+    /// Objects that overlays of the output patch.
+    pub(super) overlay_bases: OverlayBases,
     /// Files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
     /// Directories that cannot be read, with the reason.
@@ -121,7 +121,7 @@ pub(super) fn named(
     };
     let mut objects = objects;
     let agents = agent_builds::collect(naming, &mut objects)?;
-    let (objects, patch_targets, of_evaluation) =
+    let (objects, overlay_bases, of_evaluation) =
         delivered::by_builds(repo, &builds, settings, &inputs, &agents, objects);
     let (rendered, mut findings) = Rendered::build(repo, settings);
     let (count, of_rendered) = rendered.read(repo, |document| interpret_rendered(&document));
@@ -254,7 +254,7 @@ pub(super) fn named(
         services,
         operators_templates: all.operators_templates,
         definitions: all.definitions,
-        patch_targets,
+        overlay_bases,
         files,
         closed,
     };

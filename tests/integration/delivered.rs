@@ -293,3 +293,20 @@ fn a_variable_that_only_the_cluster_knows_is_no_value() {
         &["has a variable in `rack`: `RACK` decides"],
     );
 }
+
+#[test]
+fn labels_that_would_change_another_field_of_a_host_are_not_written() {
+    // kustomize adds the value without a type, and every later merge patch makes a text of it.
+    let repo = with_site(
+        "replacements:\n- source: {kind: BareMetalHost, name: h1, fieldPath: spec.online}\n  targets:\n  \
+         - select: {kind: BareMetalHost, name: h2}\n    fieldPaths: [spec.automated]\n    options: {create: true}\n",
+    );
+
+    let refused = repo.generate(&[]).expect(1).stderr;
+
+    assert_says(
+        &refused,
+        &["error[SIP0714]", "another value of `spec.automated`"],
+    );
+    assert!(!repo.exists("overlays/hosts"), "{refused}");
+}

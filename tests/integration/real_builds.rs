@@ -6,6 +6,16 @@ use std::process::Command;
 
 use crate::support::{Repo, Run, assert_says, run};
 
+/// The patches of the hosts of the quickstart.
+const PATCHES: &str = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
+
+/// Returns a script that stands in for kustomize: it builds the overlay by a program, and the repo's own
+/// files as the hosts of the patches without labels and annotations.
+fn building(overlay: &str) -> String {
+    let own = format!("grep -v -e '^  labels:' -e '^  annotations:' -e '^    ' {PATCHES}");
+    format!("case $2 in */overlays/*) {overlay} ;; *) {own} ;; esac")
+}
+
 /// Runs `sipgen generate --check --build` with a script as kustomize. The script gets the directory as `$2`.
 fn check(repo: &Repo, script: &str) -> Run {
     let directory = tempfile::tempdir().unwrap();
@@ -20,7 +30,6 @@ fn check(repo: &Repo, script: &str) -> Run {
 #[test]
 fn a_build_that_fails_or_differs_is_an_error() {
     let repo = Repo::generated("quickstart");
-    let overlay = "overlays/hosts/declared/sites/lab";
     for (script, says) in [
         (
             "echo \"Error: no matches for Id in $2/x.yaml\" >&2; exit 1".to_owned(),
@@ -31,8 +40,9 @@ fn a_build_that_fails_or_differs_is_an_error() {
             ["error[SIP0714]", "differs from the plan", "0 times"],
         ),
         (
-            // The patches alone have all labels, and one of them is wrong.
-            format!("sed 's/node-type: .*/node-type: Other/' {overlay}/tenant-a.edge.yaml"),
+            building(&format!(
+                "sed 's/node-type: .*/node-type: Other/' {PATCHES}"
+            )),
             [
                 "error[SIP0714]",
                 "--> overlays/hosts/declared/sites/lab/kustomization.yaml",
@@ -40,11 +50,31 @@ fn a_build_that_fails_or_differs_is_an_error() {
             ],
         ),
         (
-            format!("sed 's/Prune=false/Prune=true/' {overlay}/tenant-a.edge.yaml"),
+            building(&format!("sed 's/Prune=false/Prune=true/' {PATCHES}")),
             [
                 "error[SIP0714]",
                 "differs from the plan",
                 "another annotation `argocd.argoproj.io/sync-options`",
+            ],
+        ),
+        (
+            building(&format!(
+                "sed 's/^metadata:/spec: {{online: false}}\\nmetadata:/' {PATCHES}"
+            )),
+            [
+                "error[SIP0714]",
+                "the host `tenant-a/",
+                "another value of `spec`",
+            ],
+        ),
+        (
+            building(&format!(
+                "cat {PATCHES}; printf -- '---\\nkind: Secret\\nmetadata: {{name: x}}\\n'"
+            )),
+            [
+                "error[SIP0714]",
+                "the Secret `x` 1 times",
+                "differs from the plan",
             ],
         ),
     ] {
@@ -53,7 +83,7 @@ fn a_build_that_fails_or_differs_is_an_error() {
         assert_says(&run.stderr, &says);
     }
 
-    let right = check(&repo, &format!("cat {overlay}/tenant-a.edge.yaml")).expect(0);
+    let right = check(&repo, &building(&format!("cat {PATCHES}"))).expect(0);
     assert_says(&right.stderr, &["kustomize has made "]);
 }
 

@@ -8,7 +8,7 @@ use yaml_serde::Value;
 use super::generated::{self, GeneratedKind};
 use super::listed::Listed;
 use super::object::{Behavior, Id, Object};
-use super::patch_targets::Targets;
+use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{Evaluation, Failure, NotBuilt, Objects};
@@ -30,7 +30,9 @@ impl Evaluation<'_> {
         let mut objects = self.accumulate(directory, Objects::default())?;
         // What the overlay of hosts patches.
         objects.note_level(&self.wanted.output.join(declared_directory(directory)));
-        self.targets = Some(Targets::new(&objects.list, self.wanted.vital_kinds));
+        if !self.wanted.vital.is_empty() {
+            self.overlay_base = OverlayBase::new(&objects);
+        }
         if let Some(build) = self.wanted.agents.get(directory) {
             objects = self.apply_agent_above(build, objects)?;
         }
@@ -223,8 +225,9 @@ impl Evaluation<'_> {
             Listed::Unknown => {
                 if let Some(component) = self.in_output(directory, entry) {
                     objects.note_level(directory);
-                    let targets = Targets::new(&objects.list, self.wanted.vital_kinds);
-                    self.components.push((component, targets));
+                    if let Some(base) = OverlayBase::new(&objects) {
+                        self.component_bases.push((component, base));
+                    }
                 } else {
                     let why = format!("the component `{}` is not in the repo", masked_value(entry));
                     self.leave_to_kustomize(&objects, place, why)?;

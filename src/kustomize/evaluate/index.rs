@@ -1,24 +1,28 @@
-//! Objects by id and by name, for patches that name their objects.
+//! Objects by id, name and namespace, for patches that name their objects.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use super::object::{Id, Object};
 
-/// The positions of objects by each current and previous id, and by each such name.
-#[derive(Debug)]
+/// The positions of objects by each current and previous id, and by each such name and effective
+/// namespace.
+#[derive(Debug, Default)]
 pub(super) struct Index {
     by_id: HashMap<Id, Vec<usize>>,
     by_name: HashMap<String, Vec<usize>>,
+    by_namespace: HashMap<String, Vec<usize>>,
 }
 
 impl Index {
     pub(super) fn new<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
-        let mut index = Index {
-            by_id: HashMap::new(),
-            by_name: HashMap::new(),
-        };
+        let mut index = Index::default();
         for (at, object) in objects.into_iter().enumerate() {
-            index.insert(at, &object.ids());
+            for id in object.ids() {
+                index.insert(at, &id);
+                add(&mut index.by_namespace, id.effective_namespace(), at);
+            }
         }
         index
     }
@@ -30,9 +34,13 @@ impl Index {
 
     /// Returns the positions of the objects that have or had a name, in order.
     pub(super) fn with_name(&self, name: &str) -> Vec<usize> {
-        let mut found = self.by_name.get(name).cloned().unwrap_or_default();
-        found.sort_unstable();
-        found
+        in_order(self.by_name.get(name))
+    }
+
+    /// Returns the positions of the objects that are or were in an effective namespace, in order.
+    /// Some may be there no longer.
+    pub(super) fn in_namespace(&self, namespace: &str) -> Vec<usize> {
+        in_order(self.by_namespace.get(namespace))
     }
 
     /// Replaces the ids of an object.
@@ -41,27 +49,48 @@ impl Index {
             return;
         }
         for id in before {
-            if let Some(known) = self.by_id.get_mut(id) {
-                known.retain(|other| *other != at);
-            }
-            if let Some(known) = self.by_name.get_mut(&id.name) {
+            let lists = [self.by_id.get_mut(id), self.by_name.get_mut(&id.name)];
+            for known in lists.into_iter().flatten() {
                 known.retain(|other| *other != at);
             }
         }
-        self.insert(at, after);
+        // Former namespaces stay, because a namespace has many objects.
+        let is_new = |id: &&Id| {
+            let mut namespaces = before.iter().map(Id::effective_namespace);
+            namespaces.all(|namespace| namespace != id.effective_namespace())
+        };
+        for id in after.iter().filter(is_new) {
+            add(&mut self.by_namespace, id.effective_namespace(), at);
+        }
+        for id in after {
+            self.insert(at, id);
+        }
     }
 
-    fn insert(&mut self, at: usize, ids: &[Id]) {
-        for id in ids {
-            let known = self.by_id.entry(id.clone()).or_default();
-            // An object may have had the same id twice.
-            if known.last() != Some(&at) {
-                known.push(at);
-            }
-            let known = self.by_name.entry(id.name.clone()).or_default();
-            if known.last() != Some(&at) {
-                known.push(at);
-            }
+    fn insert(&mut self, at: usize, id: &Id) {
+        add(&mut self.by_id, id, at);
+        add(&mut self.by_name, &id.name, at);
+    }
+}
+
+fn in_order(positions: Option<&Vec<usize>>) -> Vec<usize> {
+    let mut positions = positions.cloned().unwrap_or_default();
+    positions.sort_unstable();
+    positions.dedup();
+    positions
+}
+
+fn add<Q, K>(index: &mut HashMap<K, Vec<usize>>, key: &Q, at: usize)
+where
+    K: Borrow<Q> + Eq + Hash,
+    Q: ToOwned<Owned = K> + Eq + Hash + ?Sized,
+{
+    match index.get_mut(key) {
+        // An object may have had the same id twice.
+        Some(known) if known.last() == Some(&at) => {}
+        Some(known) => known.push(at),
+        None => {
+            index.insert(key.to_owned(), vec![at]);
         }
     }
 }

@@ -9,15 +9,15 @@
 //!   the files by the rules of kustomize's loader
 //! - `transformation`: the transformers of a kustomization, in their order
 //! - `object`: an object during a build, and its ids; `index` finds objects by id
-//! - `patches`: patches; `merge` and `json_patch` apply the two forms, `selector` matches their
-//!   targets
+//! - `patches`: patches; `merge_patch` and `json_patch` apply the two forms, `merge` merges
+//!   mappings, `selector` matches their targets
 //! - `replacement`: values copied from object to object
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
 //! - `vars`: variables of kustomizations
 //! - `agent_build`: changes of agents' objects to a build
 //! - `variables`: Flux's post-build substitution; `envsubst` and `go_yaml` read text as Flux does
-//! - `patch_targets`: the objects that the patches of the output find
+//! - `overlay`: the objects that overlays of the output patch, before and after it
 //! - `budget`: bounds; `failure`: reasons why a build has no result
 
 mod accumulation;
@@ -31,8 +31,9 @@ mod index;
 mod json_patch;
 mod listed;
 mod merge;
+mod merge_patch;
 mod object;
-mod patch_targets;
+mod overlay;
 mod patches;
 mod references;
 mod replacement;
@@ -58,7 +59,7 @@ use budget::Budget;
 pub use failure::NotBuilt;
 use failure::{Failure, deduplicated};
 use object::{Behavior, Object};
-pub(crate) use patch_targets::{PatchTargets, Targets};
+pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
 use references::NameReference;
 use resource_file::ResourceFile;
 pub(crate) use variables::Variables;
@@ -75,8 +76,8 @@ pub(crate) struct Evaluated {
     pub(crate) unknown: HashSet<usize>,
     /// Secrets that builds rename.
     pub(crate) renamed: Vec<Renaming>,
-    /// Objects that the patches of the output find.
-    pub(crate) targets: PatchTargets,
+    /// Objects that overlays of the output patch.
+    pub(crate) overlay_bases: OverlayBases,
     /// Builds that kustomize would refuse, and builds that are left to kustomize.
     pub(crate) findings: Vec<Finding>,
 }
@@ -200,13 +201,12 @@ impl Builds {
                     evaluated.read.entry(origin.clone()).or_default().push(root);
                 }
             }
-            evaluated
-                .targets
+            let bases = &mut evaluated.overlay_bases;
+            bases
                 .roots
-                .extend(run.targets.map(|targets| (root, targets)));
-            for (component, targets) in run.components {
-                let components = &mut evaluated.targets.components;
-                components.entry(component).or_default().push(targets);
+                .extend(run.overlay_base.map(|base| (root, base)));
+            for (component, base) in run.component_bases {
+                bases.components.entry(component).or_default().push(base);
             }
             evaluated
                 .renamed
@@ -331,14 +331,14 @@ struct Evaluation<'a> {
     references: Vec<NameReference>,
     /// Kinds with replicas that the kustomizations so far configure.
     kinds_with_replicas: Vec<String>,
-    /// The objects that patches find, at the end of the build.
-    targets: Option<Targets>,
-    /// The objects that the listed components of the output find.
-    components: Vec<(Utf8PathBuf, Targets)>,
+    /// The objects at the end of the build.
+    overlay_base: Option<OverlayBase>,
+    /// The objects where components of the output are listed.
+    component_bases: Vec<(Utf8PathBuf, OverlayBase)>,
 }
 
 /// The accumulated objects of a build.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Objects {
     list: Vec<Object>,
     /// Set if the real build has more objects, which are unknown here.
@@ -363,8 +363,8 @@ impl<'a> Evaluation<'a> {
             inside: Vec::new(),
             references: Vec::new(),
             kinds_with_replicas: Vec::new(),
-            targets: None,
-            components: Vec::new(),
+            overlay_base: None,
+            component_bases: Vec::new(),
         }
     }
 }

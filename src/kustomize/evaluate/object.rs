@@ -113,6 +113,11 @@ impl fmt::Display for Behavior {
     }
 }
 
+fn is_cluster_scoped(group: &str, kind: &str) -> bool {
+    let mut all = CLUSTER_SCOPED.iter();
+    all.any(|(known, name)| *name == kind && *known == group)
+}
+
 impl Id {
     pub(super) fn new(api_version: &str, kind: &str, name: &str, namespace: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -122,7 +127,7 @@ impl Id {
             kind: kind.to_owned(),
             name: name.to_owned(),
             namespace: namespace.to_owned(),
-            is_cluster_scoped: CLUSTER_SCOPED.contains(&(group, kind)),
+            is_cluster_scoped: is_cluster_scoped(group, kind),
         }
     }
 
@@ -186,6 +191,16 @@ impl Object {
             untyped: Vec::new(),
             vars: Vec::new(),
             is_deleted: false,
+        }
+    }
+
+    /// Returns a copy without the places of changes so far.
+    pub(super) fn unchanged(&self) -> Self {
+        Object {
+            previous: self.previous.clone(),
+            generated: self.generated,
+            untyped: self.untyped.clone(),
+            ..Object::new(self.origin.clone(), self.value.clone())
         }
     }
 

@@ -1,54 +1,23 @@
 //! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use yaml_serde::{Mapping, Value};
+use yaml_serde::Mapping;
 
-use super::budget::{Budget, size};
+use super::budget::Budget;
 use super::index::Index;
 use super::json_patch::{self, Operation};
-use super::merge::{merge, replaces_all};
-use super::object::{Id, Object, scalar_text, text_at};
+use super::merge_patch::{MergePatch, ParsedPatch, PatchSource, no_patch};
+use super::object::Object;
 use super::selector::{Selector, Target};
-use super::{Evaluation, Failure, NotBuilt, Objects, Wanted};
+use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
-use crate::finding::{Given, Origin, Place, Step};
+use crate::finding::{Given, Place, Step};
 use crate::kustomize::{Node, join};
-use crate::load::objects;
 use crate::text::credentials::masked_value;
 use crate::text::yaml;
-
-/// A parsed patch.
-enum ParsedPatch {
-    Merge(Vec<MergePatch>),
-    Json(Vec<Operation>, Place),
-    /// It has only empty documents.
-    Empty,
-}
-
-/// A document of a merge patch.
-struct MergePatch {
-    patch: Mapping,
-    place: Place,
-    /// Set if it is in a file of its own, where routes equal those of the object.
-    is_document: bool,
-    may_rename: bool,
-    may_change_kind: bool,
-    /// The memory of the patch.
-    bytes: usize,
-}
-
-/// The text of a patch and its place.
-struct PatchSource<'a> {
-    text: String,
-    /// Entry in the list of patches.
-    place: &'a Place,
-    /// File of a patch that is not inline.
-    file: Option<Arc<Utf8Path>>,
-}
 
 impl Evaluation<'_> {
     /// Applies `patchesStrategicMerge`.
@@ -151,64 +120,14 @@ impl Evaluation<'_> {
             let parsed = source
                 .parsed(&options.clone().unwrap_or_default())
                 .map_err(&failed)?;
-            let target = target.as_ref().map(Target::from);
-            if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
-                let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
-                return Err(failed(NotBuilt::Refused(why)));
-            }
-            let selector = target
-                .as_ref()
-                .map(Selector::new)
-                .transpose()
-                .map_err(|why| failed(NotBuilt::Beyond(why)))?;
-            match (parsed, selector) {
-                (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => {
-                    return Err(failed(no_patch()));
-                }
-                (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
-                    return Err(failed(no_patch()));
-                }
-                (ParsedPatch::Empty, _) => {}
-                (ParsedPatch::Merge(patches), None) => {
-                    for patch in &patches {
-                        patched.merge_by_id(patch, &place)?;
-                    }
-                }
-                (ParsedPatch::Merge(patches), Some(selector)) => {
-                    let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
-                        let why = "a patch with a target has several documents".to_owned();
-                        return Err(failed(NotBuilt::Refused(why)));
-                    };
-                    let selected = patched.selected(&selector).map_err(&failed)?;
-                    patched.merge(&patch.copied(), &selected)?;
-                }
-                (ParsedPatch::Json(operations, from), Some(selector)) => {
-                    for at in patched.selected(&selector).map_err(&failed)? {
-                        // `patchesJson6902` does not record the previous id.
-                        let keeps_id = !is_json;
-                        patched
-                            .operate(at, &operations, &from, keeps_id)
-                            .map_err(&failed)?;
-                    }
-                }
-                (ParsedPatch::Json(..), None) => {
-                    return Err(failed(NotBuilt::Refused(
-                        "a JSON patch has no target".to_owned(),
-                    )));
-                }
-            }
+            patched.apply(parsed, target.as_ref(), is_json, &place)?;
         }
         patched.finish();
         Ok(())
     }
 
     fn patched<'o>(&'o self, objects: &'o mut Objects) -> Patched<'o> {
-        Patched {
-            wanted: self.wanted,
-            budget: self.budget,
-            index: Index::new(&objects.list),
-            objects,
-        }
+        Patched::new(objects, Some(self.wanted.vital), self.budget)
     }
 
     /// Returns the text of a patch, or `None` if it is not in the repo.
@@ -230,14 +149,88 @@ impl Evaluation<'_> {
 }
 
 /// Objects while the patches of a list change them.
-struct Patched<'a> {
-    wanted: &'a Wanted<'a>,
+pub(super) struct Patched<'a> {
+    /// Files for whose objects a patch that fails is an error; `None` for all.
+    vital: Option<&'a HashSet<Arc<Utf8Path>>>,
     budget: &'a Budget,
-    index: Index,
+    pub(super) index: Index,
     objects: &'a mut Objects,
 }
 
-impl Patched<'_> {
+impl<'a> Patched<'a> {
+    pub(super) fn new(
+        objects: &'a mut Objects,
+        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+        budget: &'a Budget,
+    ) -> Self {
+        Self::with_index(Index::new(&objects.list), objects, vital, budget)
+    }
+
+    pub(super) fn with_index(
+        index: Index,
+        objects: &'a mut Objects,
+        vital: Option<&'a HashSet<Arc<Utf8Path>>>,
+        budget: &'a Budget,
+    ) -> Self {
+        Patched {
+            vital,
+            budget,
+            index,
+            objects,
+        }
+    }
+
+    /// Applies a patch.
+    pub(super) fn apply(
+        &mut self,
+        parsed: ParsedPatch,
+        target: Option<&PatchTarget>,
+        is_json: bool,
+        place: &Place,
+    ) -> Result<(), Failure> {
+        let failed = Failure::at(place);
+        let target = target.map(Target::from);
+        if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
+            let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
+            return Err(failed(NotBuilt::Refused(why)));
+        }
+        let selector = target
+            .as_ref()
+            .map(Selector::new)
+            .transpose()
+            .map_err(|why| failed(NotBuilt::Beyond(why)))?;
+        match (parsed, selector) {
+            (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(failed(no_patch())),
+            (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
+                Err(failed(no_patch()))
+            }
+            (ParsedPatch::Empty, _) => Ok(()),
+            (ParsedPatch::Merge(patches), None) => patches
+                .iter()
+                .try_for_each(|patch| self.merge_by_id(patch, place)),
+            (ParsedPatch::Merge(patches), Some(selector)) => {
+                let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
+                    let why = "a patch with a target has several documents".to_owned();
+                    return Err(failed(NotBuilt::Refused(why)));
+                };
+                let selected = self.selected(&selector).map_err(&failed)?;
+                self.merge(&patch.copied(), &selected)
+            }
+            (ParsedPatch::Json(operations, from), Some(selector)) => {
+                for at in self.selected(&selector).map_err(&failed)? {
+                    // `patchesJson6902` does not record the previous id.
+                    let keeps_id = !is_json;
+                    self.operate(at, &operations, &from, keeps_id)
+                        .map_err(&failed)?;
+                }
+                Ok(())
+            }
+            (ParsedPatch::Json(..), None) => Err(failed(NotBuilt::Refused(
+                "a JSON patch has no target".to_owned(),
+            ))),
+        }
+    }
+
     /// Leaves a patch of unknown content to kustomize.
     fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), Failure> {
         let list = &self.objects.list;
@@ -250,7 +243,8 @@ impl Patched<'_> {
     }
 
     fn is_vital(&self, object: &Object) -> bool {
-        self.wanted.vital.contains(&object.origin.file)
+        let vital = self.vital;
+        vital.is_none_or(|vital| vital.contains(&object.origin.file))
     }
 
     /// Removes the objects that patches have deleted.
@@ -261,9 +255,10 @@ impl Patched<'_> {
     /// Returns the positions of the objects that a target selects.
     fn selected(&self, selector: &Selector) -> Result<Vec<usize>, NotBuilt> {
         let list = &self.objects.list;
-        let candidates = match selector.plain_name() {
-            Some(name) => self.index.with_name(name),
-            None => (0..list.len()).collect(),
+        let candidates = match (selector.plain_name(), selector.plain_namespace()) {
+            (Some(name), _) => self.index.with_name(name),
+            (None, Some(namespace)) => self.index.in_namespace(namespace),
+            (None, None) => (0..list.len()).collect(),
         };
         self.budget.step(1 + candidates.len())?;
         let is_selected = |at: &usize| {
@@ -307,7 +302,9 @@ impl Patched<'_> {
                 // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(problem)
                     if matches!(problem, NotBuilt::Beyond(_))
-                        || self.wanted.vital.contains(&object.origin.file) =>
+                        || self
+                            .vital
+                            .is_none_or(|vital| vital.contains(&object.origin.file)) =>
                 {
                     return Err(failed(problem));
                 }
@@ -364,184 +361,6 @@ impl Patched<'_> {
         let after = object.ids();
         self.index.replace(at, &before, &after);
         Ok(())
-    }
-}
-
-fn no_patch() -> NotBuilt {
-    NotBuilt::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
-}
-
-impl PatchSource<'_> {
-    fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, NotBuilt> {
-        let values = yaml_serde::Deserializer::from_str(self.text.trim());
-        let values: Result<Vec<Value>, _> = values.map(Value::deserialize).collect();
-        let values = values.map_err(|error| {
-            // kustomize accepts a key twice in a patch.
-            if error.to_string().contains("duplicate") {
-                NotBuilt::Beyond("a patch has a key twice".to_owned())
-            } else {
-                no_patch()
-            }
-        })?;
-        if let Some(operations) = values.first().and_then(json_patch::operations) {
-            // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
-            if self.text.trim().starts_with('[')
-                && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
-            {
-                return Err(NotBuilt::Refused(
-                    "a JSON patch that begins with `[` must be JSON".to_owned(),
-                ));
-            }
-            let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
-            let place = self
-                .file
-                .as_ref()
-                .map_or_else(|| self.place.clone(), in_file);
-            return operations
-                .map(|operations| ParsedPatch::Json(operations, place))
-                .map_err(NotBuilt::Refused);
-        }
-        let documents: Vec<(Value, Option<Origin>)> = match &self.file {
-            Some(file) => objects(file, &self.text)
-                .iter()
-                .map(|document| Some((document.parse().ok()?, Some(document.origin.clone()))))
-                .collect::<Option<_>>()
-                .ok_or_else(no_patch)?,
-            None => values.into_iter().map(|value| (value, None)).collect(),
-        };
-        let mut patches = Vec::new();
-        for (value, origin) in documents {
-            let patch = match value {
-                Value::Null => continue,
-                Value::Mapping(patch) => patch,
-                _ => return Err(no_patch()),
-            };
-            if text_at(&patch, &["kind"]).is_none()
-                || text_at(&patch, &["metadata", "name"]).is_none()
-            {
-                return Err(NotBuilt::Refused(
-                    "a patch has no kind or no name".to_owned(),
-                ));
-            }
-            let patch = Value::Mapping(patch);
-            let bytes = size(&patch, 0).unwrap_or_default();
-            let Value::Mapping(patch) = patch else {
-                continue;
-            };
-            patches.push(MergePatch {
-                patch,
-                bytes,
-                is_document: origin.is_some(),
-                place: origin
-                    .as_ref()
-                    .map_or_else(|| self.place.clone(), Origin::start),
-                may_rename: options.allow_name_change == Some(true),
-                may_change_kind: options.allow_kind_change == Some(true),
-            });
-        }
-        Ok(if patches.is_empty() {
-            ParsedPatch::Empty
-        } else {
-            ParsedPatch::Merge(patches)
-        })
-    }
-}
-
-impl MergePatch {
-    /// Returns the id of the object that it names.
-    fn id(&self) -> Id {
-        let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
-        let (name, namespace) = (
-            text(&["metadata", "name"]),
-            text(&["metadata", "namespace"]),
-        );
-        Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
-    }
-
-    /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
-    ///
-    /// Labels and annotations become strings, including null, so such a patch cannot remove a
-    /// label.
-    fn copied(mut self) -> Self {
-        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
-            return self;
-        };
-        for field in ["labels", "annotations"] {
-            match metadata.get_mut(field) {
-                Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
-                    for value in pairs.values_mut() {
-                        let text = if value.is_null() {
-                            Some("null".to_owned())
-                        } else {
-                            scalar_text(value)
-                        };
-                        *value = text.map_or(Value::Null, Value::from);
-                    }
-                }
-                _ => {
-                    metadata.remove(field);
-                }
-            }
-        }
-        self
-    }
-
-    /// Merges the patch into an object. Returns false if the patch deletes the object.
-    fn merge_into(&self, object: &mut Object, budget: &Budget) -> Result<bool, NotBuilt> {
-        let (name, kind) = (object.name(), object.kind());
-        let (namespace, version) = (
-            object.text(&["metadata", "namespace"]),
-            object.text(&["apiVersion"]),
-        );
-        if self.may_rename || self.may_change_kind {
-            object.keep_id();
-        }
-        object.settle_types();
-        // kustomize ignores such a patch.
-        if replaces_all(&self.patch) {
-            return Ok(true);
-        }
-        let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
-        let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
-            given.push((route.to_vec(), replaces))
-        })
-        .map_err(NotBuilt::Refused)?;
-        let Some(merged) = merged else {
-            return Ok(false);
-        };
-        object.value = merged;
-        for (route, replaces) in given {
-            budget.step(1 + object.changes.len() / 8)?;
-            object.note(self.given(route, replaces));
-        }
-        // A merge patch never changes apiVersion and namespace, and kind and name only with its
-        // options.
-        object
-            .value
-            .insert(Value::from("apiVersion"), Value::from(version));
-        if !self.may_change_kind {
-            object.value.insert(Value::from("kind"), Value::from(kind));
-        }
-        if !self.may_rename {
-            object.restore("name", &name);
-        }
-        object.restore("namespace", &namespace);
-        Ok(true)
-    }
-
-    fn given(&self, route: Vec<Step>, replaces: bool) -> Given {
-        let place = match &self.place {
-            Place::Node(origin, base) if self.is_document => {
-                Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
-            }
-            other => other.clone(),
-        };
-        Given {
-            route,
-            place,
-            goes_on: self.is_document,
-            replaces,
-        }
     }
 }
 

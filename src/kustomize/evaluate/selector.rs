@@ -1,6 +1,6 @@
 //! Selectors of patches and replacements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use kube::core::SelectorExt;
 use regex::Regex;
@@ -49,6 +49,8 @@ enum Pattern {
     Any,
     /// A text without special characters.
     Plain(String),
+    /// Alternatives. In one regular expression, thousands would take minutes.
+    OneOf(HashSet<String>, Vec<Regex>),
     Regex(Regex),
 }
 
@@ -65,19 +67,48 @@ impl Pattern {
         {
             return Ok(Pattern::Plain(pattern.to_owned()));
         }
-        let regex = Regex::new(&format!("^(?:{pattern})$"));
-        regex
-            .map(Pattern::Regex)
-            .map_err(|_| format!("unsupported regular expression `{pattern}`"))
+        // `[.]` is the only group without alternatives of its own.
+        if pattern.contains('|') && !pattern.replace("[.]", "").contains(['(', '[', '\\']) {
+            let (mut plain, mut regexes) = (HashSet::new(), Vec::new());
+            for part in pattern.split('|') {
+                let name = part.strip_suffix(" ?").unwrap_or(part).replace("[.]", "");
+                if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+                    let name = part.replace("[.]", ".");
+                    if let Some(name) = name.strip_suffix(" ?") {
+                        plain.insert(format!("{name} "));
+                    }
+                    plain.insert(name.strip_suffix(" ?").unwrap_or(&name).to_owned());
+                } else {
+                    regexes.push(anchored(part)?);
+                }
+            }
+            return Ok(Pattern::OneOf(plain, regexes));
+        }
+        anchored(pattern).map(Pattern::Regex)
+    }
+
+    fn plain(&self) -> Option<&str> {
+        match self {
+            Pattern::Plain(text) => Some(text),
+            Pattern::Any | Pattern::OneOf(..) | Pattern::Regex(_) => None,
+        }
     }
 
     fn matches(&self, text: &str) -> bool {
         match self {
             Pattern::Any => true,
             Pattern::Plain(plain) => plain == text,
+            Pattern::OneOf(plain, regexes) => {
+                plain.contains(text) || regexes.iter().any(|regex| regex.is_match(text))
+            }
             Pattern::Regex(regex) => regex.is_match(text),
         }
     }
+}
+
+fn anchored(pattern: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{pattern})$"))
+        .map_err(|_| format!("unsupported regular expression `{pattern}`"))
 }
 
 impl Selector {
@@ -104,10 +135,13 @@ impl Selector {
     /// Returns whether a patch with this target applies to an object, by its original or its
     /// current id.
     pub(super) fn selects(&self, object: &Object) -> bool {
-        let (first, now) = (object.original_id(), object.id());
+        let now = object.id();
+        if !self.is_of_kind(&now) {
+            return false;
+        }
+        let first = object.original_id();
         let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
-        self.is_of_kind(&now)
-            && (self.name.matches(&first.name) || self.name.matches(&now.name))
+        (self.name.matches(&first.name) || self.name.matches(&now.name))
             && (is_in_namespace(&first) || is_in_namespace(&now))
             && self.selects_by_labels(object)
     }
@@ -124,10 +158,12 @@ impl Selector {
 
     /// Returns the name of the selected objects, if it is a plain text.
     pub(super) fn plain_name(&self) -> Option<&str> {
-        match &self.name {
-            Pattern::Plain(name) => Some(name),
-            _ => None,
-        }
+        self.name.plain()
+    }
+
+    /// Returns the effective namespace of the selected objects, if it is a plain text.
+    pub(super) fn plain_namespace(&self) -> Option<&str> {
+        self.namespace.plain()
     }
 
     pub(super) fn has_no_id(&self) -> bool {

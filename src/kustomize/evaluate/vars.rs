@@ -12,6 +12,7 @@ use crate::kustomize::Node;
 const NAME: &str = "metadata.name";
 
 /// A variable, with the field that has its value.
+#[derive(Debug)]
 pub(super) struct Var {
     name: String,
     field: String,
