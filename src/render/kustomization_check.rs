@@ -29,6 +29,8 @@ struct Kustomization {
     #[serde(default)]
     components: Vec<String>,
     #[serde(default)]
+    transformers: Vec<String>,
+    #[serde(default)]
     config_map_generator: Vec<ConfigMapGenerator>,
 }
 
@@ -112,6 +114,7 @@ fn misfits(
         .resources
         .iter()
         .chain(&kustomization.components)
+        .chain(&kustomization.transformers)
         .map(String::as_str)
         .chain(files);
     let missing = listed.filter(|entry| {

@@ -131,6 +131,8 @@ struct Kustomization {
     replacements: Vec<Value>,
     #[serde(default)]
     components: Vec<String>,
+    #[serde(default)]
+    transformers: Vec<String>,
 }
 
 /// A rendered host: identity, labels and annotations, and nothing else.

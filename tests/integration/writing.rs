@@ -66,8 +66,9 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/hosts/declared/sites/lab/kustomization.yaml
     overlays/hosts/declared/sites/lab/tenant-a.edge.yaml
     overlays/shared/auth-kubeadm-structured/HASH/kustomization.yaml
-    overlays/shared/auth-kubeadm-structured/HASH/write-authentication-configuration
+    overlays/shared/auth-kubeadm-structured/HASH/replacements.yaml
     overlays/shared/auth-kubeadm/HASH/kustomization.yaml
+    overlays/shared/auth-kubeadm/HASH/replacements.yaml
     overlays/shared/auth/HASH/deployment.yaml
     overlays/shared/auth/HASH/kustomization.yaml
     overlays/shared/auth/HASH/networkpolicy.yaml
