@@ -62,8 +62,6 @@ pub const ARGOCD_GROUP: &str = "argoproj.io";
 pub const ARGOCD_API_VERSION: &str = "argoproj.io/v1alpha1";
 /// The kind of Argo CD's Application.
 pub const APPLICATION: &str = "Application";
-/// The kind of Argo CD's AppProject, which restricts Applications.
-pub const APP_PROJECT: &str = "AppProject";
 /// The API group of Flux's sources.
 pub const FLUX_SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
 /// A Flux source: a git repo.
@@ -291,69 +289,6 @@ pub struct KustomizeSource {
     /// Annotations for every object of the build.
     #[serde(default)]
     pub common_annotations: Option<yaml_serde::Value>,
-}
-
-/// An Argo CD AppProject: restrictions for its Applications.
-#[derive(Debug, Clone, Deserialize)]
-pub struct AppProject {
-    /// Name and namespace.
-    #[serde(default)]
-    pub metadata: Named,
-    /// The restrictions.
-    #[serde(default)]
-    pub spec: AppProjectSpec,
-}
-
-/// The spec of an AppProject. An absent list differs from an empty one.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AppProjectSpec {
-    /// Globs of repo URLs; a leading `!` denies.
-    #[serde(default)]
-    pub source_repos: Vec<String>,
-    /// Allowed clusters and namespaces.
-    #[serde(default)]
-    pub destinations: Vec<ProjectDestination>,
-    /// Allowed cluster-scoped kinds; none without a list.
-    #[serde(default)]
-    pub cluster_resource_whitelist: Option<Vec<GroupKind>>,
-    /// Denied cluster-scoped kinds.
-    #[serde(default)]
-    pub cluster_resource_blacklist: Option<Vec<GroupKind>>,
-    /// Allowed namespaced kinds; all without a list.
-    #[serde(default)]
-    pub namespace_resource_whitelist: Option<Vec<GroupKind>>,
-    /// Denied namespaced kinds.
-    #[serde(default)]
-    pub namespace_resource_blacklist: Option<Vec<GroupKind>>,
-}
-
-/// Globs of a cluster and a namespace.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct ProjectDestination {
-    /// The URL of the cluster's API server.
-    #[serde(default)]
-    pub server: String,
-    /// The cluster's name.
-    #[serde(default)]
-    pub name: String,
-    /// The namespace.
-    #[serde(default)]
-    pub namespace: String,
-}
-
-/// Globs of a kind and its group.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct GroupKind {
-    /// The API group; empty for the core group.
-    #[serde(default)]
-    pub group: String,
-    /// The kind.
-    #[serde(default)]
-    pub kind: String,
-    /// The object names to which the entry is limited; empty for all.
-    #[serde(default)]
-    pub name: String,
 }
 
 /// A source of Flux's source-controller, limited to the fields that decide which files it has.

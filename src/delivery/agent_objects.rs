@@ -6,9 +6,9 @@ use crate::api::flux::{
     RESOURCE_SET, ResourceSet,
 };
 use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, AppProject, Application,
-    ApplicationSet, ApplicationSpec, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP,
-    FluxKustomization, FluxSource, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, ApplicationSpec,
+    BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource,
+    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::finding::Origin;
 use crate::kustomize::Builds;
@@ -31,7 +31,6 @@ pub(super) enum Content {
     HelmRelease(Box<HelmRelease>),
     Application(Box<Application>),
     ApplicationSet(Box<ApplicationSet>),
-    Project(Box<AppProject>),
     Source(Box<FluxSource>),
     Cluster(Box<Cluster>),
     /// An object of this kind whose content is unknown, such as a Helm template.
@@ -41,7 +40,7 @@ pub(super) enum Content {
 const SECRET: &str = "Secret";
 
 /// Kinds of such objects, each with a word that its documents contain.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 10] = [
     (FLUX_KIND, FLUX_GROUP),
     (HELM_RELEASE, HELM_GROUP),
     (FLUX_INSTANCE, OPERATOR_GROUP),
@@ -51,7 +50,6 @@ const KINDS: [(&str, &str); 11] = [
     (BUCKET, FLUX_SOURCE_GROUP),
     (APPLICATION, ARGOCD_GROUP),
     (APPLICATION_SET, ARGOCD_GROUP),
-    (APP_PROJECT, ARGOCD_GROUP),
     (SECRET, SECRET_TYPE),
 ];
 
@@ -67,8 +65,6 @@ pub(crate) const GROUPS: [&str; 5] = [
 /// Objects that other objects depend on.
 #[derive(Default)]
 pub(super) struct Context {
-    /// Projects of Argo CD.
-    pub(super) projects: Vec<(Origin, AppProject)>,
     /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
     /// Clusters that Secrets register in Argo CD.
@@ -84,9 +80,6 @@ impl Context {
             .filter(|object| !builds.is_patch(&object.origin.file))
         {
             match content {
-                Content::Project(project) => {
-                    context.projects.push((origin.clone(), (**project).clone()))
-                }
                 Content::Source(source) => {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
@@ -112,10 +105,7 @@ impl AgentObject {
         let content = match Content::read(document, kind) {
             Ok(content) => content?,
             // What an object applies that has no directory is known to be nothing.
-            Err(_)
-                if [APP_PROJECT, SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET]
-                    .contains(&kind) =>
-            {
+            Err(_) if [SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) => {
                 return None;
             }
             Err(_) => Content::Unreadable(kind),
@@ -149,7 +139,7 @@ impl AgentObject {
             Content::Instance(object) => by_flux(object),
             Content::Application(object) => by_argocd(&object.spec),
             Content::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
-            Content::HelmRelease(_) | Content::Project(_) | Content::Unreadable(_) => false,
+            Content::HelmRelease(_) | Content::Unreadable(_) => false,
             Content::Source(_) | Content::Cluster(_) => true,
         }
     }
@@ -184,7 +174,6 @@ impl Content {
             HELM_RELEASE => Self::HelmRelease(Box::new(document.parse()?)),
             APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
-            APP_PROJECT => Self::Project(Box::new(document.parse()?)),
             SECRET => {
                 let cluster = Cluster::of(document.parse()?);
                 return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));

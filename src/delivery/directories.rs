@@ -72,10 +72,7 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 });
                 applied.extend(made);
             }
-            Content::Project(_)
-            | Content::Source(_)
-            | Content::Cluster(_)
-            | Content::Unreadable(_) => {}
+            Content::Source(_) | Content::Cluster(_) | Content::Unreadable(_) => {}
         }
     }
     applied

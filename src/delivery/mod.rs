@@ -12,8 +12,7 @@
 //! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
 //! * `agents`: all such objects of a repo, before its hosts are known; `reached`: what one applies.
 //! * `exclusion`: objects that only seem to apply this repo to the base cluster.
-//! * `conditions`: conditions that prevent the agent from applying the output; `render` checks
-//!   projects.
+//! * `conditions`: conditions that prevent the agent from applying the output.
 //! * `delivered`: directories of the output that the repo's own objects apply.
 //! * `rendered_twice`: hosts that those and sipgen's own objects both apply.
 //!
@@ -43,7 +42,7 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 
-use crate::api::gitops::{Agent, AppProject};
+use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Inventory;
@@ -73,8 +72,6 @@ pub struct Wiring {
     pub agent_objects_by: Option<String>,
     /// Component that patches each root's hosts, if components are used.
     pub components: BTreeMap<usize, Component>,
-    /// Projects of Argo CD that restrict sipgen's Applications.
-    pub(crate) projects: Vec<(Origin, AppProject)>,
 }
 
 /// Determines how the repo delivers the output, and reports mistakes. `closed` are directories that
@@ -111,17 +108,7 @@ pub(crate) fn wire(
     let added: Vec<_> = added.collect();
     // Objects of agents add components to kustomizations, so listings depend on them.
     repo.added = added;
-    let own_project = settings.argocd.project.as_str();
-    let projects = context
-        .projects
-        .iter()
-        .filter(|(_, project)| project.metadata.name == own_project)
-        .cloned()
-        .collect();
-    let mut wiring = Wiring {
-        projects,
-        ..Wiring::default()
-    };
+    let mut wiring = Wiring::default();
     match settings.hosts.form {
         Form::Overlay => findings.extend(listings::of_overlays(&repo)),
         Form::Component => {

@@ -296,7 +296,7 @@ codes! {
     "0619" RequestsUndefined Warning Run Shown "requests are applied before their CustomResourceDefinition"
     "0620" ReadAsFiles Error Run Shown "an agent reads a generated kustomization as plain files"
     "0621" OutputNotInSource Warning Run Shown "the agent's source excludes generated files"
-    "0622" AgentCannotApply Warning Run Shown "the agent is not allowed to apply generated objects"
+    "0622" AgentCannotApply Warning Run Shown "the agent cannot decrypt a build of hosts"
     "0623" IncludeOverOutput Warning Run Shown "a Flux source includes another repo over the output directory"
     "0624" AppliedUnread Warning Run Shown "an agent applies a directory that sipgen cannot read"
     "0625" LabelsNotApplied Error Either Shown "an agent does not label hosts, or replaces them"

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 
-use super::project::{self, Kind};
 use super::renderer::Renderer;
 use super::shared_files::SharedFiles;
 use super::{Templates, Tree, cluster_kustomization, hosts, installation, services, tenant};
@@ -23,8 +22,6 @@ pub(super) struct Rendered {
     pub(super) tree: Option<Tree>,
     /// Shared directories that they refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
-    /// Kinds of its objects, if an Argo CD project may forbid them.
-    pub(super) kinds: BTreeSet<Kind>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -68,13 +65,11 @@ pub(super) fn render(
         .collect();
     let mut tree = renderer.tree;
     hosts::render(site, cluster, placement, &mut tree);
-    let kinds = project::kinds(site, &tree);
     let is_up_to_date =
         renderer.shared_is_up_to_date && site.state.is_up_to_date(&cluster.key, &tree);
     Rendered {
         tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
-        kinds,
         findings,
     }
 }

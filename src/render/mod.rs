@@ -17,7 +17,6 @@
 //! * `yaml_block` and `json`: values as YAML and JSON, for templates.
 //! * `values`: documents the values of templates; `value_schema` is the schema of their types.
 //! * `kustomization_check`: finds entries of kustomizations that no template renders.
-//! * `project`: finds objects that an Argo CD project does not allow.
 //! * `verify`: parses rendered files before they are written; `custom_resources` checks objects of
 //!   cert-manager, Flux, Argo CD and External Secrets.
 
@@ -35,7 +34,6 @@ mod kustomization_check;
 mod patched_names;
 mod planned_hosts;
 mod pools;
-mod project;
 mod renderer;
 mod services;
 mod shared_files;
@@ -98,7 +96,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let rendered: Vec<cluster::Rendered> = clusters.par_iter().map(of_cluster).collect();
     let mut findings = hosts::lost_patches(site, plan);
     findings.extend(apply_options::findings(site, plan));
-    let (mut used_shared, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    let mut used_shared = BTreeSet::new();
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
     for (cluster, of_cluster) in clusters.iter().zip(rendered) {
@@ -107,7 +105,6 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
             None => unchanged.push(&cluster.key),
         }
         used_shared.extend(of_cluster.used_shared);
-        kinds.extend(of_cluster.kinds);
         findings.extend(of_cluster.findings);
     }
     let kept = site.state.files_of(unchanged);
@@ -126,7 +123,6 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
             Err(finding) => findings.push(*finding),
         }
     }
-    kinds.extend(project::kinds(site, &common));
     tree.extend(common);
     // Agents' objects depend on which directories exist, so they are last.
     let agents = agents::render(site, plan, &tree, &kept);
@@ -150,7 +146,6 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         let found = kustomization_check::check(site, &tree, &new_files, templates);
         findings.extend(found);
     }
-    findings.extend(project::check(site, kinds));
     Rendered {
         kept,
         new_files: new_files

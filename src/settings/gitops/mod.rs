@@ -210,20 +210,6 @@ impl Flux {
 }
 
 impl Destination {
-    /// Returns the known address and name. An agent's own cluster has both.
-    pub(crate) fn server_and_name(&self) -> (Option<&str>, Option<&str>) {
-        let (server, name) = match self {
-            Self::Server { server } => (Some(server.0.trim_end_matches('/')), None),
-            Self::Name { name } => (None, Some(name.0.as_str())),
-        };
-        let is_own = server == Some(IN_CLUSTER.0) || name == Some(IN_CLUSTER.1);
-        if is_own {
-            (Some(IN_CLUSTER.0), Some(IN_CLUSTER.1))
-        } else {
-            (server, name)
-        }
-    }
-
     /// Returns whether an Application's destination is this cluster. A missing or templated
     /// destination counts as a match.
     pub fn is(&self, other: &ApplicationDestination) -> bool {
