@@ -12,6 +12,8 @@ use crate::inventory::Host;
 /// The rank of a host for a node set; the lowest is taken first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Preference {
+    /// Set if an agent would not label the host, or would replace it (SIP0625).
+    is_refused_by_agent: bool,
     /// Set if another host may stand for its machine.
     is_doubtful: bool,
     /// Set unless a snapshot shows the host ready: the state of a manifest is unknown.
@@ -23,6 +25,7 @@ pub(super) struct Preference {
 /// The properties of a host on which its preference depends. All hosts of a class have the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Traits<'a> {
+    has_apply_option: bool,
     is_doubtful: bool,
     is_proven: bool,
     namespace: Option<&'a Namespace>,
@@ -32,6 +35,7 @@ impl Traits<'_> {
     /// Ranks hosts with these properties for clusters of a namespace.
     pub(super) fn preference(self, home: Option<&Namespace>) -> Preference {
         Preference {
+            is_refused_by_agent: self.has_apply_option,
             is_doubtful: self.is_doubtful,
             is_unproven: !self.is_proven,
             is_elsewhere: home.is_some() && self.namespace != home,
@@ -77,6 +81,7 @@ impl<'a> Homes<'a> {
     pub(super) fn traits(&self, host: &'a Host) -> Traits<'a> {
         let namespace = Some(&host.key.namespace);
         Traits {
+            has_apply_option: !host.apply_options.is_empty(),
             is_doubtful: host.same_machine.is_some(),
             is_proven: eligibility::is_ready(host),
             namespace: namespace.filter(|namespace| self.0.contains(namespace)),

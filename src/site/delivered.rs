@@ -189,6 +189,7 @@ impl Object {
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
             | Object::Address(origin, ..)
+            | Object::Hardware(origin, ..)
             | Object::Unreadable(origin, _)
             | Object::UnreadableHost(origin, _) => Some(origin),
             Object::ClusterPart(part) => Some(&part.origin),
@@ -249,6 +250,7 @@ impl Object {
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
             | Object::Address(origin, ..)
+            | Object::Hardware(origin, ..)
             | Object::PlainSecret(_, Some((origin, _))) => {
                 *origin = origin.clone().delivered_as(delivered)
             }

@@ -8,6 +8,8 @@ use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets::{self, PlainSecret, Secret};
 use crate::api::cluster_api;
 use crate::api::group;
+use crate::api::hardware;
+use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::ipam::{self, AddressObject, WithSpec};
 use crate::api::kustomization::{self, Kustomization};
@@ -52,6 +54,8 @@ pub(super) enum Object {
     ),
     /// A pool with addresses for hosts.
     Address(Origin, Box<(Metadata, AddressObject)>),
+    /// The identity of a host's machine in its HardwareData.
+    Hardware(Origin, Box<(Metadata, HardwareIdentity)>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, Box<NetworkDataObject>),
     /// A Secret with values in plain text, and its network data.
@@ -183,6 +187,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
+        hardware::KIND => hardware_identity(document),
         ipam::POOL => address_object(document, kind, AddressObject::Pool),
         ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
         ipam::DATA => address_object(document, kind, AddressObject::Data),
@@ -420,6 +425,24 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
     Object::Unreadable(origin, Box::new(finding))
+}
+
+/// Reads the identity in a HardwareData, and nothing else: most of a snapshot is hardware. Mistakes
+/// are reported where it is read as a whole.
+fn hardware_identity(document: &Document<'_>) -> Option<Object> {
+    #[derive(Deserialize)]
+    struct Spec {
+        #[serde(default)]
+        hardware: HardwareIdentity,
+    }
+    let object = document.parse::<WithSpec<Spec>>().ok()?;
+    (group(&object.api_version) == host::GROUP).then(|| {
+        let identity = object.spec.hardware;
+        Object::Hardware(
+            document.origin.clone(),
+            Box::new((object.metadata, identity)),
+        )
+    })
 }
 
 fn address_object<T: DeserializeOwned>(

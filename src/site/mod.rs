@@ -3,7 +3,7 @@
 //! * `inputs`: which documents are inputs, by `sources` or streams; `left_out`: documents of the
 //!   repo that inputs omit.
 //! * `objects`: typed objects with the names that builds give them. `listing` finds the files,
-//!   `interpret` reads one document, and `names` applies names.
+//!   `interpret` reads one document, `by_kind` sorts them, and `names` applies names.
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
 //! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
@@ -23,6 +23,7 @@
 
 mod agent_builds;
 mod assignment_labels;
+mod by_kind;
 pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
@@ -196,6 +197,11 @@ impl Site {
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
         let mut inventory = assignment_labels::resolve(inventory, &clusters, &state);
+        for host in &mut inventory.hosts {
+            if let Some(identity) = objects.hardware.remove(&host.key) {
+                host.hardware = identity;
+            }
+        }
         take(identity::mark_same_machines(&mut inventory.hosts, |host| {
             state.held.contains_key(host)
         }));

@@ -39,9 +39,7 @@ pub(super) fn key(
     origin: &Origin,
     metadata: &Metadata,
 ) -> Option<HostKey> {
-    let mut names = Names::new(builds, inputs, Vec::new());
-    let (namespace, name) = names.of(kind, origin, metadata)?;
-    Some(HostKey { namespace, name })
+    Names::new(builds, inputs, Vec::new()).host_key(kind, origin, metadata)
 }
 
 /// Returns each namespace that builds give to an object, with the kustomization that sets it;
@@ -130,6 +128,17 @@ impl<'a> Names<'a> {
         namespaces
             .filter_map(|(namespace, _)| namespace.parse().ok())
             .collect()
+    }
+
+    /// Returns the host that an object is, or is about.
+    pub(super) fn host_key(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<HostKey> {
+        let (namespace, name) = self.of(kind, origin, metadata)?;
+        Some(HostKey { namespace, name })
     }
 
     /// Returns namespace and name of a host or request; `None`, with a finding, if they are

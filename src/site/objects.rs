@@ -6,6 +6,7 @@ use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::by_kind::{ByKind, ReadCluster, ReadHost, ReadSoftware};
 use super::concern::{self, Concern};
 use super::host_origin::{self, Renamed};
 use super::inputs::{self, Inputs, Rendered};
@@ -14,26 +15,28 @@ use super::left_out::HostLeftOut;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::names::{Names, ServiceWithPorts, network_data};
 use super::operators_templates::{self, OperatorsTemplate};
-use super::plaintext_secrets::{self, PlainSecret};
+use super::plaintext_secrets;
 use super::substitution::Naming;
 use super::{agent_builds, delivered, misplaced};
 use crate::api::cluster_api::GROUP;
-use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::hardware;
+use crate::api::hardware_identity::HardwareIdentity;
+use crate::api::host::{self, Metadata};
 use crate::api::ipam::{self, AddressObject};
 use crate::api::kustomization::Kustomization;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::api::provisioning::{self, SoftwareSpec};
-use crate::api::service::{self, Service};
+use crate::api::provisioning;
+use crate::api::service;
 use crate::decode::misspelled_kinds;
 use crate::decode::suspected_templates::Template;
-use crate::decode::yaml_ambiguity::{self, Ambiguity};
-use crate::delivery::{AgentObject, Agents, GROUPS};
-use crate::finding::{Code, Finding, Origin};
+use crate::decode::yaml_ambiguity;
+use crate::delivery::{Agents, GROUPS};
+use crate::finding::{Finding, Origin};
 use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::{BySecret, Networks};
-use crate::inventory::networks::{NetworkDataObject, Referring};
+use crate::inventory::networks::Referring;
 use crate::kustomize::{Builds, OverlayBases, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, ReadError, mentions};
@@ -41,7 +44,6 @@ use crate::request::cluster_api;
 use crate::request::cluster_parts::{ClusterParts, PartDocument};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
-use crate::settings::requests::Clusters;
 use crate::settings::{Settings, sources};
 
 /// Objects of a repo that decide about clusters and hosts.
@@ -60,6 +62,8 @@ pub(super) struct Objects {
     /// Every document in the repo's files that describes a host, input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
+    /// Identities of machines in HardwareData, by host.
+    pub(super) hardware: HashMap<HostKey, HardwareIdentity>,
     pub(super) builds: Builds,
     pub(super) rendered: Rendered,
     /// Requests and Softwares that are probably templates of another tool.
@@ -80,11 +84,12 @@ pub(super) struct Objects {
 }
 
 /// A file with such an object contains one of these words.
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 9] = [
     ipam::GROUP,
     ipam::CLUSTER_API_GROUP,
     ipam::DATA,
     host::KIND,
+    hardware::KIND,
     GROUP,
     "Secret",
     "ConfigMap",
@@ -224,6 +229,7 @@ pub(super) fn named(
         .filter_map(|(origin, service)| names.service(origin, &service))
         .collect();
     let address_objects = name_address_objects(all.address_objects, &names);
+    let hardware = name_hardware(all.hardware, &mut names.quiet());
     let mut findings = names.findings;
     let left_out = left_out
         .into_iter()
@@ -247,6 +253,7 @@ pub(super) fn named(
         left_out,
         documents,
         networks,
+        hardware,
         builds,
         rendered,
         templates: all.templates,
@@ -393,141 +400,6 @@ fn take_kustomizations(
     (kustomizations, refused)
 }
 
-/// Objects by kind, before builds name them.
-#[derive(Default)]
-struct ByKind {
-    clusters: Vec<ReadCluster>,
-    software: Vec<ReadSoftware>,
-    cluster_parts: Vec<PartDocument>,
-    broken_cluster_parts: Vec<(Origin, Finding)>,
-    hosts: Vec<ReadHost>,
-    secrets: Vec<(Origin, Box<NetworkDataObject>)>,
-    plain_secrets: Vec<PlainSecret>,
-    templates: Vec<Template>,
-    agent_objects: Vec<AgentObject>,
-    services: Vec<(Origin, Box<Service>)>,
-    address_objects: Vec<(Origin, Metadata, AddressObject)>,
-    operators_templates: Vec<OperatorsTemplate>,
-    definitions: BTreeSet<&'static str>,
-    generated_hosts: Vec<Utf8PathBuf>,
-    unreadable: Vec<(Origin, Finding)>,
-    unreadable_hosts: Vec<(Origin, Finding)>,
-}
-
-type ReadCluster = (Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>);
-type ReadSoftware = (
-    Origin,
-    Box<Metadata>,
-    Option<Box<SoftwareSpec>>,
-    Vec<Finding>,
-);
-type ReadHost = (
-    Origin,
-    Box<BareMetalHost>,
-    Vec<Ambiguity>,
-    Option<Box<Finding>>,
-);
-
-impl ByKind {
-    fn of(objects: impl Iterator<Item = Object>) -> Self {
-        let mut all = Self::default();
-        objects.for_each(|object| all.add(object));
-        all
-    }
-
-    fn add(&mut self, object: Object) {
-        match object {
-            Object::Cluster(origin, kind, metadata, spec, found) => {
-                self.clusters.push((origin, kind, metadata, spec, found));
-            }
-            Object::Software(origin, metadata, spec, found) => {
-                self.software.push((origin, metadata, spec, found));
-            }
-            Object::ClusterPart(part) => self.cluster_parts.push(*part),
-            Object::BrokenClusterPart(origin, finding) => {
-                self.broken_cluster_parts.push((origin, *finding));
-            }
-            Object::Host(origin, host, doubts, found) => {
-                self.hosts.push((origin, host, doubts, found));
-            }
-            Object::Secret(origin, object) => self.secrets.push((origin, object)),
-            Object::PlainSecret(plain, network_data) => {
-                self.plain_secrets.push(*plain);
-                self.secrets.extend(network_data);
-            }
-            // Rendered kustomizations build nothing. Those of the repo were removed earlier.
-            Object::Kustomization(..) => {}
-            Object::Template(template) => self.templates.push(*template),
-            Object::Agent(object) => self.agent_objects.push(*object),
-            Object::ClusterSecret(object, plain) => {
-                self.agent_objects.push(*object);
-                self.plain_secrets.extend(plain.map(|plain| *plain));
-            }
-            Object::Service(origin, service) => self.services.push((origin, service)),
-            Object::Address(origin, object) => {
-                let (metadata, object) = *object;
-                self.address_objects.push((origin, metadata, object));
-            }
-            Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
-            Object::Definition(name) => {
-                self.definitions.insert(name);
-            }
-            Object::GeneratedHosts(file) => self.generated_hosts.push(file),
-            Object::Unreadable(origin, finding) => self.unreadable.push((origin, *finding)),
-            Object::UnreadableHost(origin, finding) => {
-                self.unreadable_hosts.push((origin, *finding));
-            }
-        }
-    }
-
-    fn of_hosts(&self) -> impl Iterator<Item = (&Origin, &BareMetalHost)> {
-        self.hosts
-            .iter()
-            .map(|(origin, host, ..)| (origin, &**host))
-    }
-
-    /// Returns whether a Cluster of Cluster API is a request, or any may be.
-    fn asks_for_cluster_api(&self, settings: &Settings) -> bool {
-        let is_asked = |(_, kind, metadata, ..): &ReadCluster| {
-            *kind == ClusterKind::ClusterApi && cluster_api::is_asked(metadata, settings)
-        };
-        settings.requests.cluster_api.clusters == Clusters::All
-            || self.clusters.iter().any(is_asked)
-    }
-
-    fn of_requests(&self) -> impl Iterator<Item = &Origin> {
-        let clusters = self.clusters.iter().map(|(origin, ..)| origin);
-        clusters.chain(self.software.iter().map(|(origin, ..)| origin))
-    }
-
-    /// Takes the findings about unreadable documents that are inputs.
-    fn unreadable(
-        &mut self,
-        builds: &Builds,
-        inputs: &Inputs<'_>,
-        concern: &Concern<'_>,
-    ) -> Vec<Finding> {
-        // A patch may omit its apiVersion. It is not an object.
-        let is_patch = |origin: &Origin, finding: &Finding| {
-            finding.code == Code::NearMiss && builds.is_patch(&origin.file)
-        };
-        let mut findings = Vec::new();
-        for (origin, finding) in self.unreadable.drain(..) {
-            if is_kustomization(&origin.file) {
-                findings.push(concern.of_kustomization(finding));
-            } else if inputs.takes(&origin) && !is_patch(&origin, &finding) {
-                findings.push(finding);
-            }
-        }
-        for (origin, finding) in self.unreadable_hosts.drain(..) {
-            if inputs.takes(&origin) && !is_patch(&origin, &finding) {
-                findings.push(concern.of_host(finding, &origin));
-            }
-        }
-        findings
-    }
-}
-
 /// Names requests, and separates inputs from other requests of the repo.
 fn name_clusters(
     clusters: Vec<ReadCluster>,
@@ -608,6 +480,22 @@ fn name_address_objects(
         }
     }
     named
+}
+
+/// Names HardwareData. Of two for one host, the first counts.
+fn name_hardware(
+    objects: Vec<(Origin, Metadata, HardwareIdentity)>,
+    names: &mut Names<'_>,
+) -> HashMap<HostKey, HardwareIdentity> {
+    let mut by_host = HashMap::with_capacity(objects.len());
+    for (origin, metadata, identity) in objects {
+        if names.inputs.takes(&origin)
+            && let Some(host) = names.host_key(hardware::KIND, &origin, &metadata)
+        {
+            by_host.entry(host).or_insert(identity);
+        }
+    }
+    by_host
 }
 
 fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<SoftwareDocument> {

@@ -361,7 +361,7 @@ fn a_check_counts_the_stale_files_that_it_does_not_name() {
             .count(),
         20
     );
-    assert_says(&run.stderr, &["\n  … and 31 more\n"]);
+    assert_says(&run.stderr, &["\n  … and 32 more\n"]);
 }
 
 #[test]

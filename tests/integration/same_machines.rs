@@ -134,6 +134,43 @@ fn hosts_with_one_serial_number_or_network_card_are_one_machine() {
     }
 }
 
+/// Metal3 moves hardware from the status of hosts to HardwareData.
+#[test]
+fn hardware_data_tells_that_hosts_are_one_machine() {
+    let data = |name: &str, hardware: &str| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {{name: {name}, namespace: metal}}\n\
+             spec: {{hardware: {hardware}}}\n"
+        )
+    };
+    let hosts = [inspected("n1", "", "{}"), inspected("n2", "", "{}")];
+    let repo = snapshot_of(&hosts);
+    repo.want("metal/one", 2);
+    for (hardware, shared) in [
+        (
+            "{systemVendor: {serialNumber: S1}}",
+            "the serial number `S1`",
+        ),
+        (
+            "{nics: [{name: a, mac: '00:00:5e:00:53:01'}]}",
+            "the MAC address `00:00:5e:00:53:01`",
+        ),
+    ] {
+        let both = data("n1", hardware) + &data("n2", hardware);
+        repo.write("snapshot/hardware.yaml", &both);
+        let refused = repo.refused();
+        let says = format!("2 hosts share {shared}");
+        assert_says(
+            &refused,
+            &["SIP0308", &says, "1 on the machine of another host"],
+        );
+    }
+    let other = data("n1", "{systemVendor: {serialNumber: S1}}")
+        + &data("n2", "{systemVendor: {serialNumber: S2}}");
+    repo.write("snapshot/hardware.yaml", &other);
+    repo.generate(&[]).expect(0);
+}
+
 #[test]
 fn two_spellings_of_one_bmc_are_one_and_the_second_host_is_chosen_last() {
     let repo = repo_of(&[
@@ -278,6 +315,21 @@ fn a_live_host_and_the_own_namespace_are_preferred_and_never_required() {
 
     repo.want("other/one", 3);
     repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn a_host_that_its_agent_would_not_label_is_taken_last() {
+    let ignored = "  annotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}\n";
+    let repo = Repo::of_hosts(0);
+    let hosts = [host("a", ignored), host("b", "")].concat();
+    repo.write("inventory/hosts.yaml", &hosts);
+    repo.want("metal/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/b"]);
+
+    repo.want("metal/one", 2);
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0625", "ssa: Ignore"]);
 }
 
 #[test]

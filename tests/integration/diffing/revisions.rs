@@ -624,7 +624,7 @@ fn the_first_overlays_of_a_repo_are_new() {
         &[
             "+ tenant-a/edge created",
             "2 ControlPlane hosts",
-            "51 files created",
+            "52 files created",
         ],
     );
     assert!(

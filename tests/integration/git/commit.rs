@@ -242,7 +242,7 @@ fn the_first_commit_of_all_can_be_one_of_generated_files() {
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 51);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 52);
     assert!(!message(&repo, "HEAD").contains("Sipgen-Inputs"));
     assert!(
         status(&repo)
@@ -278,7 +278,7 @@ fn a_directory_of_a_repo_is_committed_by_itself() {
 
     repo.generate(&["--commit", "--repo", "a site"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 51);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 52);
     assert!(message(&repo, "HEAD").trim_end().ends_with(&inputs));
     assert_eq!(status(&repo), ["?? clusters.yaml"]);
 }

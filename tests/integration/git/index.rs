@@ -73,7 +73,7 @@ fn what_is_to_be_added_some_day_is_not_staged() {
 
     let run = repo.generate(&CHECK).expect(1);
 
-    assert_says(&run.stderr, &["51 created, 0 changed"]);
+    assert_says(&run.stderr, &["52 created, 0 changed"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn files_that_are_right_but_not_staged_fail_and_the_message_heals_it() {
     );
     assert_says(
         &run.stderr,
-        &["51 created", "not staged yet: run `git add overlays`"],
+        &["52 created", "not staged yet: run `git add overlays`"],
     );
     repo.git(&["add", "overlays"]);
     let healed = repo.generate(&["--from-index", "--exit-code"]).expect(0);

@@ -148,7 +148,7 @@ fn without_a_commit_files_are_read_all_the_same() {
     repo.git(&["add", "--all"]);
     repo.generate(&["--from-index"]).expect(0);
 
-    assert_eq!(repo.files("overlays").len(), 51);
+    assert_eq!(repo.files("overlays").len(), 52);
 }
 
 #[test]
