@@ -13,28 +13,38 @@ use crate::git::open;
 /// The maximum number of commits to search.
 const COMMITS: usize = 1000;
 
+/// Earlier texts of files.
+#[derive(Default)]
+pub(crate) struct EarlierTexts {
+    /// The last committed text of each file that is wanted.
+    pub(crate) texts: BTreeMap<Utf8PathBuf, String>,
+    /// Files whose history is not known: it is not in a shallow clone, and there is none outside of
+    /// git.
+    pub(crate) unknown: BTreeSet<Utf8PathBuf>,
+}
+
 impl Files {
     /// Returns the last committed text of each of `files` for which `is_wanted` is true. Files
-    /// without such a text in the last [`COMMITS`] commits are omitted, and so are all outside git.
+    /// without such a text in the last [`COMMITS`] commits are omitted.
     pub(crate) fn earlier_texts(
         &self,
         files: &BTreeSet<Utf8PathBuf>,
         is_wanted: impl Fn(&[u8]) -> bool,
-    ) -> BTreeMap<Utf8PathBuf, String> {
+    ) -> EarlierTexts {
         if files.is_empty() {
-            return BTreeMap::new();
+            return EarlierTexts::default();
         }
-        // Without history, nothing is known.
-        self.texts_in_history(files, is_wanted).unwrap_or_default()
+        self.texts_in_history(files, is_wanted)
+            .unwrap_or_else(|_| EarlierTexts::all_unknown(files))
     }
 
     fn texts_in_history(
         &self,
         files: &BTreeSet<Utf8PathBuf>,
         is_wanted: impl Fn(&[u8]) -> bool,
-    ) -> Result<BTreeMap<Utf8PathBuf, String>, GitError> {
+    ) -> Result<EarlierTexts, GitError> {
         let Some(opened) = open::open(self.root())? else {
-            return Ok(BTreeMap::new());
+            return Ok(EarlierTexts::all_unknown(files));
         };
         let repo = &opened.repo;
         let mut commit = match self.commit() {
@@ -44,7 +54,7 @@ impl Files {
         // The blob that was read last.
         let mut last: BTreeMap<&Utf8PathBuf, Option<Oid>> =
             files.iter().map(|file| (file, None)).collect();
-        let mut earlier = BTreeMap::new();
+        let mut earlier = EarlierTexts::default();
         for _ in 0..COMMITS {
             let tree = commit.tree()?;
             last.retain(|file, last| {
@@ -59,7 +69,9 @@ impl Files {
                 };
                 let is_it = is_wanted(blob.content());
                 if is_it {
-                    earlier.insert((*file).clone(), lossy(blob.content().to_vec()));
+                    earlier
+                        .texts
+                        .insert((*file).clone(), lossy(blob.content().to_vec()));
                 }
                 !is_it
             });
@@ -67,11 +79,23 @@ impl Files {
                 break;
             }
             let Ok(parent) = commit.parent(0) else {
+                if repo.is_shallow() {
+                    earlier.unknown = last.into_keys().cloned().collect();
+                }
                 break;
             };
             commit = parent;
         }
         Ok(earlier)
+    }
+}
+
+impl EarlierTexts {
+    fn all_unknown(files: &BTreeSet<Utf8PathBuf>) -> Self {
+        EarlierTexts {
+            unknown: files.clone(),
+            ..Self::default()
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::{Inventory, Request};
 use crate::api::host;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
+use crate::inventory::Evidence;
 use crate::kustomize::{BuildEntry, Builds};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError, mentions};
@@ -326,7 +327,15 @@ impl Known<'_> {
         let may_read = |file: &Utf8Path| {
             self.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
         };
-        unread_texts::anywhere(self.repo, self.files, may_read, &names)
+        let mut texts = unread_texts::anywhere(self.repo, self.files, may_read, &names)?;
+        let hosts = self.inventory.hosts.iter();
+        let observed = hosts.filter(|host| host.evidence == Evidence::Live);
+        let tops: BTreeSet<_> = observed.map(|host| top(&host.origin.file)).collect();
+        // Where a snapshot is, data of other programs is not expected.
+        texts.retain(|text| {
+            !text.has_unknown_past || tops.is_empty() || tops.contains(&top(&text.file))
+        });
+        Ok(texts)
     }
 
     /// Checks the files that a cluster was generated from. They are not recorded for hosts.
@@ -426,9 +435,19 @@ fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> Unread
     Unread::new(part.place.clone(), why, help)
 }
 
+/// Returns the directory at the repo's root that a file is below, if any.
+fn top(file: &Utf8Path) -> Option<&str> {
+    let mut parts = file.iter();
+    parts.next().filter(|_| parts.next().is_some())
+}
+
 /// Returns a text without objects that may hold the missing one.
 fn in_texts(lost: &Lost<'_>, texts: &[UnreadText]) -> Option<Unread> {
     let may_hold_it = |text: &&UnreadText| {
+        // The files of clusters and builds are known.
+        if text.has_unknown_past && (lost.is_cluster || !lost.builds.is_empty()) {
+            return false;
+        }
         text.unrelated.as_ref().is_none_or(|unrelated| {
             // `mistaken_templates` checks templates of requests.
             names(&unrelated.text, lost.name)

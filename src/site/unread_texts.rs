@@ -32,6 +32,8 @@ pub(super) struct UnreadText {
     pub(super) remedy: &'static str,
     /// Set for a text that is likely unrelated, unless it has the name of the missing object.
     pub(super) unrelated: Option<Unrelated>,
+    /// Set for data of which no history tells what stood there before.
+    pub(super) has_unknown_past: bool,
 }
 
 /// A text that is likely unrelated: a template of another tool, an example, or data.
@@ -133,6 +135,7 @@ pub(super) fn in_manifests(
             why,
             remedy,
             unrelated: None,
+            has_unknown_past: false,
         })
     })
 }
@@ -140,7 +143,7 @@ pub(super) fn in_manifests(
 /// Returns the texts in `files` that may hold objects that sipgen reads.
 ///
 /// Data of other programs, such as values of a chart, has no objects either. It counts only where
-/// git's history has had an object with one of the `missing` names.
+/// git's history has had an object with one of the `missing` names, or is unknown.
 pub(super) fn anywhere(
     repo: &Files,
     files: &[Utf8PathBuf],
@@ -176,6 +179,7 @@ pub(super) fn anywhere(
             why,
             remedy,
             unrelated,
+            has_unknown_past: false,
         };
         Some((text, may_be_ours && (!is_unrelated || may_be_named)))
     })?;
@@ -191,7 +195,14 @@ pub(super) fn anywhere(
     };
     let earlier = repo.earlier_texts(&data_files.collect(), had_it);
     for (text, _) in data {
-        if let Some(then) = earlier.get(&*text.file) {
+        if earlier.unknown.contains(&*text.file) {
+            let has_unknown_past = true;
+            let text = UnreadText {
+                has_unknown_past,
+                ..text
+            };
+            texts.push((text, true));
+        } else if let Some(then) = earlier.texts.get(&*text.file) {
             let unrelated = Some(Unrelated {
                 text: then.clone(),
                 is_template: false,
@@ -251,6 +262,7 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
         why: why.to_owned(),
         remedy,
         unrelated: None,
+        has_unknown_past: false,
     })
 }
 

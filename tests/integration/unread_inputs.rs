@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::support::scenes::losses::{CLUSTER, generated, host};
-use crate::support::{Repo, assert_says, run};
+use crate::support::{Repo, assert_says, copy, run};
 
 /// A change of a repo.
 type Change = fn(&Repo);
@@ -130,6 +130,37 @@ fn a_text_without_objects_hides_what_stood_there() {
         for (why, text) in unread_texts(&original).into_iter().chain(data) {
             fs::write(repo.path().join(file), text).unwrap();
             assert_refused(&repo, why, lost);
+        }
+    }
+}
+
+#[test]
+fn without_history_data_beside_observed_hosts_hides_what_stood_there() {
+    for (why, text) in DATA {
+        let repo = generated();
+        repo.write("snapshot/web.yaml", text);
+        // Elsewhere, data is that of other programs.
+        repo.write("chart/values.yaml", "image: x\n");
+        repo.commit();
+        let shallow = tempfile::tempdir().unwrap();
+        let from = format!("file://{}", repo.path().display());
+        let to = shallow.path().to_str().unwrap();
+        repo.git(&["clone", "--quiet", "--depth=1", &from, to]);
+        let outside = tempfile::tempdir().unwrap();
+        copy(repo.path(), outside.path());
+        fs::remove_dir_all(outside.path().join(".git")).unwrap();
+        for directory in [shallow.path(), outside.path()] {
+            let check = |expected: i32| {
+                let mut sipgen = repo.sipgen(&["generate", "--check", "--repo"]);
+                let run = run(sipgen.arg(directory));
+                assert_eq!(run.code, expected, "{why}\n{}", run.stderr);
+                run.stderr
+            };
+            let told = check(1);
+            assert_says(&told, &["SIP0017", "host `t/web`", "snapshot/web.yaml"]);
+            // A file that is removed is gone.
+            fs::remove_file(directory.join("snapshot/web.yaml")).unwrap();
+            assert!(!check(1).contains("SIP0017"), "{why}");
         }
     }
 }
