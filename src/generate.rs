@@ -394,7 +394,7 @@ pub(crate) fn generate_by(
     };
     // Both are serial in part.
     let (lints, compared) = rayon::join(
-        || warns.then(|| lint(&site, &except)),
+        || warns.then(|| lint(&site, &plan, &except)),
         || writes.then(compare).transpose(),
     );
     if let Some(lints) = lints {

@@ -7,6 +7,7 @@
 //! * `topology_keys`: no host has the label of a topologyKey.
 //! * `counts`: a node set requests more hosts than it can ever get.
 //! * `machines`: a machine requires more than any host has.
+//! * `claimants`: an object that is no request claims hosts.
 //! * `contention`: node sets together request more hosts than they share.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell differently.
 //! * `images`: a container image without a version, or too old for the rendered configuration.
@@ -26,6 +27,7 @@
 //! per cluster. Problems that errors already report are skipped.
 
 mod addresses;
+mod claimants;
 mod contention;
 mod counts;
 mod definitions;
@@ -50,6 +52,7 @@ use rayon::prelude::*;
 
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
+use crate::plan::Plan;
 use crate::site::Site;
 
 use node_sets::NodeSets;
@@ -66,11 +69,11 @@ pub struct Except {
 }
 
 /// Runs all rules. Findings are in the order of rules, clusters, roles and services.
-pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
+pub fn lint(site: &Site, plan: &Plan, except: &Except) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 17] = [
+    let rules: [Rule<'_>; 18] = [
         &|| selectors::unmatched(&node_sets),
         &|| topology_keys::without_label(&node_sets),
         &|| counts::beyond_reach(&node_sets),
@@ -88,6 +91,7 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
         &|| network_data::missing(&node_sets),
         &|| node_ports::of_the_repo(site, clusters),
         &|| definitions::missing(site),
+        &|| claimants::foreign(site, plan),
     ];
     rules.par_iter().flat_map_iter(|rule| rule()).collect()
 }

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::HostOverview;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Role};
-use crate::plan::eligibility::Needs;
+use crate::inventory::Host;
+use crate::plan::eligibility::{self, Needs};
 use crate::plan::equivalence::{Counted, HostKinds};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::Asked;
@@ -106,6 +107,19 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
                 HostState::Free
             };
             spare.free += usize::from(overview.state == free);
+        }
+        // Machines of others take any host that they match.
+        let matching = inventory.iter().zip(hosts).enumerate();
+        let is_free = |index: usize, host: &Host, overview: &HostOverview| {
+            overview.state == HostState::Free && eligibility::unmet(index, host, needs).is_none()
+        };
+        for claimant in &site.claimants {
+            let free = matching.clone().filter(|(index, (host, overview))| {
+                claimant.matches(host) && is_free(*index, host, overview)
+            });
+            let is_assigned = |index: usize| hosts[index].state == HostState::Assigned;
+            let machines = claimant.waiting_machines(&site.inventory, is_assigned);
+            spare.free = spare.free.saturating_sub(free.take(machines).count());
         }
     });
     found.into_iter().map(|(.., spare)| spare).collect()

@@ -60,7 +60,7 @@ use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::compare::Change;
 use crate::output::state::State;
-use crate::request::cluster_api::MachineObjects;
+use crate::request::cluster_api::{Claimant, MachineObjects};
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{ClusterKind, Context, Request};
 use crate::settings::Settings;
@@ -97,6 +97,8 @@ pub struct Site {
     pub(crate) machine_objects: MachineObjects,
     /// Names of request definitions in the repo.
     pub definitions: BTreeSet<&'static str>,
+    /// Objects that claim hosts and are no requests.
+    pub(crate) claimants: Vec<Claimant>,
     /// Objects that overlays of the output patch.
     pub(crate) overlay_bases: OverlayBases,
     /// The files that each kustomization reaches.
@@ -185,7 +187,7 @@ impl Site {
             &objects.software,
             &objects.cluster_parts,
         );
-        let (mut clusters, templates, findings) = requests::check(
+        let (mut clusters, templates, claimants, findings) = requests::check(
             objects.clusters,
             objects.cluster_api_clusters,
             objects.templates,
@@ -240,6 +242,7 @@ impl Site {
             operators_templates: objects.operators_templates,
             machine_objects: MachineObjects::new(&objects.cluster_parts),
             definitions: objects.definitions,
+            claimants,
             overlay_bases: objects.overlay_bases,
             builds,
             rendered: objects.rendered,

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::api::names::ClusterKey;
 use crate::decode::suspected_templates::Template;
 use crate::finding::{Code, Finding, Origin};
+use crate::request::cluster_api::Claimant;
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{
     Checked, Cluster, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api,
@@ -23,7 +24,12 @@ pub(super) fn check(
     of_cluster_api: Vec<(ClusterDocument, Spec)>,
     templates: Vec<Template>,
     context: &Context<'_>,
-) -> (BTreeMap<ClusterKey, Request>, Vec<Template>, Vec<Finding>) {
+) -> (
+    BTreeMap<ClusterKey, Request>,
+    Vec<Template>,
+    Vec<Claimant>,
+    Vec<Finding>,
+) {
     let mut requests = Requests {
         context,
         clusters: BTreeMap::new(),
@@ -57,14 +63,8 @@ pub(super) fn check(
         let orphans = context.cluster_parts.orphans(&known);
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
-    if !clusters.is_empty() {
-        let (parts, inventory) = (context.cluster_parts, context.inventory);
-        findings.extend(cluster_api::claimed_by_machines(parts, inventory));
-        let others = others.iter();
-        findings.extend(
-            others.filter_map(|cluster| cluster_api::claimed_by_cluster(cluster, inventory)),
-        );
-    }
+    let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
+    claimants.extend(others.iter().map(cluster_api::claimed_by_cluster));
     findings.extend(provisioning::without_cluster(context.software, &clusters));
     for request in clusters
         .values_mut()
@@ -75,7 +75,7 @@ pub(super) fn check(
             node_set.reservations = reservations.clone();
         }
     }
-    (clusters, templates, findings)
+    (clusters, templates, claimants, findings)
 }
 
 /// The requests that are checked so far.

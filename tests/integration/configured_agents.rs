@@ -1,7 +1,7 @@
 //! Flux and Argo CD as repos configure them: what keeps them from applying the output, and what they read otherwise than
 //! it seems.
 
-use crate::support::in_memory::{REQUEST, generated_with, host_for_edge};
+use crate::support::in_memory::generated_with;
 use sipgen::Generated;
 use sipgen::finding::{Code, Finding};
 

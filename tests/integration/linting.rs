@@ -1,7 +1,7 @@
 //! What is no mistake by itself, but surely not meant. Each rule has a repo that shows it in `fixtures/findings`; here
 //! is when a rule speaks and when it does not, and that all commands agree.
 
-use crate::support::{Repo, Run, assert_says, run};
+use crate::support::{Repo, Run, assert_says, live_host, run};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
@@ -472,4 +472,45 @@ fn nothing_is_doubted_while_an_input_cannot_be_read() {
             .any(|code| ["SIP0250", "SIP0340"].contains(code)),
         "{stdout}"
     );
+}
+
+/// Machines of others take any host of their namespace, also one with labels of a cluster.
+#[test]
+fn hosts_that_machines_of_others_claim_are_not_free() {
+    let repo = Repo::of_hosts(3);
+    let set = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineSet\nmetadata: {name: ms, namespace: metal}\n\
+               spec:\n  clusterName: e\n  replicas: 2\n  template:\n    spec:\n      clusterName: e\n      \
+               infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3MachineTemplate, name: e}\n\
+               ---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: Metal3MachineTemplate\n\
+               metadata: {name: e, namespace: metal}\nspec: {template: {spec: {image: {url: u, checksum: c}}}}\n";
+    repo.write("machines.yaml", set);
+    repo.want("metal/one", 2);
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert_says(
+        &told,
+        &[
+            "SIP0910",
+            "the MachineSet metal/ms",
+            "claims 2 of the 3 unused hosts",
+            "requests get 2, which leaves 1: too few",
+        ],
+    );
+    let spare = |repo: &Repo| {
+        let status = run(&mut repo.sipgen(&["status", "--format", "json"])).stdout;
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        status["spare"][0]["free"].as_u64()
+    };
+    assert_eq!(spare(&repo), Some(0));
+
+    // Its Machines have hosts already.
+    let used = |name: &str| {
+        live_host(name, "").replace(
+            "spec:\n",
+            "spec:\n  consumerRef: {kind: Metal3Machine, name: m, namespace: metal}\n",
+        )
+    };
+    repo.write("snapshot/used.yaml", &(used("x") + &used("y")));
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert!(!told.contains("SIP0910"), "{told}");
+    assert_eq!(spare(&repo), Some(1));
 }

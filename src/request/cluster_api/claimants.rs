@@ -12,25 +12,28 @@ use crate::api::cluster_api::{
     HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec, Reference,
 };
 use crate::api::names::Namespace;
-use crate::finding::{Code, Finding, Origin};
+use crate::finding::Origin;
+use crate::inventory::usage::Usage;
 use crate::inventory::{Host, Inventory};
 use crate::request::cluster::Cluster;
 use crate::request::cluster_parts::{ClusterParts, PartDocument, PartSpec};
-use crate::text::counted;
 
 /// Machines of one object that is no request.
-struct Claimant<'a> {
+#[derive(Debug)]
+pub(crate) struct Claimant {
     /// Kind and name.
-    title: String,
-    namespace: &'a Namespace,
-    origin: &'a Origin,
+    pub(crate) title: String,
+    namespace: Namespace,
+    pub(crate) origin: Origin,
     machines: usize,
     selector: Selector,
-    has_selector: bool,
+    pub(crate) has_selector: bool,
+    /// Set if hosts in use may be those of its Machines.
+    makes_machines: bool,
 }
 
-/// Reports MachineSets and Machines whose hosts are in the inventory.
-pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Finding> {
+/// Returns MachineSets that claim hosts, and Machines without one.
+pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Claimant> {
     let users = inventory.hosts.iter();
     let users = users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine());
     let users: HashSet<(&str, &str)> = users.collect();
@@ -61,32 +64,31 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
         let selector = selector_of(parts, spec, namespace)?;
         Some(Claimant {
             title: format!("the {kind} {namespace}/{name}"),
-            namespace,
-            origin: &document.origin,
+            namespace: namespace.clone(),
+            origin: document.origin.clone(),
             machines,
             selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
             has_selector: has_requirements(selector),
+            makes_machines: kind == MACHINE_SET,
         })
     });
-    claimants
-        .filter_map(|claimant| claimant.finding(inventory))
-        .collect()
+    claimants.collect()
 }
 
-/// Reports a Cluster that is no request and whose Machines claim any host of its namespace.
-pub(crate) fn claimed_by_cluster(cluster: &Cluster, inventory: &Inventory) -> Option<Finding> {
+/// Returns a Cluster that is no request, whose Machines claim any host of its namespace.
+pub(crate) fn claimed_by_cluster(cluster: &Cluster) -> Claimant {
     let node_sets = cluster.node_sets.values();
     let unselective =
         node_sets.filter(|node_set| node_set.selector.clone().into_iter().next().is_none());
-    let claimant = Claimant {
+    Claimant {
         title: format!("the Cluster {}", cluster.key),
-        namespace: &cluster.key.namespace,
-        origin: &cluster.origin,
+        namespace: cluster.key.namespace.clone(),
+        origin: cluster.origin.clone(),
         machines: unselective.map(|node_set| node_set.active).sum(),
         selector: Selector::default(),
         has_selector: false,
-    };
-    claimant.finding(inventory)
+        makes_machines: true,
+    }
 }
 
 /// Returns the selector of the Metal3Machines of a Machine; `None` for those of other providers.
@@ -110,34 +112,28 @@ fn has_requirements(selector: &HostSelector) -> bool {
     !selector.match_labels.is_empty() || !selector.match_expressions.is_empty()
 }
 
-impl Claimant<'_> {
-    /// Reports the claim if there is a host that it may take.
-    fn finding(&self, inventory: &Inventory) -> Option<Finding> {
-        let may_take = |host: &&Host| {
-            host.key.namespace == *self.namespace
-                && host.live.usage.is_none()
-                && self.selector.matches(&host.labels)
+impl Claimant {
+    /// Returns whether its Machines may take a host, or use it already.
+    pub(crate) fn matches(&self, host: &Host) -> bool {
+        host.key.namespace == self.namespace && self.selector.matches(&host.labels)
+    }
+
+    /// Returns the number of Machines without a host. Hosts in use that sipgen assigns to no cluster
+    /// are taken for those of its Machines.
+    pub(crate) fn waiting_machines(
+        &self,
+        inventory: &Inventory,
+        is_assigned: impl Fn(usize) -> bool,
+    ) -> usize {
+        let is_used = |host: &Host| {
+            let usage = host.live.usage.as_ref();
+            usage.and_then(Usage::metal3_machine).is_some()
         };
-        let hosts = inventory.hosts.iter().filter(may_take).count();
-        if hosts == 0 || self.machines == 0 {
-            return None;
-        }
-        let which = if self.has_selector {
-            "that its `hostSelector` matches"
-        } else {
-            "of its namespace, because it has no `hostSelector`"
+        let is_its_own = |(index, host): &(usize, &Host)| {
+            self.makes_machines && is_used(host) && self.matches(host) && !is_assigned(*index)
         };
-        let message = format!(
-            "{} is no request of sipgen, and claims {} of the {} {which}",
-            self.title,
-            self.machines,
-            counted(hosts, "unused host"),
-        );
-        let finding = Finding::new(Code::ForeignClaimant, message).at(self.origin.name());
-        Some(finding.help(
-            "its Machines may take hosts that sipgen assigns to others: let its Metal3MachineTemplate select labels \
-             that no requested host has, or request its hosts by a control plane or MachineDeployment of a Cluster with \
-             `sip.airshipit.org/assign-hosts: \"true\"`",
-        ))
+        let hosts = inventory.hosts.iter().enumerate();
+        self.machines
+            .saturating_sub(hosts.filter(is_its_own).count())
     }
 }

@@ -36,7 +36,7 @@ use crate::settings::assignment::Assignment;
 use crate::settings::requests::Clusters;
 
 pub(crate) use agreement::disagreements;
-pub(crate) use claimants::{claimed_by_cluster, claimed_by_machines};
+pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
 use scaled::Scaled;
 
