@@ -215,3 +215,45 @@ fn first_difference(one: &Mapping, other: &Mapping, apart: &[&str]) -> Option<St
 fn metadata(object: &Mapping) -> Option<&Mapping> {
     object.get("metadata")?.as_mapping()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::yaml;
+
+    #[test]
+    fn objects_without_a_patch_keep_all_but_guards_of_secrets() {
+        let allowed = AllowedChanges {
+            guards: BTreeMap::from([("guard", "on".to_owned())]),
+            has_frozen: false,
+        };
+        let changed = |before: &str, after: &str| {
+            let read = |text: &str| yaml::from_str::<Mapping>(text).unwrap();
+            changed_field(&allowed, &read(before), &read(after))
+        };
+        let guarded = "{kind: Secret, metadata: {name: a, annotations: {guard: 'on'}}}";
+        assert_eq!(
+            changed("{kind: Secret, metadata: {name: a}}", guarded),
+            None
+        );
+        for (before, after, field) in [
+            (
+                "{kind: Role, metadata: {name: a}}",
+                "{kind: Role, metadata: {name: a, annotations: {guard: 'on'}}}",
+                "guard",
+            ),
+            (
+                "{kind: Secret, metadata: {name: a}, data: {a: b}}",
+                "{kind: Secret, metadata: {name: a}, data: {a: c}}",
+                "data.a",
+            ),
+            (
+                "{kind: BareMetalHost, metadata: {name: a}}",
+                "{kind: BareMetalHost, metadata: {name: a, labels: {x: y}}}",
+                "x",
+            ),
+        ] {
+            assert_eq!(changed(before, after).as_deref(), Some(field), "{after}");
+        }
+    }
+}
