@@ -2,7 +2,7 @@
 
 mod real_builds;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 use rayon::prelude::*;
@@ -352,14 +352,15 @@ pub(crate) fn generate_by(
         rebalance: options.rebalance,
         moves: &options.moves,
     };
-    let (plan, tree, new_files, kept, warnings) = loop {
+    let mut shortages = BTreeMap::new();
+    let (mut plan, tree, new_files, kept, warnings) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, asked);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
         plan.released
             .retain(|host, _| !never_committed.contains(host));
-        // Lints do not repeat what a shortage reports.
-        except.short.extend(plan.shortages.keys().cloned());
+        // A cluster that is frozen because it lacks hosts lacks them still.
+        shortages.append(&mut plan.shortages);
         progress(Stage::Rendering);
         let Rendered {
             tree,
@@ -380,6 +381,10 @@ pub(crate) fn generate_by(
             break (plan, tree, new_files, kept, warnings);
         }
     };
+
+    // Lints do not repeat what a shortage reports.
+    except.short.extend(shortages.keys().cloned());
+    plan.shortages = shortages;
 
     // With errors in the inventory, warnings mislead: a host that seems gone may be unreadable.
     let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();

@@ -71,6 +71,8 @@ pub struct NodeSetImpact {
     pub lost: usize,
     /// Number of hosts that it then has. If the cluster cannot be served, those that it keeps.
     pub then: usize,
+    /// Number of hosts that cannot be found for it.
+    pub lacks: usize,
 }
 
 /// Numbers of spare hosts.
@@ -82,9 +84,12 @@ pub struct SpareChange {
     /// The namespace of the hosts, if Cluster API must find them there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Number of free hosts now.
+    /// Interfaces on which the hosts have an address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// Number of spare hosts now.
     pub before: usize,
-    /// Number of free hosts under the hypothesis.
+    /// Number of spare hosts under the hypothesis.
     pub after: usize,
 }
 
@@ -102,8 +107,7 @@ impl Quorum {
 
 /// Computes the consequences of a hypothesis.
 ///
-/// `after` are the files that the hypothesis is about; `before` those to compare with. They differ
-/// for a hypothesis about a branch.
+/// `after` are the files that the hypothesis is about, with its requests; `before` those to compare with.
 ///
 /// # Errors
 ///
@@ -180,6 +184,7 @@ fn impacts(
                 wanted: set.have + set.missing(),
                 lost,
                 then: set.have,
+                lacks: set.short_of,
             })
         });
         let control_plane = before
@@ -237,20 +242,25 @@ pub(crate) fn quorum(
     })
 }
 
+/// Selector, namespace and interfaces.
+type SpareKey = (String, Option<String>, Vec<String>);
+
 fn spare(now: &Overview, then: &Overview) -> Vec<SpareChange> {
-    let numbers = |overview: &Overview| -> BTreeMap<(String, Option<String>), usize> {
+    let numbers = |overview: &Overview| -> BTreeMap<SpareKey, usize> {
         let entries = overview.spare.iter().filter(|spare| spare.asked.is_none());
         let number = entries.map(|spare| {
             let namespace = spare.namespace.as_ref().map(ToString::to_string);
-            ((spare.selector.clone(), namespace), spare.free)
+            let key = (spare.selector.clone(), namespace, spare.interfaces.clone());
+            (key, spare.free)
         });
         number.collect()
     };
     let (before, after) = (numbers(now), numbers(then));
-    let keys: BTreeSet<&(String, Option<String>)> = before.keys().chain(after.keys()).collect();
-    let change = |key: &(String, Option<String>)| SpareChange {
+    let keys: BTreeSet<&SpareKey> = before.keys().chain(after.keys()).collect();
+    let change = |key: &SpareKey| SpareChange {
         selector: key.0.clone(),
         namespace: key.1.clone(),
+        interfaces: key.2.clone(),
         before: before.get(key).copied().unwrap_or_default(),
         after: after.get(key).copied().unwrap_or_default(),
     };

@@ -1,12 +1,14 @@
 //! Further clusters like those of a site.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Copies, Scarce, scarce};
-use crate::api::names::ClusterKey;
-use crate::plan::probe::{Probe, Question, largest};
+use super::{Copies, Scarce, is_proven, scarce};
+use crate::api::names::{ClusterKey, ObjectName};
+use crate::api::reservation::Tenants;
+use crate::plan::ask::{PlanHypothesis, PlannedSite, Verdict, largest};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -33,24 +35,25 @@ pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
 }
 
 /// Returns how many copies of each cluster fit. Equal requests have equal answers.
-pub(super) fn copies(site: &Site, probe: &Probe<'_>, clusters: &[&Cluster]) -> Vec<Copies> {
+pub(super) fn copies(site: &Site, planned: &PlannedSite<'_>, clusters: &[&Cluster]) -> Vec<Copies> {
     let mut alike: HashMap<_, Vec<&Cluster>> = HashMap::new();
     for cluster in clusters {
-        let request = probe.request(cluster);
+        let request = planned.request(cluster);
         alike.entry(request).or_default().push(cluster);
     }
     let alike: Vec<Vec<&Cluster>> = alike.into_values().collect();
     let answers = alike.par_iter().flat_map_iter(|alike| {
         let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
-        let (fit, scarce) = sets(site, probe, &one);
+        let sets = sets(site, planned, &one);
         let hosts = hosts_of(&one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
             Copies {
                 cluster: key.clone(),
                 hosts,
-                fit,
-                scarce: scarce.iter().map(|scarce| scarce.of(key)).collect(),
+                fit: sets.fit,
+                is_proven: sets.is_proven,
+                scarce: sets.scarce.iter().map(|scarce| scarce.of(key)).collect(),
             }
         })
     });
@@ -59,36 +62,70 @@ pub(super) fn copies(site: &Site, probe: &Probe<'_>, clusters: &[&Cluster]) -> V
     copies
 }
 
-/// Returns how many sets of copies fit, and what one more lacks.
+/// A number of sets of copies.
+pub(super) struct FittingSets {
+    pub(super) fit: usize,
+    /// True if one more is proven not to fit.
+    pub(super) is_proven: bool,
+    /// What one more lacks.
+    pub(super) scarce: Vec<Scarce>,
+}
+
+/// Returns how many sets of copies fit.
 pub(super) fn sets(
     site: &Site,
-    probe: &Probe<'_>,
+    planned: &PlannedSite<'_>,
     mix: &[(&Cluster, usize)],
-) -> (usize, Vec<Scarce>) {
+) -> FittingSets {
     let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
     let copies = |count: usize| copied(site, mix).take(count * per_set);
     let first = copies(1).map(|(copy, _)| copy);
     let most = first.flat_map(|copy| {
         let node_sets = copy.node_sets.iter();
         let fit = node_sets.filter_map(|(part, node_set)| {
-            let hosts = probe.bound(&copy, part, node_set).hosts;
+            let hosts = planned.spare(&copy, part, node_set);
             hosts.checked_div(node_set.wanted())
         });
         fit.min()
     });
     let most = most.min().unwrap_or_default();
-    let (copies, originals): (Vec<Cluster>, Vec<&ClusterKey>) = copies(most + 1).unzip();
-    let question = |count: usize| Question {
-        more: &copies[..count * per_set],
-        ..Question::default()
+    // There may be far more hosts than copies that fit, so copies are made when they are tried.
+    let mut further = copied(site, mix);
+    let (mut copies, mut originals): (Vec<Cluster>, Vec<&ClusterKey>) = (Vec::new(), Vec::new());
+    let mut fits = |count: usize| {
+        let missing = (count * per_set).saturating_sub(copies.len());
+        for (copy, original) in further.by_ref().take(missing) {
+            copies.push(copy);
+            originals.push(original);
+        }
+        let hypothesis = PlanHypothesis {
+            more: &copies[..count * per_set],
+            ..PlanHypothesis::default()
+        };
+        planned.is_served(&hypothesis) == Verdict::Served
     };
-    let fit = largest(most, most, |count| probe.is_served(&question(count)));
+    let mut high = 1;
+    while high <= most && fits(high) {
+        high *= 2;
+    }
+    let low = high / 2;
+    let left = (high - 1).min(most) - low;
+    let fit = low + largest(left, left, |count| fits(low + count));
+    // Makes the copies of one set more.
+    fits(fit + 1);
+    let one_more = planned.lacking_more(&PlanHypothesis {
+        more: &copies[..(fit + 1) * per_set],
+        ..PlanHypothesis::default()
+    });
     let original = |key: &ClusterKey| {
         let at = copies.iter().position(|copy| copy.key == *key)?;
         Some(originals[at])
     };
-    let lacking = probe.constraints(&question(fit + 1));
-    (fit, scarce(lacking.into_iter(), original))
+    FittingSets {
+        fit,
+        is_proven: is_proven(&one_more),
+        scarce: scarce(one_more, site.inventory.hosts.len(), original),
+    }
 }
 
 /// Returns copies of clusters with their originals, set by set without end.
@@ -99,13 +136,20 @@ pub(super) fn copied<'c>(
     let set = mix.iter();
     let set = set.flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
     let names = (1..).filter_map(|number| format!("copy-{number}").parse().ok());
-    let names = names.filter(|name| !site.clusters.keys().any(|key| key.name == *name));
+    let known: HashSet<&ObjectName> = site.clusters.keys().map(|key| &key.name).collect();
+    let names = names.filter(move |name| !known.contains(name));
     set.cycle().zip(names).map(|(original, name)| {
         let namespace = original.key.namespace.clone();
-        let copy = Cluster {
-            key: ClusterKey { namespace, name },
+        let key = ClusterKey { namespace, name };
+        let mut copy = Cluster {
+            key,
             ..original.clone()
         };
+        for node_set in copy.node_sets.values_mut() {
+            // A reservation for the original by name is none for its copies.
+            let is_included = |tenants: &Arc<Tenants>| tenants.include(&copy.key);
+            node_set.reservations.retain(is_included);
+        }
         (copy, &original.key)
     })
 }

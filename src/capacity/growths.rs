@@ -4,17 +4,21 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::{Growth, scarce};
+use super::{Growth, is_proven, scarce};
 use crate::api::names::Part;
+use crate::plan::ask::{PlanHypothesis, PlannedSite, Verdict, largest};
 use crate::plan::eligibility::Needs;
-use crate::plan::probe::{Probe, Question, largest};
 use crate::request::{Cluster, NodeSet};
 
 /// A node set with its place.
 type Placed<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
 
 /// Returns by how much each node set can grow, in their order.
-pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth> {
+pub(super) fn growths(
+    hosts: usize,
+    planned: &PlannedSite<'_>,
+    node_sets: &[Placed<'_>],
+) -> Vec<Growth> {
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, (cluster, part, node_set)) in node_sets.iter().enumerate() {
         let needs = Needs::new(cluster, part, node_set).key();
@@ -22,7 +26,7 @@ pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth
     }
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
     let growths = alike.par_iter().flat_map(|alike| {
-        let growth = |at: usize, guess: usize| growth(probe, node_sets[at], guess);
+        let growth = |at: usize, guess: usize| growth(hosts, planned, node_sets[at], guess);
         let first = growth(alike[0], usize::MAX);
         // Node sets with equal requirements can mostly grow by the same number.
         let others = alike[1..].par_iter();
@@ -36,28 +40,49 @@ pub(super) fn growths(probe: &Probe<'_>, node_sets: &[Placed<'_>]) -> Vec<Growth
     growths.into_iter().map(|(_, growth)| growth).collect()
 }
 
-fn growth(probe: &Probe<'_>, (cluster, part, node_set): Placed<'_>, guess: usize) -> Growth {
+fn growth(
+    hosts: usize,
+    planned: &PlannedSite<'_>,
+    (cluster, part, node_set): Placed<'_>,
+    guess: usize,
+) -> Growth {
     let grown = |more: usize| NodeSet {
         active: node_set.active + more,
         ..node_set.clone()
     };
-    fn question<'q>(cluster: &'q Cluster, part: &'q Part, grown: &'q NodeSet) -> Question<'q> {
-        Question {
-            replaced: Some((&cluster.key, part, grown)),
-            ..Question::default()
-        }
-    }
-    let most = probe.bound(cluster, part, node_set).apart;
-    let fit = largest(most, guess, |more| {
-        probe.is_served(&question(cluster, part, &grown(more)))
-    });
-    let one_more = grown(fit + 1);
-    let lacking = probe.constraints(&question(cluster, part, &one_more));
-    Growth {
+    let verdict = |more: usize| {
+        planned.is_served(&PlanHypothesis {
+            resized: Some((&cluster.key, part, &grown(more))),
+            ..PlanHypothesis::default()
+        })
+    };
+    let growth = Growth {
         cluster: cluster.key.clone(),
         part: part.clone(),
         wanted: node_set.wanted(),
+        fit: 0,
+        is_proven: true,
+        is_short: true,
+        scarce: Vec::new(),
+    };
+    if planned.is_short(&cluster.key) {
+        let mut lacking = planned.lacking(&PlanHypothesis::default());
+        lacking.retain(|lacking| lacking.cluster == cluster.key);
+        let scarce = scarce(lacking, hosts, |_| None);
+        return Growth { scarce, ..growth };
+    }
+    let most = planned.spare(cluster, part, node_set);
+    let fit = largest(most, guess, |more| verdict(more) == Verdict::Served);
+    let one_more = grown(fit + 1);
+    let lacking = planned.lacking_more(&PlanHypothesis {
+        resized: Some((&cluster.key, part, &one_more)),
+        ..PlanHypothesis::default()
+    });
+    Growth {
         fit,
-        scarce: scarce(lacking.into_iter(), |_| None),
+        is_proven: is_proven(&lacking),
+        is_short: false,
+        scarce: scarce(lacking, hosts, |_| None),
+        ..growth
     }
 }

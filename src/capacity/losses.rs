@@ -4,15 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::{Loss, LostMembers, lacks};
+use super::{Lacks, Loss, LostMembers};
 use crate::api::names::ClusterKey;
 use crate::generate::Generated;
 use crate::overview::{ClusterOverview, HostOverview, Overview, Rack};
-use crate::plan::probe::{Probe, Question};
+use crate::plan::ask::{PlanHypothesis, PlannedSite};
 use crate::what_if::quorum;
 
 /// Returns the loss of each rack of the overview; none if racks have no label.
-pub(super) fn losses(generated: &Generated, probe: &Probe<'_>, overview: &Overview) -> Vec<Loss> {
+pub(super) fn losses(
+    generated: &Generated,
+    planned: &PlannedSite<'_>,
+    overview: &Overview,
+) -> Vec<Loss> {
     let clusters: BTreeMap<&ClusterKey, &ClusterOverview> = overview
         .clusters
         .iter()
@@ -32,13 +36,13 @@ pub(super) fn losses(generated: &Generated, probe: &Probe<'_>, overview: &Overvi
                 quorum: quorum(clusters.get(key)?, hosts, generated)?,
             })
         });
-        let question = Question {
+        let hypothesis = PlanHypothesis {
             gone,
-            ..Question::default()
+            ..PlanHypothesis::default()
         };
-        let lacking = probe.lacking(&question).into_iter();
+        let lacking = planned.lacking_more(&hypothesis).into_iter();
         let left = overview.hosts.len() - rack.hosts.len();
-        let lacking = lacking.map(|lacking| lacks(lacking, left));
+        let lacking = lacking.map(|lacking| Lacks::new(lacking, left));
         Loss {
             domain: rack.name.clone(),
             hosts: rack.hosts.len(),

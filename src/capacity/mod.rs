@@ -3,9 +3,9 @@
 //! - How many more hosts each node set can have, and how many copies of each cluster, or of a mix
 //!   of clusters, fit.
 //! - What the loss of each topology domain does: which clusters the other hosts cannot serve.
-//! - What cannot be served, and the smallest purchase with which it can.
+//! - What cannot be served, and a purchase with which it can.
 //!
-//! Every number is a maximum by proof: the planner serves it, and refuses one more.
+//! The planner serves each number and refuses one more, or the answer says that it is not proven.
 //!
 //! * `copies`: further clusters like those of the site.
 //! * `growths`: larger node sets.
@@ -26,18 +26,18 @@ use crate::finding::Finding;
 use crate::generate::Generated;
 use crate::load::{Files, ReadError};
 use crate::overview::Overview;
-use crate::plan::probe::{Lacking, Probe, Question};
-use crate::plan::purchase::Purchase;
+use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
+use crate::plan::purchase::{Goal, Purchase, purchase};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::what_if::Quorum;
 
-use copies::{copies, hosts_of, is_copyable, sets, wanted};
+use copies::{copied, copies, hosts_of, is_copyable, sets, wanted};
 use growths::growths;
 use losses::losses;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The capacity of a site.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub struct Capacity {
     /// Node sets that cannot be completed, if the other clusters and the first set of the mix are
     /// served as well.
     pub lacking: Vec<Lacks>,
-    /// The smallest purchase that completes them; null if nothing is lacking.
+    /// A purchase that completes them; null if nothing is lacking.
     pub purchase: Option<Purchase>,
     /// The label of topology domains; null if there is none, or nobody asked for losses.
     pub lost_by: Option<String>,
@@ -73,6 +73,8 @@ pub struct Copies {
     pub hosts: usize,
     /// Number of copies that fit together.
     pub fit: usize,
+    /// True if one more is proven not to fit.
+    pub is_proven: bool,
     /// Node sets that one more copy cannot complete.
     pub scarce: Vec<Scarce>,
 }
@@ -87,6 +89,8 @@ pub struct Mix {
     pub hosts: usize,
     /// Number of sets that fit together.
     pub fit: usize,
+    /// True if one more is proven not to fit.
+    pub is_proven: bool,
     /// Node sets that one more set cannot complete.
     pub scarce: Vec<Scarce>,
 }
@@ -112,8 +116,12 @@ pub struct Growth {
     pub part: Part,
     /// Number of hosts that it requests now.
     pub wanted: usize,
-    /// Number of hosts that it can have in addition.
+    /// Number of hosts that it can have in addition; 0 if its cluster cannot be served today.
     pub fit: usize,
+    /// True if one more is proven not to fit.
+    pub is_proven: bool,
+    /// True if its cluster cannot be served today.
+    pub is_short: bool,
     /// Node sets that cannot be completed with one more host.
     pub scarce: Vec<Scarce>,
 }
@@ -143,7 +151,7 @@ pub struct Loss {
     pub assigned: usize,
     /// Control planes that lose members, before these are replaced.
     pub control_planes: Vec<LostMembers>,
-    /// Node sets that other hosts cannot complete; empty if the loss is absorbed.
+    /// Node sets that lack more hosts than today; empty if the loss is absorbed.
     pub lacking: Vec<Lacks>,
 }
 
@@ -169,8 +177,28 @@ pub struct Lacks {
     pub part: Part,
     /// Number of hosts that cannot be found.
     pub hosts: usize,
+    /// Number of those that cannot be found today either.
+    pub today: usize,
     /// The reason as a clause.
     pub why: String,
+}
+
+impl Lacks {
+    /// Describes a node set that lacks hosts. The site has this number of hosts.
+    pub(crate) fn new(lacking: Lacking, hosts: usize) -> Self {
+        Self {
+            hosts: lacking.shortage.short_of(),
+            today: lacking.today,
+            why: lacking.shortage.constraint(hosts),
+            cluster: lacking.cluster,
+            part: lacking.part,
+        }
+    }
+
+    /// Returns the number of hosts that it lacks besides those of today.
+    pub fn more(&self) -> usize {
+        self.hosts.saturating_sub(self.today)
+    }
 }
 
 impl Scarce {
@@ -206,9 +234,17 @@ impl FromStr for Share {
 }
 
 impl Loss {
-    /// Returns whether the other hosts serve every cluster.
+    /// Returns whether the other hosts serve every cluster that is served today.
     pub fn is_absorbed(&self) -> bool {
         self.lacking.is_empty()
+    }
+
+    /// Returns the numbers of lost quorums, of lacking hosts and of assigned ones.
+    pub fn harm(&self) -> (usize, usize, usize) {
+        let quorums = self.control_planes.iter();
+        let quorums = quorums.filter(|lost| !lost.quorum.is_kept()).count();
+        let lacking = self.lacking.iter().map(Lacks::more).sum();
+        (quorums, lacking, self.assigned)
     }
 
     /// Returns whether a control plane loses its quorum, or a cluster cannot be served.
@@ -273,7 +309,6 @@ pub fn requested(
 /// Fails if the question is about something that the site does not have.
 pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Unanswerable> {
     let site = &generated.site;
-    let probe = Probe::new(site, &generated.plan).for_many(&scope.others);
     let all: BTreeMap<&ClusterKey, &Cluster> = site
         .clusters
         .values()
@@ -320,21 +355,39 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
         .collect();
     let wanted = wanted(site, &scope.others, &mix);
     let (more, originals): (Vec<Cluster>, Vec<&ClusterKey>) = wanted.into_iter().unzip();
-    let wanted = Question {
+    let one_of_each: Vec<Cluster> = copied(
+        site,
+        &copyable
+            .iter()
+            .map(|cluster| (*cluster, 1))
+            .collect::<Vec<_>>(),
+    )
+    .take(copyable.len())
+    .map(|(copy, _)| copy)
+    .collect();
+    let all_more: Vec<Cluster> = scope
+        .others
+        .iter()
+        .chain(&more)
+        .chain(&one_of_each)
+        .cloned()
+        .collect();
+    let planned = PlannedSite::new(site, &generated.plan, &all_more);
+    let wanted = PlanHypothesis {
         more: &more,
-        ..Question::default()
+        ..PlanHypothesis::default()
     };
     let original = |key: &ClusterKey| {
         let at = more.iter().position(|cluster| cluster.key == *key);
         at.map_or(key, |at| originals[at]).clone()
     };
-    let lacking = probe.all_lacking(&wanted).into_iter();
-    let lacking = lacking.map(|(cluster, part, shortage)| (original(&cluster), part, shortage));
-    let mut purchase = probe.purchase(&wanted);
-    for kind in purchase
-        .iter_mut()
-        .flat_map(|it| it.choices.iter_mut().flatten())
-    {
+    let lacking = planned.lacking(&wanted).into_iter();
+    let lacking = lacking.map(|lacking| Lacking {
+        cluster: original(&lacking.cluster),
+        ..lacking
+    });
+    let mut purchase = purchase(&planned, &wanted, Goal::All, |_| false);
+    for kind in purchase.iter_mut().flat_map(|it| &mut it.kinds) {
         for buyer in &mut kind.node_sets {
             buyer.cluster = original(&buyer.cluster);
         }
@@ -343,48 +396,53 @@ pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Un
     let hosts = site.inventory.hosts.len();
     Ok(Capacity {
         version: VERSION,
-        lacking: lacking.map(|lacking| lacks(lacking, hosts)).collect(),
+        lacking: lacking.map(|lacking| Lacks::new(lacking, hosts)).collect(),
         purchase,
-        clusters: copies(site, &probe, &copyable),
+        clusters: copies(site, &planned, &copyable),
         mix: (!mix.is_empty()).then(|| {
-            let (fit, scarce) = sets(site, &probe, &mix);
+            let sets = sets(site, &planned, &mix);
             Mix {
                 shares: scope.mix.clone(),
                 hosts: hosts_of(&mix),
-                fit,
-                scarce,
+                fit: sets.fit,
+                is_proven: sets.is_proven,
+                scarce: sets.scarce,
             }
         }),
-        node_sets: growths(&probe, &growing),
+        node_sets: growths(hosts, &planned, &growing),
         losses: scope
             .racks
-            .map_or_else(Vec::new, |racks| losses(generated, &probe, racks)),
+            .map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
         lost_by: scope.racks.and_then(|racks| racks.rack_by.clone()),
     })
 }
 
-/// Describes node sets that lack hosts, those of a copy as those of its original.
+/// Returns whether node sets that lack hosts prove that a number does not fit.
+fn is_proven(lacking: &[Lacking]) -> bool {
+    !lacking.is_empty() && !lacking.iter().any(Lacking::is_undecided)
+}
+
+/// Describes node sets that lack hosts, those of a copy as those of its original. The site has this
+/// number of hosts.
 fn scarce<'a>(
-    lacking: impl Iterator<Item = (ClusterKey, Part, String)>,
+    lacking: Vec<Lacking>,
+    hosts: usize,
     original: impl Fn(&ClusterKey) -> Option<&'a ClusterKey>,
 ) -> Vec<Scarce> {
     let mut scarce: Vec<Scarce> = Vec::new();
-    for (cluster, part, why) in lacking {
+    for Lacking {
+        cluster,
+        part,
+        shortage,
+        ..
+    } in lacking
+    {
         let cluster = original(&cluster).unwrap_or(&cluster).clone();
         let is_same = |other: &Scarce| other.cluster == cluster && other.part == part;
         if !scarce.iter().any(is_same) {
+            let why = shortage.constraint(hosts);
             scarce.push(Scarce { cluster, part, why });
         }
     }
     scarce
-}
-
-/// Describes a node set that lacks hosts, of which the site has this number.
-fn lacks((cluster, part, shortage): Lacking, hosts: usize) -> Lacks {
-    Lacks {
-        cluster,
-        part,
-        hosts: shortage.short_of(),
-        why: shortage.constraint(hosts),
-    }
 }

@@ -16,15 +16,15 @@ Examples:
   sipgen capacity tenant-a/edge      one cluster
   sipgen capacity --cluster small.yaml
   sipgen capacity --mix tenant-a/edge=3 --mix tenant-b/lab
-  sipgen capacity --lost-by topology.example.com/feed";
+  sipgen capacity --by topology.example.com/feed";
 
 /// Show what else fits, and which losses the spare hosts absorb
 ///
 /// For each cluster: how many more like it fit besides all that there is. For each node set: how
 /// many more hosts it can have. For each topology domain, such as a rack: which control planes lose
-/// their quorum with it, and which node sets the other hosts cannot complete. For what cannot be
-/// served: the smallest purchase of hosts that changes this. Numbers are exact: the planner serves
-/// them, and proves that one more is impossible. Nothing is written.
+/// their quorum with it, and which node sets lack more hosts than today. For what cannot be served:
+/// a purchase of hosts that changes this. The planner serves each number and refuses one more; the
+/// output says where that is not proven. Nothing is written.
 ///
 /// Assigned hosts stay, as in `sipgen what-if`, which shows one loss or request in detail.
 ///
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 
     /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
-    lost_by: Option<String>,
+    by: Option<String>,
 
     /// Show everything, however large the site is
     #[arg(long)]
@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             }
             scope.others = others;
         }
-        let label = arguments.lost_by.as_deref();
+        let label = arguments.by.as_deref();
         let racks = (!asks_for_clusters || label.is_some())
             .then(|| Overview::new(generated, label))
             .transpose()?;

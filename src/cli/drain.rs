@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use sipgen::api::names::HostKey;
 use sipgen::drain::{Verdict, drain, in_maintenance};
 use sipgen::finding::Finding;
-use sipgen::hypothesis::{HostChoice, chosen};
+use sipgen::hypothesis::{HostChoice, chosen, selectors};
 use sipgen::report;
 use sipgen::site::Site;
 
@@ -24,8 +24,8 @@ Examples:
 ///
 /// Each assigned host is replaced by a host that is free. If free hosts do not suffice, other
 /// assigned hosts move as well. After each move, every constraint holds: requirements, counts,
-/// topology domains, quotas and reservations. The number of moves is the smallest possible, and
-/// with it the number of steps, unless the output says otherwise. Nothing is written.
+/// topology domains, quotas and reservations. The output says if fewer moves or steps are proven
+/// impossible. Nothing is written.
 ///
 /// A step moves at most --at-once hosts of a cluster, and at most one member of its control plane.
 /// Hosts that a step releases are available from the next step on. Mark the hosts under
@@ -84,7 +84,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             [] => marked(&generated.site)?,
             hosts => chosen(hosts, &generated.site)?,
         };
-        let answer = drain(generated, &hosts, arguments.at_once.get().into());
+        let selectors = selectors(&arguments.hosts, &generated.site)?;
+        let answer = drain(
+            generated,
+            &hosts,
+            &selectors,
+            arguments.at_once.get().into(),
+        );
         is_planned &= answer.verdict == Verdict::Planned;
         match arguments.format {
             Format::Text => print(report::drain(&answer)),

@@ -297,7 +297,7 @@ fn next_moves(
     let files = &repo::only(sites)?.files;
     let generated = sipgen::generate(files, options, &|_| {})?;
     let hosts = drain::marked(&generated.site)?;
-    let plan = sipgen::drain::drain(&generated, &hosts, at_once.get().into());
+    let plan = sipgen::drain::drain(&generated, &hosts, &[], at_once.get().into());
     let is_blocked = plan.verdict != Verdict::Planned && plan.steps.is_empty();
     if is_blocked {
         say(report::drain(&plan));

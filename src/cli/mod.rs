@@ -14,7 +14,6 @@ mod example;
 mod explain;
 mod generate;
 mod init;
-mod inventory;
 mod man;
 mod migrate;
 mod progress;
@@ -83,7 +82,6 @@ enum Command {
     WhatIf(what_if::Arguments),
     Capacity(capacity::Arguments),
     Drain(drain::Arguments),
-    Inventory(inventory::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
     Template(template::Arguments),
@@ -126,7 +124,6 @@ pub(crate) fn run() -> ExitCode {
         Command::Capacity(arguments) => capacity::run(&arguments),
         Command::Drain(arguments) => drain::run(&arguments),
         Command::WhatIf(arguments) => what_if::run(&arguments),
-        Command::Inventory(arguments) => inventory::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),

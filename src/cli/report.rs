@@ -38,9 +38,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Utf8PathBuf,
 
-    /// The rack label; default: the most used topology key
+    /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
-    rack_by: Option<String>,
+    by: Option<String>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
-        let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
+        let overview = Overview::new(generated, arguments.by.as_deref())?;
         let scope = Scope {
             racks: Some(&overview),
             ..Scope::default()
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         };
         let findings = &generated.findings;
         let marked = in_maintenance(&generated.site);
-        let drain = (!marked.is_empty()).then(|| drain(generated, &marked, 1));
+        let drain = (!marked.is_empty()).then(|| drain(generated, &marked, &[], 1));
         let version = version.as_ref();
         let page = report::page(&status, drain.as_ref(), version, findings, &sites.repo)?;
         made.push((path, before, page));

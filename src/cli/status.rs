@@ -42,9 +42,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     cluster: Option<ClusterKey>,
 
-    /// The rack label; default: the most used topology key
+    /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
-    rack_by: Option<String>,
+    by: Option<String>,
 
     /// Show everything, however large the site is
     #[arg(long)]
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut overviews = Vec::new();
     for (site, generated) in &runs {
-        let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
+        let overview = Overview::new(generated, arguments.by.as_deref())?;
         let scope = Scope {
             losses_only: arguments.format == Format::Text,
             racks: Some(&overview),

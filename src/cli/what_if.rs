@@ -19,8 +19,7 @@ Examples:
   sipgen what-if --without metal3/a3u6 --without metal3/a3u8
   sipgen what-if --scale tenant-a/edge:Worker=+4     a cluster grows
   sipgen what-if --cluster request.yaml              another request
-  sipgen what-if --add 4 --labels flavor=worker --spread topology.example.com/rack=r1,r2
-  sipgen what-if --rev origin/main..my-branch        a branch";
+  sipgen what-if --add 4 --labels flavor=worker --spread topology.example.com/rack=r1,r2";
 
 /// Show the consequences of lost or bought hosts and of other requests
 ///
@@ -81,10 +80,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     remove: Vec<ClusterKey>,
 
-    /// Compare two revisions; without a second one, the files on disk with the first
-    #[arg(long, value_name = "A..B")]
-    rev: Option<String>,
-
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -103,25 +98,13 @@ enum Format {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let directory = arguments.repo.as_deref();
     let site = arguments.site.as_deref();
-    let revisions = arguments.rev.as_deref().map(revisions).transpose()?;
-    let after = match revisions {
-        Some((_, Some(revision))) => Chosen::at_revision(directory, revision, site)?,
-        _ => Chosen::on_disk(directory, &[], site)?,
-    };
-    let (lock, sites) = repo::lock_to_read(&after)?;
+    let (lock, sites) = repo::lock_to_read(&Chosen::on_disk(directory, &[], site)?)?;
     let location = repo::only(&sites)?;
-    let before = match revisions {
-        Some((revision, _)) => {
-            let base = Chosen::at_revision(Some(after.files.root()), revision, None)?;
-            sipgen::sites::Sites::find(base.files)?.counterpart(location)?
-        }
-        None => location.files.clone(),
-    };
     let hypothesis = hypothesis(arguments);
     let additions = repo::streams("--cluster", &arguments.cluster)?;
     let after = location.files.clone().with_additions(additions);
     let progress = Progress::start();
-    let consequences = what_if(&before, after.clone(), &hypothesis, &|stage| {
+    let consequences = what_if(&location.files, after.clone(), &hypothesis, &|stage| {
         progress.show(stage)
     })?;
     progress.finish();
@@ -165,16 +148,6 @@ fn hypothesis(arguments: &Arguments) -> Hypothesis {
             namespace: arguments.namespace.clone(),
         }),
     }
-}
-
-/// Splits `A..B`. Without `B`, the files on disk are meant.
-fn revisions(text: &str) -> Result<(&str, Option<&str>), Failure> {
-    let (before, after) = text.split_once("..").unwrap_or((text, ""));
-    if before.is_empty() || after.starts_with('.') {
-        let message = format!("`{text}` is no range of revisions: write it as main..branch");
-        return Err(Failure(message));
-    }
-    Ok((before, Some(after).filter(|after| !after.is_empty())))
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -1,4 +1,4 @@
-//! Chains of moves for sites that are too large for `search`.
+//! Moves of other assigned hosts, where free hosts do not suffice.
 //!
 //! A chain ends at a free host: the last node set takes it, which frees a host for the node set
 //! before, and so on up to the one that must give up a drained host. Each chain is the shortest in
@@ -7,62 +7,62 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::state::{HostMove, State};
-use crate::plan::relocation::Relocation;
+use crate::plan::relocation::{AcceptedHosts, Relocation};
 
 /// Maximum number of pairs of a host that leaves and a host that joins.
 const MAX_TRIED: usize = 5_000_000;
 
-/// Replaces the leaving hosts one by one. Returns `None` if a chain was not found.
-///
-/// `acceptable` has the node sets that accept each host.
+/// The result of a search for chains.
+pub(super) enum Found {
+    /// Moves in their order.
+    Moves(Vec<HostMove>),
+    /// No chain was found for some host.
+    Nothing,
+    /// The search ended at its limit.
+    Undecided,
+}
+
+/// Replaces the leaving hosts one by one.
 pub(super) fn chains(
     rules: &Relocation<'_>,
-    acceptable: &[Vec<usize>],
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
-) -> Option<Vec<HostMove>> {
-    let mut accepted: Vec<Vec<usize>> = vec![Vec::new(); rules.node_sets.len()];
-    for (host, sets) in acceptable.iter().enumerate() {
-        if !drained.contains(&host) {
-            sets.iter().for_each(|set| accepted[*set].push(host));
-        }
-    }
+) -> Found {
     let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, set) in rules.node_sets.iter().enumerate() {
         owner.extend(set.hosts.iter().map(|host| (*host, index)));
     }
-    let bound = |host: &usize| {
-        owner
-            .get(host)
-            .is_some_and(|set| rules.node_sets[*set].is_bound())
-    };
-    for hosts in &mut accepted {
-        hosts.retain(|host| !bound(host));
-    }
+    let accepted = rules.accepted();
     let mut search = Search {
+        rules,
         accepted: &accepted,
+        drained,
         owner,
         state: State::new(rules),
         tried: 0,
     };
     let mut moves = Vec::new();
     for (host, set) in leaving {
-        let chain = search.shortest(*set, *host)?;
+        let Some(chain) = search.shortest(*set, *host) else {
+            return if search.tried > MAX_TRIED {
+                Found::Undecided
+            } else {
+                Found::Nothing
+            };
+        };
         for step in chain {
-            if !search.state.make(step) {
-                return None;
-            }
             search.owner.remove(&step.from);
             search.owner.insert(step.to, step.set);
             moves.push(step);
         }
     }
-    Some(moves)
+    Found::Moves(moves)
 }
 
 struct Search<'s, 'r> {
-    /// For each node set, the hosts that it accepts.
-    accepted: &'s [Vec<usize>],
+    rules: &'r Relocation<'r>,
+    accepted: &'s AcceptedHosts,
+    drained: &'s BTreeSet<usize>,
     /// The node set of each assigned host.
     owner: BTreeMap<usize, usize>,
     state: State<'r>,
@@ -70,24 +70,48 @@ struct Search<'s, 'r> {
 }
 
 impl Search<'_, '_> {
-    /// Returns the shortest chain by which a host leaves its node set, in the order of its moves.
+    /// Makes the moves of a chain if every constraint holds after each, and returns whether it did.
+    fn makes(&mut self, chain: &[HostMove]) -> bool {
+        let made = chain.iter().take_while(|step| self.state.make(**step));
+        let made = made.count();
+        let is_complete = made == chain.len();
+        if !is_complete {
+            let made = chain[..made].iter().rev();
+            made.for_each(|step| self.state.revert(*step));
+        }
+        is_complete
+    }
+
+    /// Makes the shortest chain by which a host leaves its node set, and returns its moves in order.
     fn shortest(&mut self, set: usize, host: usize) -> Option<Vec<HostMove>> {
         let mut queue = VecDeque::from([(set, host)]);
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            for to in self.accepted[set].iter().copied() {
+            for to in self.accepted.of_set(set, &self.rules.node_sets[set]) {
+                let owner = self.owner.get(&to);
+                if self.drained.contains(&to) || owner == Some(&set) {
+                    continue;
+                }
                 self.tried += 1;
                 if self.tried > MAX_TRIED {
                     return None;
                 }
                 let step = HostMove { set, from, to };
-                if !self.state.allows(step) {
+                if !self.state.allows(step, owner.copied()) {
                     continue;
                 }
-                match self.owner.get(&to) {
-                    None if !self.state.is_assigned(to) => return Some(chain(step, &needed_by)),
-                    Some(other) if *other != set && !needed_by.contains_key(&to) => {
+                match owner {
+                    None if !self.state.is_assigned(to) => {
+                        let chain = chain(step, &needed_by);
+                        if self.makes(&chain) {
+                            return Some(chain);
+                        }
+                    }
+                    Some(other)
+                        if !self.rules.node_sets[*other].is_bound()
+                            && !needed_by.contains_key(&to) =>
+                    {
                         needed_by.insert(to, step);
                         queue.push_back((*other, to));
                     }

@@ -6,18 +6,17 @@
 //!
 //! * `state`: the constraints while moves are made.
 //! * `sequence`: orders of moves to hosts that the planner chose, and their division into steps.
-//! * `search`: moves of other assigned hosts, if free hosts do not suffice; exact.
-//! * `chains`: the same for large sites, without a proof for more than one more move.
+//! * `chains`: moves of other assigned hosts, if free hosts do not suffice.
 //!
 //! One move per drained host is a lower bound, so a plan without other moves has the fewest.
 
 mod chains;
-mod search;
 mod sequence;
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::core::{Selector, SelectorExt};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
@@ -26,24 +25,18 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::capacity::Lacks;
 use crate::generate::Generated;
 use crate::inventory::usage::Usage;
-use crate::plan::probe::{Lacking, Probe, Question};
-use crate::plan::purchase::Purchase;
+use crate::plan;
+use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
+use crate::plan::purchase::{Goal, Purchase, purchase};
 use crate::plan::relocation::Relocation;
-use crate::plan::{self, Reason};
 use crate::site::Site;
 
-use chains::chains;
-use search::{Found, Problem};
+use chains::{Found, chains};
 use sequence::{StepLimits, fewest_steps, sequence, steps};
 use state::HostMove;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
-const VERSION: u32 = 1;
-
-/// Maximum number of pairs of a host and a node set that are compared to find moves of other hosts.
-const MAX_PAIRS: usize = 20_000_000;
-/// Maximum number of those for the exact search.
-const MAX_SEARCHED_PAIRS: usize = 1_000_000;
+const VERSION: u32 = 2;
 
 /// A plan of moves that empties hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -74,8 +67,8 @@ pub struct Drain {
     pub bound: Vec<BoundHost>,
     /// Node sets that lack hosts without the drained ones.
     pub lacking: Vec<Lacks>,
-    /// The smallest purchase with which the hosts can be emptied and no other host moves; null if
-    /// nothing is lacking.
+    /// A purchase with which the hosts can be emptied and no other host moves; null if nothing is
+    /// lacking.
     pub purchase: Option<Purchase>,
 }
 
@@ -87,7 +80,7 @@ pub enum Verdict {
     Planned,
     /// No placement exists without the hosts, or a host cannot move.
     Impossible,
-    /// A placement may exist without the hosts, but no order of moves leads to one.
+    /// A placement may exist without the hosts, but no order of moves to one was found.
     NoOrder,
     /// The search ended at its limit.
     Undecided,
@@ -176,8 +169,14 @@ impl Drain {
     }
 }
 
-/// Plans moves that empty hosts of a planned site, at most `at_once` per cluster and step.
-pub fn drain(generated: &Generated, hosts: &BTreeSet<HostKey>, at_once: usize) -> Drain {
+/// Plans moves that empty hosts of a planned site, at most `at_once` per cluster and step. Hosts with
+/// labels that match `selectors` would be emptied as well, so none are bought.
+pub fn drain(
+    generated: &Generated,
+    hosts: &BTreeSet<HostKey>,
+    selectors: &[Selector],
+    at_once: usize,
+) -> Drain {
     let site = &generated.site;
     let rules = Relocation::new(site, &generated.plan);
     let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
@@ -192,23 +191,22 @@ pub fn drain(generated: &Generated, hosts: &BTreeSet<HostKey>, at_once: usize) -
         Verdict::Planned if !places.bound.is_empty() => Verdict::Impossible,
         verdict => verdict,
     };
-    let is_blocked = matches!(verdict, Verdict::Impossible | Verdict::NoOrder);
-    let question = Question {
-        gone: places.leaving.keys().copied().collect(),
-        ..Question::default()
-    };
-    let purchase = is_blocked && places.bound.is_empty();
-    let purchase = purchase.then(|| Probe::new(site, &generated.plan).purchase(&question));
+    let is_blocked = verdict != Verdict::Planned;
+    let purchase = (is_blocked && places.bound.is_empty()).then(|| {
+        let hypothesis = PlanHypothesis {
+            gone: drained.clone(),
+            ..PlanHypothesis::default()
+        };
+        let planned = PlannedSite::new(site, &generated.plan, &[]);
+        purchase(&planned, &hypothesis, Goal::NoWorse, |labels| {
+            selectors.iter().any(|selector| selector.matches(labels))
+        })
+    });
     let remaining = site.inventory.hosts.len() - drained.len();
     let lacking = answer
         .lacking
         .into_iter()
-        .map(|(cluster, part, shortage)| Lacks {
-            hosts: shortage.short_of(),
-            why: shortage.constraint(remaining),
-            cluster,
-            part,
-        });
+        .map(|lacking| Lacks::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
         version: VERSION,
@@ -303,97 +301,50 @@ struct Answer {
     lacking: Vec<Lacking>,
 }
 
-impl Answer {
-    fn none(verdict: Verdict, lacking: Vec<Lacking>) -> Self {
-        Self {
-            verdict,
-            steps: Vec::new(),
-            has_fewest_moves: false,
-            has_fewest_steps: false,
-            lacking,
-        }
-    }
-
-    /// Returns a plan with the fewest moves.
-    fn planned(steps: Vec<Vec<HostMove>>, has_fewest_steps: bool) -> Self {
-        Self {
-            verdict: Verdict::Planned,
-            steps,
-            has_fewest_moves: true,
-            has_fewest_steps,
-            lacking: Vec::new(),
-        }
-    }
-}
-
 fn plan_of_moves(
     rules: &Relocation<'_>,
     drained: &BTreeSet<usize>,
     places: &Places,
     limits: StepLimits<'_>,
 ) -> Answer {
-    if places.leaving.is_empty() {
-        return Answer::planned(Vec::new(), true);
-    }
-    let fewest = fewest_steps(rules, &places.leaving, limits);
-    let direct = rules.replacements(drained, &places.leaving);
-    let ordered = direct
-        .as_ref()
-        .ok()
-        .and_then(|chosen| sequence(rules, &places.leaving, chosen));
-    let direct_steps = ordered.map(|moves| steps(rules, &moves, limits));
-    if let Some(steps) = direct_steps.as_ref().filter(|steps| steps.len() <= fewest) {
-        return Answer::planned(steps.clone(), true);
-    }
-    let lacking = direct.err().unwrap_or_default();
-    let pairs = rules.node_sets.len() * rules.host_count();
-    if pairs > MAX_PAIRS {
-        return match direct_steps {
-            Some(steps) => Answer::planned(steps, false),
-            None => {
-                let shortfall = rules.shortfall(drained, &places.waiting, None);
-                Answer::none(Verdict::Undecided, shortfall.lacking)
-            }
-        };
-    }
-    let acceptable = rules.acceptable();
-    if direct_steps.is_none() {
-        let shortfall = rules.shortfall(drained, &places.waiting, Some(&acceptable));
-        if shortfall.is_proof {
-            return Answer::none(Verdict::Impossible, shortfall.lacking);
-        }
-    }
-    let found = if pairs > MAX_SEARCHED_PAIRS {
-        Found::Undecided
-    } else {
-        let problem = Problem::new(rules, &acceptable, drained, limits);
-        match problem.search(true) {
-            Found::Undecided if direct_steps.is_none() => match problem.search(false) {
-                Found::Steps(found) => {
-                    let moves: Vec<HostMove> = found.into_iter().flatten().collect();
-                    return Answer::planned(steps(rules, &moves, limits), false);
-                }
-                found => found,
-            },
-            found => found,
+    let planned = |moves: &[HostMove], has_fewest_moves: bool| {
+        let steps = steps(rules, moves, limits);
+        Answer {
+            verdict: Verdict::Planned,
+            has_fewest_moves,
+            has_fewest_steps: has_fewest_moves
+                && steps.len() <= fewest_steps(rules, &places.leaving, limits),
+            steps,
+            lacking: Vec::new(),
         }
     };
-    match (found, direct_steps) {
-        (Found::Steps(steps), _) => Answer::planned(steps, true),
-        (_, Some(steps)) => Answer::planned(steps, false),
-        (Found::Nothing, None) => Answer::none(Verdict::NoOrder, lacking),
-        (Found::Undecided, None) => {
-            let Some(moves) = chains(rules, &acceptable, drained, &places.leaving) else {
-                return Answer::none(Verdict::Undecided, lacking);
-            };
-            // A plan without moves of other hosts is one that the planner would have found.
-            let is_decided = |(.., shortage): &Lacking| shortage.reason != Reason::Undecided;
-            let is_direct_impossible = !lacking.is_empty() && lacking.iter().all(is_decided);
-            Answer {
-                has_fewest_moves: is_direct_impossible && moves.len() == places.leaving.len() + 1,
-                ..Answer::planned(steps(rules, &moves, limits), false)
-            }
+    let none = |verdict: Verdict, lacking: Vec<Lacking>| Answer {
+        verdict,
+        steps: Vec::new(),
+        has_fewest_moves: false,
+        has_fewest_steps: false,
+        lacking,
+    };
+    let lacking = match rules.replacements(drained, &places.leaving) {
+        Ok(chosen) => match sequence(rules, &places.leaving, &chosen) {
+            Some(moves) => return planned(&moves, true),
+            None => Vec::new(),
+        },
+        Err(lacking) => lacking,
+    };
+    let shortfall = rules.shortfall(drained, &places.waiting);
+    if !shortfall.is_empty() && !shortfall.iter().any(Lacking::is_undecided) {
+        return none(Verdict::Impossible, shortfall);
+    }
+    match chains(rules, drained, &places.leaving) {
+        Found::Moves(moves) => {
+            // Without a move of another host, some node set would lack hosts.
+            let others = moves.len() - places.leaving.len();
+            let is_needed = !lacking.is_empty() && !lacking.iter().any(Lacking::is_undecided);
+            planned(&moves, others == 0 || others == 1 && is_needed)
         }
+        Found::Nothing => none(Verdict::NoOrder, lacking),
+        Found::Undecided => none(Verdict::Undecided, lacking),
     }
 }
 

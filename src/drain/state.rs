@@ -43,16 +43,17 @@ impl<'r> State<'r> {
     pub(super) fn make(&mut self, step: HostMove) -> bool {
         let is_possible = self.hosts[step.set].contains(&step.from)
             && !self.is_assigned(step.to)
-            && self.allows(step);
+            && self.allows(step, None);
         if is_possible {
             self.apply(step);
         }
         is_possible
     }
 
-    /// Returns whether topology and quotas allow a move once the new host is free.
-    pub(super) fn allows(&self, step: HostMove) -> bool {
-        self.is_apart(step) && self.is_within_quotas(step)
+    /// Returns whether topology and quotas allow a move once another node set, if it has the new host,
+    /// has left it.
+    pub(super) fn allows(&self, step: HostMove, owner: Option<usize>) -> bool {
+        self.is_apart(step) && self.is_within_quotas(step, owner)
     }
 
     /// Returns whether a cluster has the host.
@@ -94,9 +95,13 @@ impl<'r> State<'r> {
                 })
     }
 
-    fn is_within_quotas(&self, HostMove { set, from, to }: HostMove) -> bool {
+    fn is_within_quotas(&self, step: HostMove, owner: Option<usize>) -> bool {
+        let HostMove { set, from, to } = step;
         let limits = self.rules.limits.iter().zip(&self.used);
         let mut binding = limits.filter(|(limit, _)| limit.node_sets[set] && limit.hosts[to]);
-        binding.all(|(limit, used)| used - usize::from(limit.hosts[from]) < limit.most)
+        binding.all(|(limit, used)| {
+            let is_left = owner.is_some_and(|owner| limit.node_sets[owner]);
+            used - usize::from(limit.hosts[from]) - usize::from(is_left) < limit.most
+        })
     }
 }

@@ -287,6 +287,19 @@ pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, 
     Ok(hosts)
 }
 
+/// Returns the selectors of some choices, with whole label keys.
+///
+/// # Errors
+///
+/// Returns the label that the site does not have.
+pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, Unknown> {
+    let selectors = choices.iter().filter_map(|choice| match choice {
+        HostChoice::Named(_) => None,
+        HostChoice::Selected(selector) => Some(with_prefixes(selector, site)),
+    });
+    selectors.collect()
+}
+
 /// Takes hosts from their clusters.
 pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
     site.state.held.retain(|host, _| !hosts.contains(host));

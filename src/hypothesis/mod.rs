@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::site::Site;
 
-pub use hosts::{BoughtHosts, HostChoice, Spread, chosen};
+pub use hosts::{BoughtHosts, HostChoice, Spread, chosen, selectors};
 pub(crate) use hosts::{available_host, usual_namespace};
 pub use scale::{Scale, Target};
 

@@ -30,6 +30,9 @@ pub struct Spare {
     /// Namespace of the hosts, if Cluster API must find them there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
+    /// Interfaces on which services of the clusters use the address of a host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
     /// Machines with these requirements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<(ClusterKey, Role, NodeName)>,
@@ -37,8 +40,8 @@ pub struct Spare {
     pub matching: usize,
     /// Number of assigned hosts among them.
     pub assigned: usize,
-    /// Number of free hosts among them: without an operating system for node sets, with one for
-    /// machines.
+    /// Number of spare hosts: the free ones among them, without an operating system for node sets and
+    /// with one for machines, that have an address on each interface.
     pub free: usize,
 }
 
@@ -63,13 +66,15 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
         }
         let text = node_set.selector.to_string();
         let namespace = node_set.namespace.as_ref();
-        let key = Needs::without_services(node_set).key();
+        let interfaces = cluster.interfaces(part.role);
+        let key = (Needs::without_services(node_set).key(), interfaces.clone());
         let at = *known.entry(key).or_insert_with(|| {
             let spare = Spare {
                 selector: text,
                 asked: Asked::of(node_set),
                 node_sets: Vec::new(),
                 namespace: namespace.cloned(),
+                interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
                 machines: Vec::new(),
                 matching: 0,
                 assigned: 0,
@@ -90,23 +95,26 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
     let inventory = &site.inventory.hosts;
     let needs: Vec<&Needs<'_>> = found.iter().map(|(needs, _)| needs).collect();
     let kinds = HostKinds::new(inventory, &needs, &[], Counted::All);
-    let mut of_kind: Vec<Vec<&HostOverview>> = vec![Vec::new(); kinds.count()];
-    for (index, overview) in hosts.iter().enumerate() {
+    let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    for index in 0..hosts.len() {
         if let Some(kind) = kinds.kind_of(index) {
-            of_kind[kind].push(overview);
+            of_kind[kind].push(index);
         }
     }
     found.par_iter_mut().for_each(|(needs, spare)| {
         let matching = kinds.matching(inventory, needs).into_iter();
-        for overview in matching.flat_map(|kind| &of_kind[kind]) {
+        for index in matching.flat_map(|kind| &of_kind[kind]) {
+            let state = hosts[*index].state;
             spare.matching += 1;
-            spare.assigned += usize::from(overview.state == HostState::Assigned);
+            spare.assigned += usize::from(state == HostState::Assigned);
             let free = if needs.system().is_required() {
                 HostState::Installed
             } else {
                 HostState::Free
             };
-            spare.free += usize::from(overview.state == free);
+            let mut interfaces = spare.interfaces.iter();
+            let is_addressed = interfaces.all(|name| inventory[*index].address(name).is_ok());
+            spare.free += usize::from(state == free && is_addressed);
         }
         // Machines of others take any host that they match.
         let matching = inventory.iter().zip(hosts).enumerate();

@@ -13,10 +13,12 @@ use super::crossing;
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
+use super::host_classes::HostClasses;
 use super::matching::{Left, Matching, Problem};
 use super::quotas::QuotaUse;
 use super::search_result::{SearchResult, Unserved, Why, replace_each};
 use super::shortage::{Explanation, Reason, Shortage};
+use super::shortage_causes::{Causes, MatchingHosts, TopologyLimits};
 use super::supply::Supply;
 use crate::inventory::Host;
 use crate::request::Cluster;
@@ -48,16 +50,22 @@ pub(super) fn choose(
     if open.is_empty() {
         return results;
     }
-    let instance = Instance::new(supply, demands, &open, quotas);
+    let classes = HostClasses::for_demands(supply, demands, &open, quotas);
+    let Some(instance) = Instance::new(&classes, supply.gone, demands, &open, quotas) else {
+        return results;
+    };
     let served = search(&instance, supply.hosts, demands, &open);
 
     // Hosts of a class are interchangeable, so picks take them in inventory order.
-    let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
+    let mut next: HashMap<usize, _> = HashMap::new();
     let mut takers: HashMap<usize, &Cluster> = HashMap::new();
     for (index, (picks, replaced)) in served.picks.iter().zip(served.replaced).enumerate() {
         let added: Vec<usize> = picks
             .iter()
-            .filter_map(|pick| next[pick.class].next().copied())
+            .filter_map(|pick| {
+                let hosts = || instance.hosts(pick.class);
+                next.entry(pick.class).or_insert_with(hosts).next()
+            })
             .collect();
         takers.extend(
             added
@@ -68,8 +76,15 @@ pub(super) fn choose(
     }
     let preferred = supply.preferred_clusters();
     let mut shared: HashMap<(usize, bool), Explanation> = HashMap::new();
+    let mut matching: HashMap<usize, MatchingHosts<'_>> = HashMap::new();
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
+        let pool = instance.problem.demands[index].pool;
+        let matching = matching.entry(pool).or_insert_with(|| {
+            MatchingHosts::new(supply.hosts, supply.availability, &demand.needs)
+        });
+        let limits = TopologyLimits::new(&instance, index, &why);
+        let causes = Causes::new(matching, supply.hosts, demand, supply.gone, &limits);
         let reason = reason(demands, &open, quotas, why);
         let is_listed = told < MAX_EXPLAINED;
         let explain = || {
@@ -80,57 +95,46 @@ pub(super) fn choose(
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
         let own;
         let explanation = if is_alike || !is_listed {
-            let pool = instance.problem.demands[index].pool;
             shared.entry((pool, is_listed)).or_insert_with(explain)
         } else {
             own = explain();
             &own
         };
-        let shortage = Shortage::new(site, demand, found, explanation, reason);
+        let shortage = Shortage::new(site, demand, found, explanation, causes, reason);
         results[open[index]] = Err(Box::new(shortage));
     }
     results
 }
 
-/// Returns the demands that cannot be served, by their index.
-pub(super) fn unserved(
-    supply: Supply<'_>,
-    demands: &[Demand<'_>],
-    quotas: &[QuotaUse],
-) -> Vec<Unserved> {
-    let open = open(demands);
-    if open.is_empty() {
-        return Vec::new();
-    }
-    let instance = Instance::new(supply, demands, &open, quotas);
-    let served = search(&instance, supply.hosts, demands, &open);
-    let unserved = served.unserved.into_iter();
-    let by_demand = unserved.map(|unserved| Unserved {
-        index: open[unserved.index],
-        ..unserved
-    });
-    by_demand.collect()
+/// A demand that cannot be served.
+pub(super) struct UnservedDemand {
+    /// Its index.
+    pub(super) index: usize,
+    /// Number of hosts that it could have.
+    pub(super) found: usize,
+    pub(super) reason: Reason,
+    pub(super) limits: TopologyLimits,
 }
 
-/// Returns the demands that cannot be served, by their index, each with the number of hosts that it
-/// could have and with the reason.
-pub(super) fn reasons(
-    supply: Supply<'_>,
-    demands: &[Demand<'_>],
-    quotas: &[QuotaUse],
-) -> Vec<(usize, usize, Reason)> {
+/// Returns the demands that cannot be served. `classes` may have those of other demands. Returns `None`
+/// if they lack those of some.
+pub(super) fn unserved<'a>(
+    classes: &'a HostClasses<'a>,
+    gone: &'a BTreeSet<usize>,
+    demands: &[Demand<'a>],
+    quotas: &'a [QuotaUse],
+) -> Option<Vec<UnservedDemand>> {
     let open = open(demands);
-    if open.is_empty() {
-        return Vec::new();
-    }
-    let instance = Instance::new(supply, demands, &open, quotas);
-    let served = search(&instance, supply.hosts, demands, &open);
+    let instance = Instance::new(classes, gone, demands, &open, quotas)?;
+    let served = search(&instance, classes.hosts, demands, &open);
     let unserved = served.unserved.into_iter();
-    let reasons = unserved.map(|Unserved { index, found, why }| {
-        let reason = reason(demands, &open, quotas, why);
-        (open[index], found, reason)
+    let unserved = unserved.map(|Unserved { index, found, why }| UnservedDemand {
+        index: open[index],
+        found,
+        limits: TopologyLimits::new(&instance, index, &why),
+        reason: reason(demands, &open, quotas, why),
     });
-    reasons.collect()
+    Some(unserved.collect())
 }
 
 /// Returns the reason why a demand is not served.
@@ -138,7 +142,7 @@ fn reason(demands: &[Demand<'_>], open: &[usize], quotas: &[QuotaUse], why: Why)
     match why {
         Why::Counted(count) => {
             let rivals = count.demands.iter().map(|rival| &demands[open[*rival]]);
-            Reason::counted(rivals, count.can_be_had, count.is_limited)
+            Reason::counted(rivals, count.can_be_had)
         }
         Why::Crossing(conflict) => {
             let node_sets = conflict.demands.iter();
@@ -148,13 +152,6 @@ fn reason(demands: &[Demand<'_>], open: &[usize], quotas: &[QuotaUse], why: Why)
         }
         Why::Undecided => Reason::Undecided,
     }
-}
-
-/// Returns whether a flow serves all demands, so that no search has to try combinations of hosts.
-pub(super) fn is_flow(supply: Supply<'_>, demands: &[Demand<'_>], quotas: &[QuotaUse]) -> bool {
-    let open = open(demands);
-    let instance = Instance::new(supply, demands, &open, quotas);
-    !crossing_clusters(&instance).contains(&true)
 }
 
 fn open(demands: &[Demand<'_>]) -> Vec<usize> {

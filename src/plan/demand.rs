@@ -134,6 +134,11 @@ pub(super) fn by_priority<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> 
     let mut clusters: Vec<&Cluster> = valid
         .filter(|cluster| !frozen.contains(&cluster.key))
         .collect();
-    clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
+    clusters.sort_by_key(|cluster| serving_order(cluster));
     clusters
+}
+
+/// Orders clusters by priority, namespace and name.
+pub(super) fn serving_order(cluster: &Cluster) -> impl Ord + use<'_> {
+    (Reverse(cluster.priority), &cluster.key)
 }

@@ -9,22 +9,24 @@
 //!    step of a drain.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
-//! 4. `choose` serves all demands. `equivalence` and `flow_network` reduce hosts to classes,
-//!    `matching` solves the flow, and `crossing` serves demands whose topology keys cross each
+//! 4. `choose` serves all demands. `equivalence` and `host_classes` reduce hosts to classes,
+//!    `matching` solves the `flow_network`, and `crossing` serves demands whose topology keys cross each
 //!    other. Both return a `search_result`.
-//! 5. `shortage` turns the proof for an unserved demand into a finding.
+//! 5. `shortage` turns the proof for an unserved demand into a finding. `shortage_causes` finds
+//!    the constraints without which fewer hosts would be lacking.
 //! 6. `release` decides what is written for released hosts.
 //!
 //! `machine_users` finds the Machines that use hosts, and `machine_labels` lets labels follow them.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
-//! the requests of Provisionings. `probe` answers questions on top of a plan, `purchase` finds the
-//! fewest hosts that are missing, and `relocation` has the rules for moves of hosts. `encrypted`
+//! the requests of Provisionings. `ask` answers questions about a plan, `purchase` finds hosts that
+//! are missing, and `relocation` has the rules for moves of hosts. `encrypted`
 //! reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
 //! data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
+pub mod ask;
 mod assignments;
 mod choose;
 mod claims;
@@ -35,6 +37,7 @@ mod encrypted;
 pub(crate) mod equivalence;
 pub mod explain;
 mod flow_network;
+mod host_classes;
 pub mod host_state;
 mod machine_labels;
 pub(crate) mod machine_users;
@@ -45,7 +48,6 @@ mod moves;
 mod ownership_change;
 mod placement;
 mod preference;
-pub mod probe;
 pub mod purchase;
 pub mod quotas;
 mod release;
@@ -53,6 +55,7 @@ pub mod relocation;
 mod renaming;
 mod search_result;
 mod shortage;
+mod shortage_causes;
 mod supply;
 pub(crate) mod topology;
 mod vanished_hosts;
@@ -60,6 +63,7 @@ mod violation_findings;
 mod violations;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use rayon::prelude::*;
 
@@ -73,6 +77,7 @@ use assignments::{Assignments, current_assignments};
 use choose::{Chosen, choose};
 use demand::{Demand, by_priority};
 use eligibility::Availability;
+use quotas::QuotaUses;
 use supply::Supply;
 use violations::{Violation, in_use_as};
 
@@ -279,13 +284,13 @@ fn with_choices<'a>(
     );
     let none = BTreeSet::new();
     let owners = assigned(&placements, &assignments);
-    let quotas = quotas::binding(site, &demands, &owners, &none);
+    let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
+    let quotas = QuotaUses::new(site, owned).binding(&demands, iter::empty());
     let mut shortages = BTreeMap::new();
     let supply = Supply {
         hosts: &site.inventory.hosts,
         availability: &availability,
         gone: &none,
-        choice: None,
     };
     let all_chosen = choose(site, supply, &demands, &quotas);
     for (demand, chosen) in demands.iter().zip(all_chosen) {

@@ -44,6 +44,7 @@ impl Traits<'_> {
 }
 
 /// The namespaces that have both clusters and hosts. Where all hosts are in one, none counts.
+#[derive(Default)]
 pub(super) struct Homes<'a>(HashSet<&'a Namespace>);
 
 impl<'a> Homes<'a> {

@@ -1,45 +1,43 @@
-//! The smallest purchase: the fewest hosts, and their labels, with which everything is served.
+//! Purchases: hosts, with their labels, with which everything is served.
 //!
 //! Hosts are bought in *kinds*: for each different requirement of the node sets, with just the labels
-//! that its selector requires. A host in a topology domain of its own is as good as any, so the
-//! number is found with such hosts, and existing domains are tried afterwards.
-//!
-//! Where a flow decides, the sets of hosts that suffice are the spanning sets of a matroid. Whoever
-//! leaves out hosts one by one, in any order, therefore ends with the smallest number. Other orders
-//! end with other kinds: the alternatives. Where a search decides, every smaller purchase is tried.
+//! that its selector requires. The planner confirms that a purchase is enough, and that it is not with
+//! one host less of any kind. Another choice of kinds may need fewer hosts.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 use kube::core::{Expression, SelectorExt};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::ask::{PlanHypothesis, PlannedSite, Verdict, smallest};
 use super::demand::Demand;
 use super::eligibility::Needs;
-use super::probe::{Outcome, Probe, Question, smallest};
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Namespace, Part};
+use crate::api::reservation::Tenants;
 use crate::hypothesis::{available_host, usual_namespace};
 use crate::inventory::{Host, natural};
+use crate::site::Site;
 
-/// Maximum number of alternatives.
-const ALTERNATIVES: usize = 4;
-/// Maximum number of smaller purchases to try where no flow decides.
-const TRIED: usize = 300;
-/// Maximum number of domains that a selector may name for a topology key.
-const DOMAINS_TRIED: usize = 20;
+/// Maximum number of values of a label that a selector names.
+const VALUES_TRIED: usize = 20;
+/// Maximum number of topology domains of the site for the hosts of a kind.
+const DOMAINS_TRIED: usize = 50;
 
-/// The smallest purchase with which everything is served.
+/// A purchase with which everything is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Purchase {
-    /// Number of hosts; null if no purchase suffices.
+    /// Number of hosts; null if no purchase was found that suffices.
     pub hosts: Option<usize>,
-    /// True if it is proven that fewer hosts do not suffice.
-    pub is_smallest: bool,
-    /// Purchases of this number of hosts, of which one is enough. There may be others.
-    pub choices: Vec<Vec<BoughtKind>>,
+    /// True if it is proven that one host less of any kind does not suffice.
+    pub is_minimal: bool,
+    /// The hosts by kind.
+    pub kinds: Vec<BoughtKind>,
 }
 
 /// Hosts to buy that differ in their topology domains at most.
@@ -70,6 +68,9 @@ pub struct Buyer {
     pub part: Part,
 }
 
+/// Labels of a host.
+type Labels = BTreeMap<String, String>;
+
 /// Hosts of one kind.
 struct Kind {
     namespace: Namespace,
@@ -77,283 +78,264 @@ struct Kind {
     /// Topology keys whose values are open.
     open_keys: Vec<String>,
     buyers: Vec<Buyer>,
+    interfaces: BTreeSet<String>,
     /// Number of hosts that its node sets lack.
     missing: usize,
     /// Set if one of its node sets is not served without a purchase.
     is_lacking: bool,
     /// Indices of hosts of this kind, each in a domain of its own.
-    hosts: Vec<usize>,
+    own: Range<usize>,
+    /// Indices of hosts of this kind in domains of the site, if one topology key is open.
+    known: Range<usize>,
 }
 
-/// A search for the smallest purchase.
+/// Questions about hosts that are bought.
 struct Search<'p, 'q> {
-    probe: &'p Probe<'p>,
-    demands: &'p [Demand<'p>],
-    question: &'p Question<'q>,
-    kinds: &'p [Kind],
-    /// Number of hosts of the site.
-    owned: usize,
+    planned: &'p PlannedSite<'p>,
+    hypothesis: &'p PlanHypothesis<'q>,
+    goal: Goal,
+    /// Indices of all hosts that could be bought.
+    all: Range<usize>,
     was_undecided: Cell<bool>,
 }
 
-impl Probe<'_> {
-    /// Returns the smallest purchase with which the clusters of a question and all affected clusters
-    /// are served, also those that lack hosts now. `None` if nothing is lacking.
-    pub fn purchase(&self, question: &Question<'_>) -> Option<Purchase> {
-        let demands = self.demands(question);
-        let lacking = match self.outcome(&demands, &question.gone) {
-            Outcome::Served => return None,
-            Outcome::Unserved(lacking) => lacking,
-            Outcome::Undecided => (0..demands.len()).collect(),
-        };
-        let none = Purchase {
-            hosts: None,
-            is_smallest: true,
-            choices: Vec::new(),
-        };
-        let Some(mut kinds) = kinds(self, &demands, &lacking) else {
-            return Some(none);
-        };
-        let mut bought = Vec::new();
-        for kind in &mut kinds {
-            let first = self.count() + bought.len();
-            bought.extend((0..kind.missing).map(|at| kind.host(first + at, &demands, None)));
-            kind.hosts = (first..first + kind.missing).collect();
+/// The node sets that a purchase completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// All that a hypothesis is about, and all that lack hosts now.
+    All,
+    /// Those that lack more hosts under a hypothesis than now.
+    NoWorse,
+}
+
+/// Returns a purchase with which a hypothesis is served; `None` if that needs none. Hosts with labels
+/// that are `unwanted`, or that are marked for maintenance, are not bought.
+pub fn purchase(
+    planned: &PlannedSite<'_>,
+    hypothesis: &PlanHypothesis<'_>,
+    goal: Goal,
+    unwanted: impl Fn(&Labels) -> bool,
+) -> Option<Purchase> {
+    if goal.verdict(planned, hypothesis) == Verdict::Served {
+        return None;
+    }
+    let unwanted = |labels: &Labels| {
+        let mut marks = planned.site().settings.maintenance.iter();
+        unwanted(labels) || marks.any(|mark| mark.selects(labels))
+    };
+    let unwanted: &dyn Fn(&Labels) -> bool = &unwanted;
+    let none = Purchase {
+        hosts: None,
+        is_minimal: false,
+        kinds: Vec::new(),
+    };
+    let (demands, short) = planned.short_demands(hypothesis);
+    let site = planned.site();
+    let Some(mut kinds) = kinds(site, &demands, &short, unwanted) else {
+        return Some(none);
+    };
+    let mut hosts = site.inventory.hosts.clone();
+    for kind in &mut kinds {
+        let own = (0..kind.missing).map(|_| None);
+        kind.own = kind.add(site, &mut hosts, own, unwanted);
+        if let [key] = kind.open_keys.as_slice() {
+            let domains = known_domains(&site.inventory.hosts, key).into_iter();
+            kind.known = kind.add(site, &mut hosts, domains.map(Some), unwanted);
         }
-        let probe = self.with_hosts(bought);
-        let demands = probe.demands(question);
-        let search = Search {
-            probe: &probe,
-            demands: &demands,
-            question,
-            kinds: &kinds,
-            owned: self.count(),
-            was_undecided: Cell::new(false),
-        };
-        Some(search.smallest().unwrap_or(none))
+    }
+    let with_bought = planned.with_bought(&hosts, hypothesis.more);
+    let search = Search {
+        planned: &with_bought,
+        hypothesis,
+        goal,
+        all: site.inventory.hosts.len()..hosts.len(),
+        was_undecided: Cell::new(false),
+    };
+    Some(search.purchase(&kinds, &hosts).unwrap_or(none))
+}
+
+impl Goal {
+    fn verdict(self, planned: &PlannedSite<'_>, hypothesis: &PlanHypothesis<'_>) -> Verdict {
+        match self {
+            Goal::All => planned.is_all_served(hypothesis),
+            Goal::NoWorse => planned.is_served(hypothesis),
+        }
     }
 }
 
 impl Search<'_, '_> {
-    /// Returns the smallest purchase; `None` if even all hosts together do not suffice.
-    fn smallest(&self) -> Option<Purchase> {
-        let most: Vec<usize> = self.kinds.iter().map(|kind| kind.missing).collect();
-        if !self.suffices(&most) {
+    /// Returns a purchase; `None` if even all hosts together do not suffice.
+    fn purchase(&self, kinds: &[Kind], hosts: &[Host]) -> Option<Purchase> {
+        let mut counts: Vec<usize> = kinds.iter().map(|kind| kind.own.len()).collect();
+        if !self.suffices(&chosen(kinds, &counts)) {
             return None;
         }
-        // Kinds for node sets that lack hosts are left out last, so they are bought first.
-        let mut order: Vec<usize> = (0..most.len()).collect();
-        order.sort_by_key(|kind| self.kinds[*kind].is_lacking);
-        let mut best = self.reduced(&most, &order);
-        let is_flow = self.probe.is_flow(self.demands, &self.question.gone);
-        let is_proven = is_flow || self.try_smaller(&most, &mut best);
-        let size = |counts: &[usize]| counts.iter().sum::<usize>();
-
-        let mut choices = vec![best];
-        for kind in (0..most.len()).rev() {
-            let mut order = order.clone();
-            order.sort_by_key(|other| *other == kind);
-            let other = self.reduced(&most, &order);
-            if size(&other) == size(&choices[0]) && !choices.contains(&other) {
-                choices.push(other);
-            }
-            if choices.len() > ALTERNATIVES {
-                break;
-            }
-        }
-        Some(Purchase {
-            hosts: Some(size(&choices[0])),
-            is_smallest: is_proven && !self.was_undecided.get(),
-            choices: choices
-                .iter()
-                .map(|counts| self.bought(counts, is_flow))
-                .collect(),
-        })
-    }
-
-    /// Leaves out hosts of one kind after the other.
-    fn reduced(&self, most: &[usize], order: &[usize]) -> Vec<usize> {
-        let mut counts = most.to_vec();
+        // Kinds for node sets that lack hosts are left out last.
+        let mut order: Vec<usize> = (0..kinds.len()).collect();
+        order.sort_by_key(|kind| kinds[*kind].is_lacking);
         for kind in order {
             let suffices = |count: usize| {
                 let mut fewer = counts.clone();
-                fewer[*kind] = count;
-                self.suffices(&fewer)
+                fewer[kind] = count;
+                self.suffices(&chosen(kinds, &fewer))
             };
-            counts[*kind] = smallest(counts[*kind], suffices);
+            counts[kind] = smallest(counts[kind], suffices);
         }
-        counts
-    }
-
-    /// Tries every smaller purchase, and returns whether there are none left.
-    fn try_smaller(&self, most: &[usize], best: &mut Vec<usize>) -> bool {
-        let mut tried = 0;
-        while let Some(fewer) = best.iter().sum::<usize>().checked_sub(1) {
-            let mut smaller = None;
-            let is_complete = each_split(fewer, most, &mut Vec::new(), &mut |counts| {
-                tried += 1;
-                if self.suffices(counts) {
-                    smaller = Some(counts.to_vec());
-                }
-                smaller.is_none() && tried < TRIED
-            });
-            match smaller {
-                Some(counts) => *best = counts,
-                None => return is_complete,
-            }
-        }
-        true
-    }
-
-    /// Returns whether these numbers of hosts of each kind suffice.
-    fn suffices(&self, counts: &[usize]) -> bool {
-        let bought = self.kinds.iter().zip(counts);
-        let bought = bought.flat_map(|(kind, count)| &kind.hosts[..*count]);
-        self.suffice(self.probe, &bought.copied().collect())
-    }
-
-    /// Returns whether these bought hosts suffice.
-    fn suffice(&self, probe: &Probe<'_>, bought: &BTreeSet<usize>) -> bool {
-        let mut gone = self.question.gone.clone();
-        gone.extend((self.owned..probe.count()).filter(|host| !bought.contains(host)));
-        let outcome = probe.outcome(self.demands, &gone);
-        if matches!(outcome, Outcome::Undecided) {
-            self.was_undecided.set(true);
-        }
-        matches!(outcome, Outcome::Served)
-    }
-
-    /// Describes a purchase, and chooses the domains of its hosts.
-    fn bought(&self, counts: &[usize], is_flow: bool) -> Vec<BoughtKind> {
-        let mut probe = None;
-        let mut bought: BTreeSet<usize> = BTreeSet::new();
-        for (kind, count) in self.kinds.iter().zip(counts) {
-            bought.extend(&kind.hosts[..*count]);
-        }
+        let mut bought = chosen(kinds, &counts);
         let mut result = Vec::new();
-        for (kind, count) in self
-            .kinds
-            .iter()
-            .zip(counts)
-            .filter(|(_, count)| **count > 0)
-        {
-            let mut domains: BTreeMap<String, Vec<Option<String>>> = kind
-                .open_keys
-                .iter()
-                .map(|key| (key.clone(), vec![None; *count]))
-                .collect();
-            if let ([key], true) = (kind.open_keys.as_slice(), is_flow) {
-                let known = known_domains(self.probe.site_hosts(), key);
-                let first = probe.as_ref().map_or(self.probe.count(), Probe::count);
-                let more = known.iter().enumerate();
-                let more = more
-                    .map(|(at, domain)| kind.host(first + at, self.demands, Some((key, domain))));
-                let with_known = probe
-                    .as_ref()
-                    .unwrap_or(self.probe)
-                    .with_hosts(more.collect());
-                let chosen = self.in_known_domains(
-                    &with_known,
-                    &kind.hosts[..*count],
-                    first..first + known.len(),
-                    &mut bought,
-                );
-                let mut values: Vec<Option<String>> = chosen
-                    .iter()
-                    .map(|host| Some(known[host - first].clone()))
-                    .collect();
-                values.resize(*count, None);
-                domains.insert(key.clone(), values);
-                probe = Some(with_known);
-            }
+        for (kind, count) in kinds.iter().zip(&counts).filter(|(_, count)| **count > 0) {
+            let hosts_of_kind = self.in_known_domains(kind, *count, &mut bought);
+            let value = |key: &String, host: usize| {
+                let is_known = kind.known.contains(&host);
+                is_known
+                    .then(|| hosts[host].labels.get(key).cloned())
+                    .flatten()
+            };
+            let keys = kind.open_keys.iter();
+            let domains = keys.map(|key| {
+                let values = hosts_of_kind.iter().map(|host| value(key, *host));
+                (key.clone(), values.collect())
+            });
             result.push(BoughtKind {
                 hosts: *count,
                 namespace: kind.namespace.clone(),
                 labels: kind.labels.clone(),
-                domains,
+                domains: domains.collect(),
                 node_sets: kind.buyers.clone(),
             });
         }
-        result
+        Some(Purchase {
+            hosts: Some(counts.iter().sum()),
+            is_minimal: !self.was_undecided.get(),
+            kinds: result,
+        })
     }
 
-    /// Exchanges hosts in domains of their own for hosts in known domains, the first that suffice.
-    ///
-    /// In a matroid, a prefix of the known domains helps exactly if one of its hosts can be
-    /// exchanged, so bisection finds the first.
+    /// Exchanges hosts of a kind in domains of their own for hosts in domains of the site, as far as the
+    /// purchase still suffices. Returns the hosts, those in known domains first.
     fn in_known_domains(
         &self,
-        probe: &Probe<'_>,
-        own: &[usize],
-        known: std::ops::Range<usize>,
+        kind: &Kind,
+        count: usize,
         bought: &mut BTreeSet<usize>,
     ) -> Vec<usize> {
+        let mut known = kind.known.clone().take(DOMAINS_TRIED);
         let mut chosen = Vec::new();
-        let mut from = known.start;
-        for host in own {
-            bought.remove(host);
-            let helps = |count: usize| {
-                let mut with = bought.clone();
-                with.extend(from..from + count);
-                self.suffice(probe, &with)
-            };
-            let left = known.end - from;
-            // There may be thousands of domains, and the next one is mostly as good as any.
-            let count = if left > 0 && helps(1) {
-                1
-            } else if helps(left) {
-                smallest(left, helps)
-            } else {
-                bought.insert(*host);
+        let mut own: Vec<usize> = kind.own.clone().take(count).collect();
+        while let Some(last) = own.pop() {
+            let exchange = known.find(|host| {
+                let mut other = bought.clone();
+                other.remove(&last);
+                other.insert(*host);
+                self.suffices(&other)
+            });
+            let Some(host) = exchange else {
+                own.push(last);
                 break;
             };
-            let found = from + count.saturating_sub(1);
-            chosen.push(found);
-            bought.insert(found);
-            from = found + 1;
+            bought.remove(&last);
+            bought.insert(host);
+            chosen.push(host);
         }
+        chosen.extend(own);
         chosen
+    }
+
+    /// Returns whether these bought hosts suffice.
+    fn suffices(&self, bought: &BTreeSet<usize>) -> bool {
+        let mut hypothesis = self.hypothesis.clone();
+        let others = self.all.clone().filter(|host| !bought.contains(host));
+        hypothesis.gone.extend(others);
+        let verdict = self.goal.verdict(self.planned, &hypothesis);
+        if verdict == Verdict::Undecided {
+            self.was_undecided.set(true);
+        }
+        verdict == Verdict::Served
     }
 }
 
 impl Kind {
-    /// Returns a host of this kind: in a known domain, or in a domain of its own for each topology
-    /// key.
-    fn host(&self, number: usize, demands: &[Demand<'_>], domain: Option<(&str, &str)>) -> Host {
-        let mut labels = self.labels.clone();
-        for key in &self.open_keys {
-            // No label of a host has this form.
-            let own = || format!("?{number}");
-            let known = domain.filter(|(other, _)| other == key);
-            let value = known.map_or_else(own, |(_, domain)| domain.to_owned());
-            labels.insert(key.clone(), value);
+    /// Appends hosts of this kind in these domains, or each in a domain of its own for each topology
+    /// key. Returns their indices.
+    fn add(
+        &self,
+        site: &Site,
+        hosts: &mut Vec<Host>,
+        domains: impl Iterator<Item = Option<String>>,
+        unwanted: &dyn Fn(&Labels) -> bool,
+    ) -> Range<usize> {
+        let first = hosts.len();
+        for domain in domains {
+            let mut labels = self.labels.clone();
+            for key in &self.open_keys {
+                // No label of a host has this form.
+                let own = || format!("?{}", hosts.len());
+                labels.insert(key.clone(), domain.clone().unwrap_or_else(own));
+            }
+            if !unwanted(&labels) {
+                hosts.push(self.host(site, labels));
+            }
         }
-        let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
+        first..hosts.len()
+    }
+
+    /// Returns a host with these labels, and with the reservations that the settings give it.
+    fn host(&self, site: &Site, labels: BTreeMap<String, String>) -> Host {
+        let reservations = site.settings.reservations.iter();
+        let reservations = reservations.filter(|reservation| reservation.matches(&labels));
+        let reservations = reservations.map(|reservation| Arc::new(reservation.tenants()));
+        // No node set knows a reservation that no host of the site has.
+        let excludes = |tenants: &Arc<Tenants>| {
+            let mut buyers = self.buyers.iter();
+            site.inventory.reservations.contains(tenants)
+                || buyers.any(|buyer| !tenants.include(&buyer.cluster))
+        };
+        let reservations = reservations.filter(excludes).collect();
         let key = HostKey {
             namespace: self.namespace.clone(),
             // Only the labels of a bought host matter.
-            name: demands[0].cluster.key.name.clone(),
+            name: self.buyers[0].cluster.name.clone(),
         };
-        available_host(key, labels, interfaces.copied())
+        let interfaces = self.interfaces.iter().map(String::as_str);
+        Host {
+            reservations,
+            ..available_host(key, labels, interfaces)
+        }
     }
+}
+
+/// Returns the first hosts of each kind.
+fn chosen(kinds: &[Kind], counts: &[usize]) -> BTreeSet<usize> {
+    let hosts = kinds.iter().zip(counts);
+    let hosts = hosts.flat_map(|(kind, count)| kind.own.clone().take(*count));
+    hosts.collect()
 }
 
 /// Returns the kinds of hosts that serve some of the demands. `None` if no bought host can serve one
 /// that is lacking: a machine that needs an installed host, or a selector that excludes every host.
-fn kinds(probe: &Probe<'_>, demands: &[Demand<'_>], lacking: &[usize]) -> Option<Vec<Kind>> {
+fn kinds(
+    site: &Site,
+    demands: &[Demand<'_>],
+    lacking: &BTreeSet<usize>,
+    unwanted: &dyn Fn(&Labels) -> bool,
+) -> Option<Vec<Kind>> {
+    let hosts = &site.inventory.hosts;
+    let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
+    let interfaces: BTreeSet<String> = interfaces.map(|name| (*name).to_owned()).collect();
     let mut kinds: Vec<Kind> = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
-        let choices = if demand.needs.machine.is_some() {
+        let mut choices = if demand.needs.machine.is_some() {
             Vec::new()
         } else {
-            label_choices(&demand.needs, probe.site_hosts())
+            label_choices(&demand.needs, hosts)
         };
+        choices.retain(|labels| !unwanted(labels));
         if choices.is_empty() && is_lacking {
             return None;
         }
         let namespace = demand.needs.namespace.cloned();
-        let namespace = namespace.unwrap_or_else(|| usual_namespace(probe.site_hosts()));
+        let namespace = namespace.unwrap_or_else(|| usual_namespace(hosts));
         for labels in choices {
             let keys = demand.needs.topology_keys.iter();
             let open_keys: Vec<String> = keys
@@ -378,9 +360,11 @@ fn kinds(probe: &Probe<'_>, demands: &[Demand<'_>], lacking: &[usize]) -> Option
                     labels,
                     open_keys,
                     buyers: vec![buyer],
+                    interfaces: interfaces.clone(),
                     missing: demand.missing,
                     is_lacking,
-                    hosts: Vec::new(),
+                    own: 0..0,
+                    known: 0..0,
                 }),
             }
         }
@@ -425,7 +409,7 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
             continue;
         }
         let mut values = values(key, required, hosts);
-        values.truncate(if is_topology { DOMAINS_TRIED } else { 1 });
+        values.truncate(if is_topology { VALUES_TRIED } else { 1 });
         choices = choices
             .iter()
             .flat_map(|labels| {
@@ -435,7 +419,7 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
                     labels
                 })
             })
-            .take(DOMAINS_TRIED)
+            .take(VALUES_TRIED)
             .collect();
     }
     choices.retain(|labels| {
@@ -481,49 +465,4 @@ fn known_domains(hosts: &[Host], key: &str) -> Vec<String> {
     let mut known: Vec<&str> = known.collect::<BTreeSet<_>>().into_iter().collect();
     known.sort_by(|a, b| natural(a, b));
     known.into_iter().map(str::to_owned).collect()
-}
-
-/// Calls `visit` with every way to split a sum into parts of limited size, until it returns false.
-/// Returns whether it was called with all.
-fn each_split(
-    sum: usize,
-    most: &[usize],
-    split: &mut Vec<usize>,
-    visit: &mut dyn FnMut(&[usize]) -> bool,
-) -> bool {
-    let Some(limit) = most.get(split.len()) else {
-        return sum > 0 || visit(split);
-    };
-    (0..=sum.min(*limit)).all(|part| {
-        split.push(part);
-        let goes_on = each_split(sum - part, most, split, visit);
-        split.pop();
-        goes_on
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_split_of_a_sum_is_visited_once() {
-        let mut seen = Vec::new();
-
-        let all = each_split(3, &[2, 1, 3], &mut Vec::new(), &mut |split| {
-            seen.push(split.to_vec());
-            true
-        });
-
-        assert!(all);
-        let expected = [
-            [0, 0, 3],
-            [0, 1, 2],
-            [1, 0, 2],
-            [1, 1, 1],
-            [2, 0, 1],
-            [2, 1, 0],
-        ];
-        assert_eq!(seen, expected);
-    }
 }

@@ -1,13 +1,13 @@
 //! Quotas: how many hosts the clusters of a namespace have and may still get.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::Serialize;
 
 use super::Plan;
 use super::demand::Demand;
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::finding::{Code, Finding};
 use crate::settings::quotas::Quota;
 use crate::site::Site;
@@ -25,25 +25,6 @@ pub struct QuotaUse {
 }
 
 impl QuotaUse {
-    fn of<'a>(
-        quota: &Quota,
-        site: &Site,
-        assigned: impl Iterator<Item = (usize, &'a ClusterKey)>,
-    ) -> Self {
-        let mut used_by: BTreeMap<ClusterKey, usize> = BTreeMap::new();
-        for (host, cluster) in assigned {
-            if cluster.namespace == quota.namespace
-                && quota.counts(&site.inventory.hosts[host].labels)
-            {
-                *used_by.entry(cluster.clone()).or_default() += 1;
-            }
-        }
-        Self {
-            quota: quota.clone(),
-            used_by: used_by.into_iter().collect(),
-        }
-    }
-
     /// Returns the number of hosts that the namespace has.
     pub fn used(&self) -> usize {
         self.used_by.iter().map(|(_, count)| count).sum()
@@ -79,34 +60,97 @@ impl fmt::Display for QuotaUse {
     }
 }
 
-/// Returns the quotas that the demands could exceed. Without any, no search has to count. Of the
-/// assigned hosts, those that are gone do not count.
-pub(super) fn binding(
-    site: &Site,
-    demands: &[Demand<'_>],
-    assigned: &BTreeMap<usize, &ClusterKey>,
-    gone: &BTreeSet<usize>,
-) -> Vec<QuotaUse> {
-    let binding = site.settings.quotas.iter().filter_map(|quota| {
-        let of_namespace = |demand: &&Demand<'_>| demand.cluster.key.namespace == quota.namespace;
-        let wanted = demands.iter().filter(of_namespace);
-        // A replaced host may be one that does not count.
-        let wanted = wanted.map(|demand| demand.missing + demand.replaceable.len());
-        let assigned = assigned.iter().map(|(host, cluster)| (*host, *cluster));
-        let assigned = assigned.filter(|(host, _)| !gone.contains(host));
-        let quota = QuotaUse::of(quota, site, assigned);
-        (wanted.sum::<usize>() > quota.left()).then_some(quota)
-    });
-    binding.collect()
+/// The quotas of a site with the hosts that clusters have.
+pub(super) struct QuotaUses<'a> {
+    site: &'a Site,
+    /// In the order of the settings.
+    all: Vec<QuotaUse>,
+    by_namespace: HashMap<&'a Namespace, Vec<usize>>,
+}
+
+impl<'a> QuotaUses<'a> {
+    /// Counts the assigned hosts, given with their clusters.
+    pub(super) fn new(
+        site: &'a Site,
+        assigned: impl Iterator<Item = (usize, &'a ClusterKey)>,
+    ) -> Self {
+        let mut by_namespace: HashMap<&Namespace, Vec<usize>> = HashMap::new();
+        for (index, quota) in site.settings.quotas.iter().enumerate() {
+            let of_namespace = by_namespace.entry(&quota.namespace).or_default();
+            of_namespace.push(index);
+        }
+        let mut used_by = vec![BTreeMap::new(); site.settings.quotas.len()];
+        for (host, cluster) in assigned {
+            let labels = &site.inventory.hosts[host].labels;
+            for index in by_namespace.get(&cluster.namespace).into_iter().flatten() {
+                if site.settings.quotas[*index].counts(labels) {
+                    *used_by[*index].entry(cluster).or_default() += 1;
+                }
+            }
+        }
+        let quotas = site.settings.quotas.iter().zip(used_by);
+        let quotas = quotas.map(
+            |(quota, used_by): (_, BTreeMap<&ClusterKey, usize>)| QuotaUse {
+                quota: quota.clone(),
+                used_by: used_by
+                    .into_iter()
+                    .map(|(key, hosts)| (key.clone(), hosts))
+                    .collect(),
+            },
+        );
+        Self {
+            site,
+            all: quotas.collect(),
+            by_namespace,
+        }
+    }
+
+    /// Returns the quotas that the demands could exceed. Without any, no search has to count. Of the
+    /// assigned hosts, those that are gone, given with their clusters, do not count.
+    pub(super) fn binding<'g>(
+        &self,
+        demands: &[Demand<'_>],
+        gone: impl Iterator<Item = (usize, &'g ClusterKey)> + Clone,
+    ) -> Vec<QuotaUse> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let mut wanted: BTreeMap<&Namespace, usize> = BTreeMap::new();
+        for demand in demands {
+            // A replaced host may be one that does not count.
+            *wanted.entry(&demand.cluster.key.namespace).or_default() +=
+                demand.missing + demand.replaceable.len();
+        }
+        let of_demands = wanted.iter().flat_map(|(namespace, wanted)| {
+            let quotas = self.by_namespace.get(*namespace).into_iter().flatten();
+            quotas.map(|quota| (*quota, *wanted))
+        });
+        let of_demands: BTreeMap<usize, usize> = of_demands.collect();
+        let binding = of_demands.into_iter().filter_map(|(index, wanted)| {
+            let quota = &self.all[index];
+            let mut used_by = quota.used_by.clone();
+            for (host, cluster) in gone.clone() {
+                let is_counted = cluster.namespace == quota.quota.namespace
+                    && quota.quota.counts(&self.site.inventory.hosts[host].labels);
+                let user = used_by
+                    .iter_mut()
+                    .find(|(key, _)| is_counted && key == cluster);
+                user.into_iter().for_each(|(_, hosts)| *hosts -= 1);
+            }
+            used_by.retain(|(_, hosts)| *hosts > 0);
+            let quota = QuotaUse {
+                quota: quota.quota.clone(),
+                used_by,
+            };
+            (wanted > quota.left()).then_some(quota)
+        });
+        binding.collect()
+    }
 }
 
 /// Returns all quotas with the hosts that a plan assigns.
 pub(crate) fn all(site: &Site, plan: &Plan) -> Vec<QuotaUse> {
-    let assigned: Vec<(usize, &ClusterKey)> = plan.assigned(site).collect();
-    let quotas = site.settings.quotas.iter();
-    quotas
-        .map(|quota| QuotaUse::of(quota, site, assigned.iter().copied()))
-        .collect()
+    QuotaUses::new(site, plan.assigned(site)).all
 }
 
 /// Reports namespaces with more hosts than they may have. Assigned hosts stay.

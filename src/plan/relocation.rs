@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
-use super::choose::choose;
+use super::ask::Lacking;
+use super::choose::{Chosen, choose};
 use super::demand::{Demand, by_priority};
 use super::eligibility::{self, Asker, Availability, Needs, RequiredSystem};
+use super::host_classes::HostClasses;
 use super::placement::Assigned;
-use super::probe::Lacking;
-use super::quotas::{self, QuotaUse};
-use super::shortage::Reason;
+use super::quotas::{self, QuotaUse, QuotaUses};
+use super::shortage::Shortage;
 use super::supply::Supply;
 use super::topology;
 use super::violations::in_use_as;
@@ -20,6 +21,7 @@ use crate::api::names::{ClusterKey, Part};
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
 use crate::request::{Cluster, NodeSet};
+use crate::settings::quotas::Quota;
 use crate::site::Site;
 
 /// The node sets of a plan, with the rules for moves of their hosts.
@@ -58,13 +60,24 @@ pub struct HostLimit {
     pub hosts: Vec<bool>,
 }
 
-/// Node sets that lack hosts if all assigned hosts may move.
-pub struct Shortfall {
-    /// The node sets.
-    pub lacking: Vec<Lacking>,
-    /// Whether they prove that no placement exists. They do not if a search reached its limit, or
-    /// if a host may stay where the planner would not choose it.
-    pub is_proof: bool,
+/// The hosts that node sets may have after a move.
+pub struct AcceptedHosts {
+    /// For each different requirement, the hosts, each with the only cluster that may have it.
+    pools: Vec<Vec<(usize, Option<ClusterKey>)>>,
+    /// The requirement of each node set.
+    pool_of: Vec<Option<usize>>,
+}
+
+impl AcceptedHosts {
+    /// Returns the hosts for a node set, given with its index.
+    pub fn of_set(&self, index: usize, set: &OccupiedSet<'_>) -> impl Iterator<Item = usize> {
+        let pool = self.pool_of[index].into_iter();
+        let cluster = set.cluster.key.clone();
+        let hosts = pool.flat_map(|pool| &self.pools[pool]);
+        let hosts =
+            hosts.filter(move |(_, only)| only.as_ref().is_none_or(|only| *only == cluster));
+        hosts.map(|(host, _)| *host)
+    }
 }
 
 impl<'a> OccupiedSet<'a> {
@@ -126,11 +139,6 @@ impl<'a> Relocation<'a> {
         }
     }
 
-    /// Returns the number of hosts of the site.
-    pub fn host_count(&self) -> usize {
-        self.site.inventory.hosts.len()
-    }
-
     /// Returns the topology domains of a host that matter for a node set.
     pub fn domains(&self, set: usize, host: usize) -> Vec<(&str, &str)> {
         let keys = &self.node_sets[set].needs.topology_keys;
@@ -161,65 +169,60 @@ impl<'a> Relocation<'a> {
             })
             .collect();
         let gone: BTreeSet<usize> = drained.iter().chain(leaving.keys()).copied().collect();
-        let quotas = quotas::binding(self.site, &demands, &owners, &gone);
+        let lost = gone.iter();
+        let lost = lost.filter_map(|host| Some((*host, *owners.get(host)?)));
+        let quotas = QuotaUses::new(self.site, self.plan.assigned(self.site));
+        let quotas = quotas.binding(&demands, lost);
         let supply = Supply {
             hosts: &self.site.inventory.hosts,
             availability: &availability,
             gone: &gone,
-            choice: None,
         };
         let chosen = choose(self.site, supply, &demands, &quotas);
-        let mut added = BTreeMap::new();
-        let mut lacking = Vec::new();
-        for ((index, demand), chosen) in affected.into_iter().zip(&demands).zip(chosen) {
-            match chosen {
-                Ok(chosen) => {
-                    added.insert(index, chosen.added);
-                }
-                Err(shortage) => {
-                    lacking.push((demand.cluster.key.clone(), demand.part.clone(), shortage));
-                }
-            }
+        if chosen.iter().any(Result::is_err) {
+            return Err(lacking(&demands, chosen));
         }
-        if lacking.is_empty() {
-            Ok(added)
-        } else {
-            Err(lacking)
-        }
+        let added = chosen.into_iter().flatten().map(|chosen| chosen.added);
+        Ok(affected.into_iter().zip(added).collect())
     }
 
-    /// Returns the hosts that node sets may have after a move, each with these node sets. Hosts
-    /// that are assigned now are judged as released ones.
-    pub fn acceptable(&self) -> Vec<Vec<usize>> {
+    /// Returns the hosts that node sets may have after a move. Hosts that are assigned now are judged as
+    /// released ones.
+    pub fn accepted(&self) -> AcceptedHosts {
         let released = self.released_hosts();
         let availability = self.availability_if_released();
+        let needs = self.node_sets.iter().map(|set| set.needs.clone());
         let none = BTreeSet::new();
-        let accepts = |set: &OccupiedSet<'_>, index: usize| {
-            let asker = Asker {
-                cluster: &set.cluster.key,
-                needs: &set.needs,
-                availability: &availability[index],
-                assigned_to: None,
-                domains: &none,
-            };
-            eligibility::refusal(index, &released[index], &asker).is_none()
-        };
-        let of_host = |host: usize| {
-            let sets = self.node_sets.iter().enumerate();
-            let sets = sets.filter(|(_, set)| !set.is_bound() && accepts(set, host));
-            sets.map(|(index, _)| index).collect()
-        };
-        (0..released.len()).map(of_host).collect()
+        let labels = std::iter::empty();
+        let classes = HostClasses::for_needs(&released, &availability, &none, needs, labels);
+        let pools = classes.pools.iter().map(|pool| {
+            let domains = pool.pool.domains.iter();
+            let hosts = domains
+                .flat_map(|domain| &domain.classes)
+                .flat_map(|class| {
+                    let class = &classes.classes[*class];
+                    class.hosts.iter().map(|host| (*host, class.only.clone()))
+                });
+            let mut hosts: Vec<(usize, Option<ClusterKey>)> = hosts.collect();
+            hosts.sort_unstable();
+            hosts
+        });
+        let pool_of = self.node_sets.iter().map(|set| classes.pool_of(&set.needs));
+        AcceptedHosts {
+            pools: pools.collect(),
+            pool_of: pool_of.collect(),
+        }
     }
 
     /// Serves all node sets anew without the drained hosts. `waiting` hosts need no place.
-    /// `acceptable` has the result of [`Relocation::acceptable`], if it is known.
+    ///
+    /// A host that stays where the planner would not choose it takes no place from others, so the node
+    /// sets that lack hosts prove that no placement exists.
     pub fn shortfall(
         &self,
         drained: &BTreeSet<usize>,
         waiting: &BTreeMap<usize, usize>,
-        acceptable: Option<&[Vec<usize>]>,
-    ) -> Shortfall {
+    ) -> Vec<Lacking> {
         let released = self.released_hosts();
         let availability = self.availability_if_released();
         let mut kept: BTreeMap<usize, &ClusterKey> = self.plan.frozen_hosts(self.site).collect();
@@ -230,54 +233,42 @@ impl<'a> Relocation<'a> {
                 if set.is_bound() {
                     kept.extend(set.hosts.iter().map(|host| (*host, &set.cluster.key)));
                     let hosts: Vec<usize> = set.hosts.iter().copied().collect();
-                    self.demand(set, &hosts, 0)
-                } else {
-                    let waits = set
-                        .hosts
-                        .iter()
-                        .filter(|host| waiting.contains_key(host))
-                        .count();
-                    self.demand(set, &[], set.hosts.len() - waits)
+                    return self.demand(set, &hosts, 0);
                 }
+                let mut domains = BTreeSet::new();
+                let needs_place = |host: &&usize| {
+                    if waiting.contains_key(host) {
+                        return false;
+                    }
+                    let asker = Asker {
+                        cluster: &set.cluster.key,
+                        needs: &set.needs,
+                        availability: &availability[**host],
+                        assigned_to: None,
+                        domains: &BTreeSet::new(),
+                    };
+                    let of_host = topology::domains(&released[**host], &set.needs.topology_keys);
+                    let mut of_host = of_host.into_iter();
+                    drained.contains(host)
+                        || eligibility::refusal(**host, &released[**host], &asker).is_none()
+                            && of_host.all(|domain| domains.insert(domain))
+                };
+                let missing = set.hosts.iter().filter(needs_place).count();
+                self.demand(set, &[], missing)
             })
             .collect();
-        let quotas = quotas::binding(self.site, &demands, &kept, drained);
+        let kept = kept.iter().map(|(host, cluster)| (*host, *cluster));
+        let mut quotas = QuotaUses::new(self.site, kept).binding(&demands, std::iter::empty());
+        let exceeded = quotas::all(self.site, self.plan).into_iter();
+        let exceeded = exceeded.filter(|quota| quota.used() > quota.quota.hosts);
+        let exceeded: Vec<Quota> = exceeded.map(|quota| quota.quota).collect();
+        quotas.retain(|quota| !exceeded.contains(&quota.quota));
         let supply = Supply {
             hosts: &released,
             availability: &availability,
             gone: drained,
-            choice: None,
         };
-        let chosen = choose(self.site, supply, &demands, &quotas);
-        let results = demands.iter().zip(chosen);
-        let lacking: Vec<Lacking> = results
-            .filter_map(|(demand, chosen)| {
-                let (cluster, part) = (demand.cluster.key.clone(), demand.part.clone());
-                Some((cluster, part, chosen.err()?))
-            })
-            .collect();
-        let is_decided = |(.., shortage): &Lacking| !matches!(shortage.reason, Reason::Undecided);
-        let is_proof = acceptable.is_some_and(|acceptable| self.is_regular(acceptable));
-        Shortfall {
-            is_proof: is_proof && !lacking.is_empty() && lacking.iter().all(is_decided),
-            lacking,
-        }
-    }
-
-    /// Returns whether the planner would choose every host again where it is.
-    fn is_regular(&self, acceptable: &[Vec<usize>]) -> bool {
-        let is_exceeded = |limit: &HostLimit| limit.used > limit.most;
-        let mut sets = self.node_sets.iter().enumerate();
-        let of_set = |(index, set): (usize, &OccupiedSet<'_>)| {
-            let mut domains = BTreeSet::new();
-            let mut hosts = set.hosts.iter();
-            set.is_bound()
-                || hosts.all(|host| {
-                    let mut own = self.domains(index, *host).into_iter();
-                    acceptable[*host].contains(&index) && own.all(|domain| domains.insert(domain))
-                })
-        };
-        sets.all(of_set) && !self.limits.iter().any(is_exceeded)
+        lacking(&demands, choose(self.site, supply, &demands, &quotas))
     }
 
     /// Returns all hosts as they are once their clusters have released them.
@@ -335,4 +326,18 @@ impl<'a> Relocation<'a> {
             ..demand
         }
     }
+}
+
+/// Returns the demands that are not served.
+fn lacking(demands: &[Demand<'_>], chosen: Vec<Result<Chosen, Box<Shortage>>>) -> Vec<Lacking> {
+    let results = demands.iter().zip(chosen);
+    let lacking = results.filter_map(|(demand, chosen)| {
+        Some(Lacking {
+            cluster: demand.cluster.key.clone(),
+            part: demand.part.clone(),
+            today: 0,
+            shortage: *chosen.err()?,
+        })
+    });
+    lacking.collect()
 }

@@ -37,8 +37,10 @@ pub(super) struct Count {
     pub(super) demands: Vec<usize>,
     /// The largest number of hosts that the demands can have together.
     pub(super) can_be_had: usize,
-    /// True if there were more without limited domains.
+    /// True if the unserved demand could have more hosts if topology did not limit it.
     pub(super) is_limited: bool,
+    /// Domains of its pool in which no further host would help it.
+    pub(super) closed: Vec<usize>,
 }
 
 /// Demands that cannot be served together, even if only these domains kept hosts apart and only these
@@ -56,6 +58,8 @@ pub(super) struct Conflict {
     pub(super) outside: usize,
     /// True if every demand, domain and quota is proven necessary.
     pub(super) is_minimal: bool,
+    /// True if there are too few hosts even without the quotas.
+    pub(super) has_no_more_hosts: bool,
 }
 
 impl SearchResult {
@@ -76,13 +80,16 @@ impl Unserved {
     pub(super) fn by_cut(problem: &Problem, (index, found, cut): (usize, usize, Cut)) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
+        let closed = cut.domains.iter().filter(|(demand, _)| *demand == index);
+        let closed = closed.map(|(_, domain)| *domain).collect();
         Self {
             index,
             found,
             why: Why::Counted(Count {
                 demands: cut.demands.into_iter().collect(),
                 can_be_had: capacity + cut.domains.len(),
-                is_limited: !cut.domains.is_empty(),
+                is_limited: cut.is_limited,
+                closed,
             }),
         }
     }

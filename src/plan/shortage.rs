@@ -12,6 +12,7 @@ use super::eligibility::{Needs, Obstacle, Refusal};
 use super::machines::by_role_and_name;
 use super::quotas::QuotaUse;
 use super::search_result::Conflict;
+use super::shortage_causes::{Causes, of_them};
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding};
@@ -43,6 +44,9 @@ pub struct Shortage {
     pub matching: usize,
     /// Topology domains of those hosts, for each topology key.
     pub topology: Vec<Topology>,
+    /// The constraints without each of which it would lack fewer hosts.
+    #[serde(skip)]
+    causes: Causes,
     /// The reason why there are not more.
     pub reason: Reason,
     /// Refused hosts by rule, the most common rule first.
@@ -55,9 +59,6 @@ pub struct Shortage {
     /// Advice for a host without network data.
     #[serde(skip)]
     remedy: Option<String>,
-    /// True if some host is refused.
-    #[serde(skip)]
-    has_refused: bool,
     /// True for a machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
@@ -80,8 +81,6 @@ pub enum Reason {
         /// The largest number of further hosts that they can have together. It is less than they
         /// lack.
         can_be_had: usize,
-        /// True if more hosts were available without topology keys.
-        limited_by_topology: bool,
     },
     /// There are enough hosts for each topology key alone and without quotas, but not for all
     /// together.
@@ -101,6 +100,8 @@ pub enum Reason {
         /// True if each node set and each domain is proven necessary for the conflict. False if the
         /// search ended before.
         is_minimal: bool,
+        /// True if there are too few hosts even without the quotas.
+        has_no_more_hosts: bool,
     },
     /// The search ended at its limit of steps.
     Undecided,
@@ -110,12 +111,10 @@ impl Reason {
     pub(super) fn counted<'a>(
         rivals: impl Iterator<Item = &'a Demand<'a>>,
         can_be_had: usize,
-        limited_by_topology: bool,
     ) -> Self {
         Reason::Counted {
             rivals: rivals.map(Rival::of).collect(),
             can_be_had,
-            limited_by_topology,
         }
     }
 
@@ -138,18 +137,8 @@ impl Reason {
             usable: conflict.hosts,
             outside: conflict.outside,
             is_minimal: conflict.is_minimal,
+            has_no_more_hosts: conflict.has_no_more_hosts,
         }
-    }
-
-    fn is_limited_by_topology(&self) -> bool {
-        let limited = match self {
-            Reason::Counted {
-                limited_by_topology,
-                ..
-            } => limited_by_topology,
-            Reason::Crossing { .. } | Reason::Undecided => &false,
-        };
-        *limited
     }
 
     fn rivals(&self) -> &[Rival] {
@@ -165,8 +154,6 @@ impl Reason {
 pub struct Topology {
     /// The topology key.
     pub key: String,
-    /// True if sharing a domain would allow more hosts.
-    pub limits: bool,
     /// Domains of matching hosts.
     pub domains: Arc<BTreeSet<String>>,
     /// Domains in which the node set has a host.
@@ -212,15 +199,12 @@ pub struct Refused {
 
 /// The part of a shortage's proof that follows from the refusals of other hosts. Demands with equal
 /// requirements share it, because it requires a pass over all hosts.
+#[derive(Default)]
 pub(super) struct Explanation {
-    matching: usize,
-    /// For each topology key, the domains of matching hosts. The flag is set if some host is refused
-    /// because its domain is taken.
-    topology: Vec<(Arc<BTreeSet<String>>, bool)>,
+    /// For each topology key, the domains of matching hosts.
+    topology: Vec<Arc<BTreeSet<String>>>,
     refused: Vec<Refused>,
-    has_refused: bool,
-    unknown_label: Option<(String, Option<String>)>,
-    mismatch: Option<Mismatch>,
+    excluded: Excluded,
     remedy: Option<String>,
     /// The refusal of the host that a machine names.
     named: Option<Refusal>,
@@ -276,24 +260,15 @@ impl Explanation {
             })
             .map(|(host, _)| &hosts[*host])
             .collect();
-        let topology = demand.needs.topology_keys.iter().map(|key| {
-            let domain_taken = |(_, refusal): &(usize, Option<Refusal>)| {
-                refusal.as_ref().map(Refusal::obstacle) == Some(Obstacle::Domain(key))
-            };
-            (
-                Arc::new(domains_of(matching.iter().copied(), key)),
-                refusals.iter().any(domain_taken),
-            )
-        });
-        let topology = topology.collect();
-        let excluded = if matching.is_empty() {
-            Excluded::of(hosts, &demand.needs, !refusals.is_empty())
-        } else {
-            Excluded::default()
-        };
+        let topology = demand.needs.topology_keys.iter();
+        let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
         Self {
-            matching: matching.len(),
-            topology,
+            topology: topology.collect(),
+            excluded: if matching.is_empty() {
+                Excluded::of(hosts, &demand.needs, !refusals.is_empty())
+            } else {
+                Excluded::default()
+            },
             remedy: refusals.iter().find_map(|(host, refusal)| {
                 let is_of_network = refusal.as_ref()?.obstacle() == Obstacle::NetworkData;
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
@@ -302,11 +277,17 @@ impl Explanation {
                 let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;
                 refusal.clone()
             }),
-            mismatch: excluded.mismatch,
-            unknown_label: excluded.unknown_label,
-            has_refused: refusals.iter().any(|(_, refusal)| refusal.is_some()),
             refused: by_rule(site, refusals),
         }
+    }
+
+    /// Returns what an answer needs that lists no hosts.
+    pub(super) fn brief(hosts: &[Host], demand: &Demand<'_>, causes: &Causes) -> Self {
+        let mut brief = Self::default();
+        if causes.matching == 0 {
+            brief.excluded = Excluded::of(hosts, &demand.needs, true);
+        }
+        brief
     }
 }
 
@@ -322,15 +303,14 @@ impl Shortage {
         demand: &Demand<'_>,
         found: usize,
         explanation: &Explanation,
+        causes: Causes,
         reason: Reason,
     ) -> Self {
-        let limited_by_topology = reason.is_limited_by_topology();
         let hosts = &site.inventory.hosts;
         let keys = demand.needs.topology_keys.iter();
         let topology = keys.zip(&explanation.topology);
-        let topology = topology.map(|(key, (domains, is_taken))| Topology {
+        let topology = topology.map(|(key, domains)| Topology {
             key: (*key).to_owned(),
-            limits: limited_by_topology || *is_taken,
             domains: domains.clone(),
             used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
         });
@@ -339,51 +319,16 @@ impl Shortage {
             wanted: demand.wanted,
             kept: demand.kept.len(),
             found,
-            matching: explanation.matching,
+            matching: causes.matching,
             topology: topology.collect(),
+            causes,
             reason,
             is_machine: demand.needs.machine.is_some(),
             remedy: explanation.remedy.clone(),
             named: named.map(|named| (hosts[named].key.clone(), explanation.named.clone())),
-            mismatch: explanation.mismatch.clone(),
-            unknown_label: explanation.unknown_label.clone(),
-            has_refused: explanation.has_refused,
+            mismatch: explanation.excluded.mismatch.clone(),
+            unknown_label: explanation.excluded.unknown_label.clone(),
             refused: explanation.refused.clone(),
-        }
-    }
-
-    /// Collects what [`constraint`](Self::constraint) requires. `limits` is set if a host is refused
-    /// because its domain is taken.
-    pub(super) fn brief(
-        demand: &Demand<'_>,
-        found: usize,
-        matching: usize,
-        limits: bool,
-        excluded: Option<&Excluded>,
-        reason: Reason,
-    ) -> Self {
-        let limited_by_topology = reason.is_limited_by_topology();
-        let topology = demand.needs.topology_keys.iter().map(|key| Topology {
-            key: (*key).to_owned(),
-            limits: limited_by_topology || limits,
-            domains: Arc::default(),
-            used: BTreeSet::new(),
-        });
-        let excluded = excluded.cloned().unwrap_or_default();
-        Self {
-            wanted: demand.wanted,
-            kept: demand.kept.len(),
-            found,
-            matching,
-            topology: topology.collect(),
-            reason,
-            refused: Vec::new(),
-            unknown_label: excluded.unknown_label,
-            mismatch: excluded.mismatch,
-            remedy: None,
-            has_refused: true,
-            is_machine: demand.needs.machine.is_some(),
-            named: None,
         }
     }
 
@@ -480,7 +425,8 @@ impl Shortage {
         finding.help(help).of(&cluster.key)
     }
 
-    /// Describes the constraint that keeps the node set from being filled.
+    /// Describes the constraints without each of which fewer hosts would be lacking. The site has this
+    /// number of hosts.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
@@ -488,7 +434,7 @@ impl Shortage {
         if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
             return "none meets the requirements".to_owned();
         }
-        if self.matching == 0 && self.has_refused {
+        if self.matching == 0 && hosts > self.kept {
             let besides = if self.kept == 0 {
                 ""
             } else {
@@ -504,58 +450,92 @@ impl Shortage {
             return format!("its selector matches no host{besides}{hint}");
         }
         match &self.reason {
-            Reason::Counted {
-                rivals, can_be_had, ..
-            } if rivals.len() > 1 => {
-                let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
-                return format!(
-                    "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} are available",
-                    rivals.len(),
-                );
-            }
-            Reason::Counted { .. } => {}
+            Reason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
             Reason::Crossing {
-                domains, quotas, ..
+                domains,
+                quotas,
+                usable,
+                has_no_more_hosts,
+                ..
             } if domains.is_empty() && !quotas.is_empty() => {
-                return format!("the quota is {}", quotas.join(", and "));
+                let hosts = match has_no_more_hosts {
+                    true => format!(", and only {} can serve it", counted(*usable, "host")),
+                    false => String::new(),
+                };
+                format!("the quota is {}{hosts}", quotas.join(", and "))
             }
-            Reason::Crossing { node_sets, .. } => {
+            Reason::Crossing {
+                node_sets, quotas, ..
+            } => {
                 let others = match node_sets.len() {
                     0 | 1 => String::new(),
                     count => format!(" for {count} node sets together"),
                 };
-                return format!("no choice of hosts is apart by all topologyKeys at once{others}");
+                let within = match quotas.as_slice() {
+                    [] => String::new(),
+                    quotas => format!(" within the quota of {}", quotas.join(", and of ")),
+                };
+                format!("no choice of hosts is apart by all topologyKeys at once{others}{within}")
             }
             Reason::Undecided => {
-                return "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps"
-                    .to_owned();
+                "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps".to_owned()
             }
         }
-        if self.is_machine {
-            let matching = counted(self.matching, "host");
-            return format!("{matching} would do, and none of them can be taken");
-        }
+    }
+
+    /// Describes constraints that are proven by counting.
+    fn count(&self, hosts: usize, rivals: &[Rival], can_be_had: usize) -> String {
+        let Causes {
+            refused, topology, ..
+        } = &self.causes;
         let selected = self.matching + self.kept;
-        if self.has_refused && selected < self.wanted {
-            return format!("its selector matches only {selected} of all hosts");
+        let is_too_few = selected < self.wanted && !self.is_machine;
+        let matching = || match (self.is_machine, is_too_few) {
+            (true, _) => format!("{} would do", counted(selected, "host")),
+            (_, true) if selected < hosts => {
+                format!("its selector matches only {selected} of all hosts")
+            }
+            (_, true) => format!(
+                "there {} only {}",
+                if hosts == 1 { "is" } else { "are" },
+                counted(hosts, "host")
+            ),
+            _ if selected == 1 => "1 host matches its selector".to_owned(),
+            _ => format!("{selected} hosts match its selector"),
+        };
+        let mut parts = Vec::new();
+        if is_too_few || !refused.by_one.is_empty() {
+            parts.push(matching() + &of_them(selected, &refused.by_one));
         }
-        let limits: Vec<&str> = self
-            .topology
-            .iter()
-            .filter(|topology| topology.limits)
-            .map(|topology| topology.key.as_str())
-            .collect();
-        if limits.is_empty() {
-            let matching = match selected {
-                1 => "1 host matches".to_owned(),
-                count => format!("{count} hosts match"),
-            };
-            return format!("{matching} its selector, too few are available");
+        if !topology.is_empty() {
+            let keys = topology.iter().map(|(key, _)| key.as_str());
+            let keys: Vec<&str> = keys.collect();
+            let wants = format!(
+                "its topologyKey wants every host in another domain of {}",
+                keys.join(", and in another one of ")
+            );
+            parts.push(match topology.as_slice() {
+                [(_, domains)] if *domains < self.wanted => {
+                    let verb = if selected == 1 { "is" } else { "are" };
+                    format!("{wants}, and {selected} that match {verb} in {domains}")
+                }
+                _ => wants,
+            });
         }
-        format!(
-            "its topologyKey wants every host in another domain of {}",
-            limits.join(", and in another one of ")
-        )
+        if rivals.len() > 1 {
+            let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
+            parts.push(format!(
+                "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} are available",
+                rivals.len(),
+            ));
+        }
+        if parts.is_empty() {
+            parts.push(match refused.by_several.as_slice() {
+                [] => matching() + ", too few are available",
+                several => matching() + &of_them(selected, several),
+            });
+        }
+        parts.join("; ")
     }
 
     /// Describes the proof, line by line.
@@ -612,6 +592,7 @@ impl Shortage {
             usable,
             outside,
             is_minimal,
+            ..
         } = &self.reason
         {
             lines.extend(conflict(

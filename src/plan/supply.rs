@@ -14,8 +14,6 @@ pub(super) struct Supply<'a> {
     pub(super) availability: &'a [Availability],
     /// Hosts that count as if they did not exist.
     pub(super) gone: &'a BTreeSet<usize>,
-    /// The hosts to choose from, in inventory order; by default all that some cluster may take.
-    pub(super) choice: Option<&'a [usize]>,
 }
 
 impl<'a> Supply<'a> {
@@ -36,17 +34,9 @@ impl<'a> Supply<'a> {
 
     /// Returns the hosts that some cluster may take, in inventory order.
     pub(super) fn candidates(self) -> Vec<usize> {
-        let is_left = |index: &usize| !self.gone.contains(index);
-        match self.choice {
-            Some(choice) => choice.iter().copied().filter(is_left).collect(),
-            None => open(self.availability).filter(is_left).collect(),
-        }
+        let all = self.availability.iter().enumerate();
+        let open = all.filter(|(_, of)| !matches!(of, Availability::Refused(_)));
+        let open = open.map(|(index, _)| index);
+        open.filter(|index| !self.gone.contains(index)).collect()
     }
-}
-
-/// Returns the hosts that some cluster may take, in inventory order.
-pub(super) fn open(availability: &[Availability]) -> impl Iterator<Item = usize> {
-    let all = availability.iter().enumerate();
-    let open = all.filter(|(_, of)| !matches!(of, Availability::Refused(_)));
-    open.map(|(index, _)| index)
 }

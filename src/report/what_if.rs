@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::markdown::code;
 use super::problem::Problem;
-use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use super::{ERROR, STRONG, Text, WARNING, one_line, spare_words, styled};
 use crate::hypothesis::Hypothesis;
 use crate::load::{Files, Texts};
 use crate::review::Review;
@@ -97,11 +97,10 @@ fn write_text(out: &mut Text, consequences: &Consequences) -> fmt::Result {
         for (impact, set) in shortages(consequences) {
             writeln!(
                 out,
-                "  {} {}: {} of {}",
+                "  {} {}: {}",
                 one_line(&impact.cluster.to_string()),
                 one_line(&set.part.to_string()),
-                set.then,
-                counted(set.wanted, "host")
+                lacks(set)
             )?;
         }
     }
@@ -141,11 +140,10 @@ fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result 
         for (impact, set) in shortages(consequences) {
             writeln!(
                 out,
-                "- {} {}: {} of {}",
+                "- {} {}: {}",
                 code(&impact.cluster),
                 code(&set.part),
-                set.then,
-                counted(set.wanted, "host")
+                lacks(set)
             )?;
         }
     }
@@ -184,6 +182,14 @@ fn has_shortages(consequences: &Consequences) -> bool {
     shortages(consequences).next().is_some()
 }
 
+/// Describes the hosts that a node set lacks.
+fn lacks(set: &NodeSetImpact) -> String {
+    match set.lacks {
+        0 => "waits for the other hosts of its cluster".to_owned(),
+        lacks => format!("lacks {lacks} of {}", counted(set.wanted, "host")),
+    }
+}
+
 fn words(quorum: &Quorum) -> String {
     let Quorum {
         members,
@@ -213,12 +219,9 @@ fn style_of(quorum: &Quorum) -> anstyle::Style {
 }
 
 fn selector(spare: &SpareChange) -> String {
-    let selector = match spare.selector.as_str() {
-        "" => "every host",
-        selector => selector,
-    };
-    match &spare.namespace {
-        Some(namespace) => format!("{selector} in {namespace}"),
-        None => selector.to_owned(),
-    }
+    spare_words(
+        &spare.selector,
+        spare.namespace.as_deref(),
+        &spare.interfaces,
+    )
 }

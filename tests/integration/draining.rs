@@ -493,7 +493,7 @@ fn a_drain_without_marks_or_without_a_plan_writes_nothing() {
             "the hosts cannot be emptied",
             "t/edge Worker lacks 1 host",
             "\nto buy, if no other host moves\n",
-            "1 host; fewer do not suffice",
+            "1 host; one less does not suffice",
             "1 host in metal: example.com/flavor=w; example.com/rack: ",
         ],
     );

@@ -130,7 +130,7 @@ fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
        |         ------
       help: Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd inventory && kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of inventory
 
-    error[SIP0501]: 1 of the 1 Worker hosts of tenant-a/edge cannot be found: 1 host matches its selector, too few are available
+    error[SIP0501]: 1 of the 1 Worker hosts of tenant-a/edge cannot be found: 1 host matches its selector, in no build and no snapshot
       --> clusters/tenant-a.edge.yaml:4:44
        |
      4 | spec: {nodes: {Worker: {labelSelector: {}, count: {active: 1}}}}

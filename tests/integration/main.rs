@@ -7,6 +7,7 @@
 mod addresses;
 mod agent_builds;
 mod agents;
+mod answers;
 mod applied_in_full;
 mod assignment_labels;
 mod auth_requests;

@@ -43,7 +43,7 @@ fn reserved_hosts_go_to_their_tenants_only_and_the_shortage_names_the_tenants() 
         &[
             "SIP0501",
             "1 of the 3 Worker hosts of tenant-a/edge cannot be found",
-            "4 hosts match its selector, too few are available",
+            "4 hosts match its selector, 2 of them reserved for tenant-b, tenant-a/core",
             "2 reserved for tenant-b, tenant-a/core",
         ],
     );

@@ -462,12 +462,6 @@ fn every_command_works_at_the_root() {
             && !repo.exists("page.html")
     );
     assert_says(
-        &sipgen(&repo, &["inventory", "tenant-a/edge"])
-            .expect(2)
-            .stderr,
-        &["production", "staging", "--site"],
-    );
-    assert_says(
         &sipgen(&repo, &["snapshot"]).expect(2).stderr,
         &["choose its site with --site", "production, staging"],
     );

@@ -152,7 +152,7 @@ fn too_few_racks() {
     repo.replace(EDGE, "active: 2", "active: 3");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
+    error[SIP0501]: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack, and 3 that match are in 2
       --> sites/lab/clusters/edge.yaml:16:7
        |
     16 |       count:
@@ -215,7 +215,7 @@ fn equal_clusters_are_refused_each_in_its_own_name_and_by_what_is_left_then() {
         &[
             "3 of the 9 Worker hosts of t/c1 cannot be found",
             "3 of the 9 Worker hosts of t/c2 cannot be found",
-            "7 of the 9 Worker hosts of t/c4 cannot be found: 2 node sets compete for the same hosts: together they \
+            "7 of the 9 Worker hosts of t/c4 cannot be found: there are only 6 hosts; 2 node sets compete for the same hosts: together they \
              miss 13, and 6 are available",
             "competing node sets, with the hosts that they miss: t/c3 Worker (4), t/c4 Worker (9)",
         ],
@@ -422,7 +422,7 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its selector, too few are available
+    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: 3 hosts match its selector, 2 of them assigned to a cluster already
       --> sites/lab/clusters/more.yaml:8:7
        |
      8 |       count: {active: 2}

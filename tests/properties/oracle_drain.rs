@@ -92,6 +92,26 @@ impl Oracle<'_> {
         !state.taken.keys().any(|host| self.drained.contains(host))
     }
 
+    /// Returns whether all units could be placed anew without the drained hosts.
+    fn has_placement(&self, taken: &Taken) -> bool {
+        let mut clusters = self.clusters.to_vec();
+        let nobody = clusters.len();
+        clusters.push(Cluster {
+            namespace: usize::MAX,
+            priority: 0,
+            node_sets: [None, None],
+        });
+        let units: Vec<(usize, usize)> = taken.values().copied().collect();
+        let drained = self.drained.iter().map(|host| (*host, (nobody, 0)));
+        place(
+            self.hosts,
+            &clusters,
+            self.quotas,
+            &units,
+            &mut drained.collect(),
+        )
+    }
+
     /// The fewest moves, and the fewest steps with them.
     fn best(&self, start: &Taken) -> Option<(usize, usize)> {
         let mut queue = BinaryHeap::from([Reverse((0, 0, State::new(start.clone())))]);
@@ -177,27 +197,32 @@ fn check(
     let all = &generated.site.inventory.hosts;
     let keys = (0..all.len()).filter(|host| oracle.drained.contains(&index(&generated, *host)));
     let keys = keys.map(|host| all[host].key.clone()).collect();
-    let answer = drain(&generated, &keys, at_once);
+    let answer = drain(&generated, &keys, &[], at_once);
     let best = oracle.best(&start);
     prop_assert_ne!(answer.verdict, Verdict::Undecided);
-    prop_assert_eq!(
-        answer.verdict == Verdict::Planned,
-        best.is_some(),
-        "{:?}",
-        answer
-    );
-    if best.is_none() {
+    let Some((fewest_moves, fewest_steps)) = best else {
         prop_assert!(answer.steps.is_empty());
+        let expected = if oracle.has_placement(&start) {
+            Verdict::NoOrder
+        } else {
+            Verdict::Impossible
+        };
+        prop_assert_eq!(answer.verdict, expected);
         prop_assert!(!answer.lacking.is_empty() || answer.verdict == Verdict::NoOrder);
         return Ok(());
+    };
+    prop_assert_ne!(answer.verdict, Verdict::Impossible);
+    if answer.verdict == Verdict::NoOrder {
+        // Where topology keys cross each other or quotas bind, an order may be missed.
+        let node_sets = clusters.iter().flat_map(|cluster| &cluster.node_sets);
+        let mut node_sets = node_sets.flatten();
+        prop_assert!(!quotas.is_empty() || node_sets.any(|set| set.by_rack && set.by_feed));
+        return Ok(());
     }
-    prop_assert!(answer.has_fewest_moves && answer.has_fewest_steps);
-    prop_assert_eq!(
-        Some((answer.moves, answer.steps.len())),
-        best,
-        "{:?}",
-        answer
+    prop_assert!(
+        answer.moves >= fewest_moves && (!answer.has_fewest_moves || answer.moves == fewest_moves)
     );
+    prop_assert!(!answer.has_fewest_steps || answer.steps.len() == fewest_steps);
     let mut state = State::new(start);
     let number = |name: &str| -> usize { name[1..].parse().unwrap() };
     for step in &answer.steps {

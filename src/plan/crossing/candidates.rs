@@ -72,7 +72,7 @@ impl<'a> Candidates<'a> {
         {
             let values = keys
                 .iter()
-                .filter_map(|key| Some((*key, instance.values[class][*key]?)));
+                .filter_map(|key| Some((*key, instance.value(class, *key)?)));
             let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
             classes.push((class, domain, limits));
         }
@@ -101,7 +101,7 @@ impl<'a> Candidates<'a> {
     ) -> Vec<Limit> {
         let keys = instance.limiting[pool].iter();
         let values =
-            keys.filter_map(|key| Some((*key, topology::domain(host, instance.topology[*key])?)));
+            keys.filter_map(|key| Some((*key, topology::domain(host, instance.topology()[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
     }
 

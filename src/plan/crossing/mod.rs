@@ -152,7 +152,14 @@ impl Search<'_, '_> {
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         if let Some(core) = self.over_quota(cluster) {
-            return Err(self.unserved_by_quota(cluster, core));
+            let by_quota = self.unserved_by_quota(cluster, core);
+            let by_count = self.bound(cluster).err().unwrap_or_default();
+            if by_count.is_empty() {
+                self.bounds
+                    .iter_mut()
+                    .for_each(|bounds| bounds.release(cluster));
+            }
+            return Err(self.tighter(by_quota, by_count));
         }
         // Relaxations are created when the local search fails for the first time, which few sites
         // need.
@@ -225,6 +232,26 @@ impl Search<'_, '_> {
                 is_minimal: true,
             })
         })
+    }
+
+    /// Returns what limits a cluster more, a quota or the number of hosts. If both limit it equally, the
+    /// quota says so: a change of one of them does not help.
+    fn tighter(&self, mut by_quota: Vec<Unserved>, by_count: Vec<Unserved>) -> Vec<Unserved> {
+        let missing = |index: usize| self.instance.problem.demands[index].missing;
+        let lacking = |unserved: &[Unserved]| -> usize {
+            let unserved = unserved.iter();
+            unserved.map(|it| missing(it.index) - it.found).sum()
+        };
+        let (quota, count) = (lacking(&by_quota), lacking(&by_count));
+        if count > quota {
+            return by_count;
+        }
+        for unserved in &mut by_quota {
+            if let Why::Crossing(conflict) = &mut unserved.why {
+                conflict.has_no_more_hosts = count == quota;
+            }
+        }
+        by_quota
     }
 
     /// Returns the demands of a cluster that a quota leaves too few hosts for.
@@ -432,9 +459,7 @@ impl Search<'_, '_> {
     }
 
     fn conflict(&self, core: Core) -> Conflict {
-        let Instance {
-            problem, topology, ..
-        } = self.instance;
+        let (problem, topology) = (&self.instance.problem, self.instance.topology());
         let candidates = self.placing.candidates;
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
         let mut usable: HashMap<usize, bool> = HashMap::new();
@@ -468,6 +493,7 @@ impl Search<'_, '_> {
             quotas: core.quotas,
             domains: domains.collect(),
             is_minimal: core.is_minimal,
+            has_no_more_hosts: false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! flow: fast, and with a cut that a person can check by counting.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::super::flow_network::Instance;
 use super::super::matching::{Choice, Cut, Domain, Matching, Pool, Problem};
@@ -21,7 +22,7 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
         let pools = instance.problem.pools.iter().zip(&instance.crossing);
         let pools = pools.map(|(pool, keys)| {
             if keys.contains(&key) {
-                by_key(instance, pool, key)
+                Arc::new(by_key(instance, pool, key))
             } else {
                 pool.clone()
             }
@@ -64,7 +65,7 @@ fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
         .flatten()
         .flat_map(|choice| &choice.classes)
     {
-        let value = instance.values[*class][key];
+        let value = instance.value(*class, key);
         let domain = *numbers
             .entry(value)
             .or_insert_with(|| of_domain(&mut domains, value.is_some()));

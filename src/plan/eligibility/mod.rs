@@ -20,7 +20,8 @@
 //!
 //! | caller | function | rules |
 //! | --- | --- | --- |
-//! | reasons in a shortage, `explain` | [`refusal`] | all |
+//! | lists of refused hosts, `explain` | [`refusal`] | all |
+//! | causes of a shortage | [`objections`] | all except ownership and topology |
 //! | choice and spare hosts, by `equivalence` | [`unmet`] | requirements, addresses |
 //! | violations of retained hosts | [`unmet`] | requirements, without addresses |
 //! | choice, host states, lint | [`unusable`] | condition |
@@ -40,5 +41,5 @@ pub(super) use availability::Availability;
 pub(super) use needs::Key;
 pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::{Obstacle, Refusal};
-pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, is_ready, refusal};
+pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, is_ready, objections, refusal};
 pub(crate) use rules::{unmet, unusable};

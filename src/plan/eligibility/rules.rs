@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::core::SelectorExt;
+use kube::core::{Expression, SelectorExt};
 
 use super::availability::Availability;
 use super::needs::{Needs, RequiredSystem};
@@ -12,6 +12,7 @@ use crate::api::names::ClusterKey;
 use crate::inventory::machine::{AskedMachine, Insufficient};
 use crate::inventory::usage::Usage;
 use crate::inventory::{Evidence, Host};
+use crate::layout::VARIABLE;
 use crate::plan::topology;
 
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
@@ -77,6 +78,20 @@ pub(in crate::plan) fn refusal(index: usize, host: &Host, asker: &Asker<'_>) -> 
     })
 }
 
+/// Returns all reasons why node sets with these requirements cannot have a host, except its owners and
+/// topology.
+pub(in crate::plan) fn objections<'q>(
+    index: usize,
+    host: &'q Host,
+    needs: &'q Needs<'_>,
+) -> impl Iterator<Item = Refusal> + 'q {
+    RULES.iter().filter_map(move |rule| match rule {
+        Rule::Requirement(rule) => rule(index, host, needs),
+        Rule::Condition(rule) => rule(host, needs.system()),
+        Rule::Plan(_) => None,
+    })
+}
+
 /// Returns the requirement that a host does not meet, whoever owns it and whatever its condition.
 pub(crate) fn unmet(index: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     RULES.iter().find_map(|rule| match rule {
@@ -116,17 +131,36 @@ fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<R
     Some(Refusal::ReservedFor(other.to_string()))
 }
 
-/// Requires the labels of the labelSelector. A label with a variable leaves the answer open.
+/// Requires the labels of the labelSelector. A label with a variable leaves the answer open, unless
+/// another one decides.
 fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     if needs.named().is_some() || needs.selector.matches(&host.labels) {
         return None;
     }
-    let unmatched = || {
-        let mut requirements = needs.requirements.iter();
-        let unmatched = requirements.find(|(requirement, _)| !requirement.matches(&host.labels));
-        unmatched.map_or_else(Arc::default, |(_, text)| text.clone())
-    };
-    decided(host, needs.system()).or_else(|| Some(Refusal::NotSelected(unmatched())))
+    let unmatched = needs.requirements.iter();
+    let unmatched = unmatched.filter(|(requirement, _)| !requirement.matches(&host.labels));
+    let is_decided = |(requirement, _): &&(Expression, Arc<str>)| !is_variable(host, requirement);
+    let refused = |text: Arc<str>| Some(Refusal::NotSelected(text));
+    match unmatched.clone().find(is_decided) {
+        Some((_, text)) => refused(text.clone()),
+        None => decided(host, needs.system()).or_else(|| {
+            let mut texts = unmatched.map(|(_, text)| text.clone());
+            refused(texts.next().unwrap_or_default())
+        }),
+    }
+}
+
+/// Returns whether only Flux knows if labels of a host match.
+fn is_variable(host: &Host, requirement: &Expression) -> bool {
+    let (Expression::In(key, _)
+    | Expression::NotIn(key, _)
+    | Expression::Equal(key, _)
+    | Expression::NotEqual(key, _)
+    | Expression::Exists(key)
+    | Expression::DoesNotExist(key)) = requirement;
+    let mut labels = host.labels.iter();
+    labels
+        .any(|(label, value)| label.contains(VARIABLE) || label == key && value.contains(VARIABLE))
 }
 
 /// Requires the capacity of a machine.

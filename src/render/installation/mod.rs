@@ -97,19 +97,6 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     files(renderer, installation, &inventory);
 }
 
-/// Returns the inventory of a planned cluster; `None` for a SIPCluster, or if a machine has no host
-/// or no address.
-pub fn inventory<'a>(
-    cluster: &'a Cluster,
-    placement: &Placement,
-    site: &Site,
-) -> Option<Inventory<'a>> {
-    let addresses: BTreeMap<NodeName, IpAddr> = machines(cluster, placement, site)
-        .filter_map(|machine| Some((machine.node.clone(), machine.address?)))
-        .collect();
-    Inventory::new(cluster.installation.as_ref()?, &addresses).ok()
-}
-
 /// A machine of a Provisioning with its host.
 struct Placed<'a> {
     node: &'a NodeName,

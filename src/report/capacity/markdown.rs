@@ -81,13 +81,11 @@ pub(in crate::report) fn write_purchase_as_markdown(
     purchase: &Purchase,
 ) -> fmt::Result {
     writeln!(out, "{}", super::size(purchase))?;
-    for (number, choice) in purchase.choices.iter().enumerate() {
-        writeln!(out, "{}", if number > 0 { "\nor\n" } else { "" })?;
-        for kind in choice {
-            writeln!(out, "- {}", code(&super::bought(kind)))?;
-        }
+    if !purchase.kinds.is_empty() {
+        writeln!(out)?;
     }
-    Ok(())
+    let mut kinds = purchase.kinds.iter();
+    kinds.try_for_each(|kind| writeln!(out, "- {}", code(&super::bought(kind))))
 }
 
 fn with_others(name: &str, others: usize) -> String {

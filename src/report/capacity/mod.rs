@@ -20,7 +20,7 @@ pub(super) use markdown::{
     capitalized, write_left_out, write_markdown, write_purchase_as_markdown,
 };
 pub use text::capacity;
-pub(super) use text::{write_harmful_losses, write_purchase};
+pub(super) use text::{write_purchase, write_worst_loss};
 
 /// Maximum number of rows of a table, unless all are wanted.
 const ROWS_SHOWN: usize = 20;
@@ -50,7 +50,8 @@ pub(super) struct CapacityWords {
     lacking: Vec<String>,
     /// The size of the purchase.
     purchase: Option<String>,
-    choices: Vec<Vec<String>>,
+    /// Its hosts by kind.
+    kinds: Vec<String>,
     lost_by: Option<String>,
     losses: Vec<PageLoss>,
 }
@@ -106,7 +107,7 @@ impl CapacityWords {
             let (cluster, part, why) = (&lacks.cluster, &lacks.part, &lacks.why);
             format!("{cluster} {part} lacks {hosts}: {why}")
         });
-        let choices = capacity.purchase.iter().flat_map(|it| &it.choices);
+        let kinds = capacity.purchase.iter().flat_map(|it| &it.kinds);
         let losses = loss_rows(&capacity.losses, false).into_iter();
         let losses = losses.map(|row| PageLoss {
             rack: row.loss.domain.clone(),
@@ -119,9 +120,7 @@ impl CapacityWords {
             tables: tables.collect(),
             lacking: lacking.collect(),
             purchase: capacity.purchase.as_ref().map(size),
-            choices: choices
-                .map(|choice| choice.iter().map(bought).collect())
-                .collect(),
+            kinds: kinds.map(bought).collect(),
             lost_by: capacity.lost_by.clone(),
             losses: losses.collect(),
         }
@@ -146,7 +145,7 @@ fn tables(capacity: &Capacity) -> Vec<Table> {
     let clusters = capacity.clusters.iter().map(|row| Row {
         fit: row.fit,
         name: row.cluster.to_string(),
-        lacks: lacks(&row.scarce, Some(&row.cluster), None),
+        lacks: with_proof(row.is_proven, lacks(&row.scarce, Some(&row.cluster), None)),
     });
     let sets = capacity.mix.iter().map(|mix| {
         let shares = mix.shares.iter();
@@ -154,13 +153,16 @@ fn tables(capacity: &Capacity) -> Vec<Table> {
         Row {
             fit: mix.fit,
             name: shares.collect::<Vec<_>>().join(" + "),
-            lacks: lacks(&mix.scarce, None, None),
+            lacks: with_proof(mix.is_proven, lacks(&mix.scarce, None, None)),
         }
     });
     let node_sets = capacity.node_sets.iter().map(|row| Row {
         fit: row.fit,
         name: format!("{} {}", row.cluster, row.part),
-        lacks: lacks(&row.scarce, Some(&row.cluster), Some(&row.part)),
+        lacks: with_proof(
+            row.is_proven,
+            lacks(&row.scarce, Some(&row.cluster), Some(&row.part)),
+        ),
     });
     let tables = [
         ("more clusters like", "cluster", clusters.collect()),
@@ -176,6 +178,15 @@ fn tables(capacity: &Capacity) -> Vec<Table> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
+/// Says that more may fit, unless it is proven that they do not.
+fn with_proof(is_proven: bool, lacks: String) -> String {
+    if is_proven {
+        lacks
+    } else {
+        format!("not proven: more may fit; {lacks}")
+    }
+}
+
 /// Returns the rows of a table to show: the scarcest.
 fn shown_rows(rows: &[Row], all: bool) -> Shown<'_, Row> {
     let all = all || rows.len() <= ROWS_SHOWN;
@@ -189,7 +200,8 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
         let lost = lost.filter(|lost| !lost.quorum.is_kept());
         let lost = lost.map(|lost| lost.cluster.to_string()).collect();
         let lacking = loss.lacking.iter().map(|lacks| {
-            let hosts = counted(lacks.hosts, "host");
+            let noun = if lacks.today > 0 { "more host" } else { "host" };
+            let hosts = counted(lacks.more(), noun);
             format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
         });
         (some(lost, all), some(lacking.collect(), all))
@@ -232,9 +244,14 @@ fn shown_lacking(lacking: &[Lacks], all: bool) -> (Vec<&Lacks>, usize) {
 
 /// Describes the size of a purchase.
 fn size(purchase: &Purchase) -> String {
-    match (purchase.hosts, purchase.is_smallest) {
-        (None, _) => "no host that can be bought changes this".to_owned(),
-        (Some(hosts), true) => format!("{}; fewer do not suffice", counted(hosts, "host")),
+    let less = if purchase.kinds.len() > 1 {
+        "one less of any kind does not suffice"
+    } else {
+        "one less does not suffice"
+    };
+    match (purchase.hosts, purchase.is_minimal) {
+        (None, _) => "no purchase was found that changes this".to_owned(),
+        (Some(hosts), true) => format!("{}; {less}", counted(hosts, "host")),
         (Some(hosts), false) => format!(
             "{}; the search for fewer ended at its limit of steps",
             counted(hosts, "host")

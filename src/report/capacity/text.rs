@@ -78,41 +78,28 @@ fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
 /// Writes a purchase without its title.
 pub(in crate::report) fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
     writeln!(out, "  {}", super::size(purchase))?;
-    for (number, choice) in purchase.choices.iter().enumerate() {
-        if number > 0 {
-            writeln!(out, "  or")?;
-        }
-        for kind in choice {
-            writeln!(out, "    {}", super::bought(kind))?;
-        }
-    }
-    Ok(())
+    let mut kinds = purchase.kinds.iter();
+    kinds.try_for_each(|kind| writeln!(out, "    {}", super::bought(kind)))
 }
 
-/// Writes the table of losses without its title. Unless `all` is set, losses that change nothing for
-/// the clusters are only counted.
-pub(in crate::report) fn write_harmful_losses(
-    out: &mut Text,
-    losses: &[Loss],
-    all: bool,
-) -> fmt::Result {
-    if all {
-        return write_losses(out, losses, all);
+/// Writes the loss that does most harm, and counts the others that do harm.
+pub(in crate::report) fn write_worst_loss(out: &mut Text, losses: &[Loss]) -> fmt::Result {
+    let harmful: Vec<&Loss> = losses.iter().filter(|loss| loss.is_harmful()).collect();
+    // Of equal losses, the first.
+    let Some(worst) = harmful.iter().rev().max_by_key(|loss| loss.harm()) else {
+        return writeln!(out, "  every lost host can be replaced");
+    };
+    for row in loss_rows(std::slice::from_ref(*worst), false) {
+        let (name, result) = (one_line(&row.name), result(&row));
+        writeln!(out, "  the worst is {name}: {result}")?;
     }
-    let harmful: Vec<Loss> = losses
-        .iter()
-        .filter(|loss| loss.is_harmful())
-        .cloned()
-        .collect();
-    if !harmful.is_empty() {
-        write_losses(out, &harmful, all)?;
-    }
-    match losses.len() - harmful.len() {
+    match harmful.len() - 1 {
         0 => Ok(()),
-        others => {
-            let others = counted(others, "rack");
-            writeln!(out, "  {others}: every lost host can be replaced")
-        }
+        others => writeln!(
+            out,
+            "  {others} of {} others do harm as well: `sipgen capacity`",
+            losses.len() - 1
+        ),
     }
 }
 

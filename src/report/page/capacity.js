@@ -5,9 +5,9 @@ import { capacity, counted, element, make, rackWords } from "./site.js";
 
 /** Fills the views. */
 export function startCapacity() {
-  const { tables, lacking, purchase, choices, losses } = capacity;
+  const { tables, lacking, purchase, kinds, losses } = capacity;
   element("capacity").hidden = tables.length === 0 && lacking.length === 0;
-  if (lacking.length > 0) element("fits").append(shortages(lacking, purchase, choices));
+  if (lacking.length > 0) element("fits").append(shortages(lacking, purchase, kinds));
   for (const table of tables) element("fits").append(...fitTable(table));
   element("losses").hidden = losses.length === 0;
   showLosses();
@@ -18,8 +18,8 @@ function capitalized(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What cannot be served, and what to buy. @param {string[]} lacking @param {string | null} purchase @param {string[][]} choices */
-function shortages(lacking, purchase, choices) {
+/** What cannot be served, and what to buy. @param {string[]} lacking @param {string | null} purchase @param {string[]} kinds */
+function shortages(lacking, purchase, kinds) {
   const notice = make("div", "", "notice");
   const list = (/** @type {string[]} */ lines) => {
     const items = make("ul");
@@ -28,10 +28,7 @@ function shortages(lacking, purchase, choices) {
   };
   notice.append(make("h3", "Cannot be served"), list(lacking));
   if (purchase) notice.append(make("h3", "To buy"), make("p", purchase));
-  choices.forEach((choice, number) => {
-    if (number > 0) notice.append(make("p", "or"));
-    notice.append(list(choice));
-  });
+  if (kinds.length > 0) notice.append(list(kinds));
   return notice;
 }
 

@@ -170,9 +170,10 @@ function listed(names) {
   return shown.join(", ");
 }
 
-/** @param {{selector: string, asked?: Asked}} spare */
-function askedWords({ selector, asked }) {
-  if (!asked) return selector;
+/** @param {{selector: string, asked?: Asked, interfaces?: string[]}} spare */
+function askedWords({ selector, asked, interfaces = [] }) {
+  const addressed = interfaces.length > 0 ? ` with an address in ${interfaces.join(", ")}` : "";
+  if (!asked) return selector + addressed;
   const { cpu, memoryMib, sriov, qat, cpuArch = [], cpuModel = [], cpuFlags = [] } = asked;
   const memory = memoryMib % 1024 === 0 ? `${memoryMib / 1024} GiB` : `${memoryMib} MiB`;
   const parts = [cpu && counted(cpu, "CPU"), memoryMib && memory, sriov && "SR-IOV", qat && "QuickAssist", ...cpuArch, ...cpuModel, ...cpuFlags, selector];

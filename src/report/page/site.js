@@ -20,7 +20,7 @@
  * }} Cluster
  * @typedef {{title: string, column: string, more: number, rows: {fit: number, name: string, others: number, lacks: string}[]}} FitTable
  * @typedef {{
- *   tables: FitTable[], lacking: string[], purchase: string | null, choices: string[][], lostBy: string | null,
+ *   tables: FitTable[], lacking: string[], purchase: string | null, kinds: string[], lostBy: string | null,
  *   losses: {rack: string | null, hosts: number, assigned: number, quorums: string, lacking: string}[],
  * }} Capacity
  * @typedef {{cluster: Key, role: string, from: Key, to: Key, details: string[]}} Move

@@ -4,14 +4,14 @@ use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, Namespace, Role};
 use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
-use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::report::{ERROR, STRONG, Text, WARNING, one_line, spare_words, styled};
 use crate::text::counted;
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
-const CLUSTERS_SHOWN: usize = 20;
-const SELECTORS_SHOWN: usize = 12;
+const CLUSTERS_SHOWN: usize = 10;
+const SELECTORS_SHOWN: usize = 6;
 const NODE_SETS_SHOWN: usize = 3;
 /// Maximum number of machines without a host to name.
 const MACHINES_SHOWN: usize = 4;
@@ -395,14 +395,8 @@ fn selector(spare: &Spare) -> String {
     match &spare.asked {
         Some(asked) => one_line(&asked.to_string()),
         None => {
-            let selector = match spare.selector.as_str() {
-                "" => "every host".to_owned(),
-                selector => one_line(selector),
-            };
-            match &spare.namespace {
-                Some(namespace) => format!("{selector} in {namespace}"),
-                None => selector,
-            }
+            let namespace = spare.namespace.as_ref().map(Namespace::as_str);
+            one_line(&spare_words(&spare.selector, namespace, &spare.interfaces))
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::fmt::{self, Write};
 
 use super::tally;
+use crate::api::names::Namespace;
 use crate::capacity::Capacity;
 use crate::overview::{ClusterOverview, Overview};
 use crate::report::Text;
 use crate::report::capacity::{write_left_out, write_markdown};
-use crate::report::markdown::{cell, code};
+use crate::report::markdown::cell;
+use crate::report::spare_words;
 use crate::text::counted;
 
 /// Maximum number of rows of a table, unless all are wanted.
@@ -66,17 +68,11 @@ fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Resu
     }
     let shown = if all { spare.len() } else { ROWS_SHOWN };
     for spare in spare.iter().take(shown) {
-        let selector = match spare.selector.as_str() {
-            "" => "every host".to_owned(),
-            selector => cell(&selector),
-        };
-        let namespace = spare.namespace.as_ref();
-        let namespace = namespace.map_or(String::new(), |it| format!(" in {}", code(it)));
+        let namespace = spare.namespace.as_ref().map(Namespace::as_str);
+        let selector = spare_words(&spare.selector, namespace, &spare.interfaces);
         let (matching, assigned, free) = (spare.matching, spare.assigned, spare.free);
-        writeln!(
-            out,
-            "| {matching} | {assigned} | {free} | {selector}{namespace} |"
-        )?;
+        let selector = cell(&selector);
+        writeln!(out, "| {matching} | {assigned} | {free} | {selector} |")?;
     }
     write_left_out(out, spare.len().saturating_sub(shown))
 }

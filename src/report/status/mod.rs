@@ -20,13 +20,18 @@ use crate::capacity::Capacity;
 use crate::overview::{HostOverview, Overview};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
+use crate::plan::quotas::QuotaUse;
 use crate::text::counted;
 
-use super::capacity::write_harmful_losses;
+use super::capacity::write_worst_loss;
 use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;
 
 pub use markdown::status_as_markdown;
+
+/// Maximum number of racks of which a map is drawn, and of quotas, without `--all`.
+const RACKS_SHOWN: usize = 8;
+const QUOTAS_SHOWN: usize = 6;
 
 /// Options of the status view.
 #[derive(Debug, Clone, Copy)]
@@ -80,13 +85,20 @@ fn write_status(
             write_headline(out, overview)?;
             clusters::write_all(out, overview, &letters, view.all)?;
             clusters::write_spare(out, overview, view.all)?;
-            write_quotas(out, overview)?;
+            write_quotas(out, overview, view.all)?;
             if let Some(label) = &capacity.lost_by {
                 let lost = format!("if all hosts of one {} are lost", one_line(label));
                 write_heading(out, lost)?;
-                write_harmful_losses(out, &capacity.losses, view.all)?;
+                write_worst_loss(out, &capacity.losses)?;
             }
-            rack_map::write(out, overview, &letters, view)
+            if view.all || overview.racks.len() <= RACKS_SHOWN {
+                return rack_map::write(out, overview, &letters, view);
+            }
+            writeln!(out)?;
+            writeln!(
+                out,
+                "--all and --rack show the hosts, `sipgen capacity` what else fits"
+            )
         }
         Focus::Rack(name) => {
             let hosts: Vec<&HostOverview> = overview
@@ -137,13 +149,18 @@ fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
 
-/// Writes the quotas with their users.
-fn write_quotas(out: &mut Text, overview: &Overview) -> fmt::Result {
+/// Writes the quotas with their users. If there are too many, the fullest have priority.
+fn write_quotas(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
     if overview.quotas.is_empty() {
         return Ok(());
     }
     write_heading(out, "quotas")?;
-    for quota in &overview.quotas {
+    let mut shown: Vec<&QuotaUse> = overview.quotas.iter().collect();
+    if !all {
+        shown.sort_by_key(|quota| quota.quota.hosts.saturating_sub(quota.used()));
+        shown.truncate(QUOTAS_SHOWN);
+    }
+    for quota in &shown {
         writeln!(
             out,
             "  {} of {}",
@@ -151,7 +168,14 @@ fn write_quotas(out: &mut Text, overview: &Overview) -> fmt::Result {
             one_line(&quota.to_string())
         )?;
     }
-    Ok(())
+    match overview.quotas.len() - shown.len() {
+        0 => Ok(()),
+        more => writeln!(
+            out,
+            "  … and {} with more hosts left; --all shows all",
+            counted(more, "more quota")
+        ),
+    }
 }
 
 fn write_headline(out: &mut Text, overview: &Overview) -> fmt::Result {

@@ -216,7 +216,7 @@ pub(super) fn write(
         Some(_) => write_heading(out, "racks")?,
         None => write_heading(
             out,
-            "hosts without racks: no node set has a topologyKey; choose a label with --rack-by",
+            "hosts without racks: no node set has a topologyKey; choose a label with --by",
         )?,
     }
     let (shown, left_out) = if view.all {

@@ -2,7 +2,6 @@
 
 mod again;
 mod agents;
-mod command;
 mod kubeconfig;
 mod pod;
 

@@ -550,7 +550,7 @@ fn in_arguments() {
         &["generate", "--branch", &url],
         &["diff", "--base", &url],
         &["status", "--rack", &url],
-        &["status", "--rack-by", &url],
+        &["status", "--by", &url],
         &["explain", &url],
         &["generate", "--repo", &url],
         &["migrate", &url],

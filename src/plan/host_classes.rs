@@ -1,0 +1,446 @@
+//! Host classes: hosts that no node set tells apart, and the classes that each node set may use.
+//!
+//! They do not depend on the numbers of hosts that node sets lack, so many questions share them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::demand::Demand;
+use super::eligibility::{Availability, Key, Needs};
+use super::equivalence::{Counted, HostKinds};
+use super::matching::{Choice, Domain, Pool};
+use super::preference::{Homes, Preference, Traits};
+use super::quotas::QuotaUse;
+use super::supply::Supply;
+use crate::api::names::{ClusterKey, Namespace};
+use crate::inventory::Host;
+use crate::inventory::machine::{AskedMachine, Machine};
+
+/// Labels of which a quota counts the hosts.
+type QuotaLabels = BTreeMap<String, String>;
+
+/// Requirements with the namespace whose hosts are preferred.
+type PoolNeeds<'n, 'a> = (&'n Needs<'a>, Option<&'a Namespace>);
+
+/// Available hosts by class, and the pools of node sets.
+pub(super) struct HostClasses<'a> {
+    pub(super) hosts: &'a [Host],
+    /// All topology keys.
+    pub(super) topology: Vec<&'a str>,
+    pub(super) classes: Vec<Class<'a>>,
+    pub(super) pools: Vec<NodeSetPool<'a>>,
+    /// The class of each available host.
+    class_of: HashMap<usize, usize>,
+    /// Pools by requirements and preferred namespace.
+    pool_of: HashMap<(Key<'a>, Option<&'a Namespace>), usize>,
+    homes: Homes<'a>,
+    /// The different labels of quotas.
+    quota_labels: Vec<&'a QuotaLabels>,
+}
+
+/// Hosts that no demand tells apart.
+pub(super) struct Class<'a> {
+    /// The only cluster that may take them.
+    pub(super) only: Option<ClusterKey>,
+    /// Values of all topology keys.
+    pub(super) domains: Vec<Option<&'a str>>,
+    /// The numbers of these values.
+    numbers: Vec<usize>,
+    /// Labels of quotas that count them, by index.
+    quota_labels: Vec<usize>,
+    traits: Traits<'a>,
+    /// Indices of the hosts, in inventory order.
+    pub(super) hosts: Vec<usize>,
+}
+
+/// The classes for node sets with equal requirements.
+pub(super) struct NodeSetPool<'a> {
+    pub(super) pool: Arc<Pool>,
+    /// The topology key of its domains.
+    pub(super) key: Option<&'a str>,
+    /// Its domains by the value of that key; `None` is the domain of hosts without the label.
+    pub(super) domains: Arc<HashMap<Option<&'a str>, usize>>,
+    /// Indices of its topology keys if they cross each other. Keys cross if none of them implies the
+    /// others.
+    pub(super) crossing: Vec<usize>,
+    /// Indices of all its topology keys.
+    pub(super) limiting: Vec<usize>,
+    /// Number of hosts in all its classes.
+    pub(super) capacity: usize,
+}
+
+/// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, labels of
+/// quotas, and traits. With several topology keys, a host that lacks one is a class by itself, given by
+/// the last field.
+type ClassKey<'k, 'a> = (
+    usize,
+    Option<&'a ClusterKey>,
+    &'k [usize],
+    Vec<usize>,
+    Traits<'a>,
+    Option<usize>,
+);
+
+impl<'a> HostClasses<'a> {
+    /// Groups hosts for demands, whose competition decides which hosts they prefer.
+    pub(super) fn for_demands(
+        supply: Supply<'a>,
+        all: &[Demand<'a>],
+        open: &[usize],
+        quotas: &'a [QuotaUse],
+    ) -> Self {
+        let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
+        let candidates = supply.candidates();
+        let homes = Homes::new(
+            demands.iter().copied(),
+            candidates.iter().map(|host| &supply.hosts[*host]),
+        );
+        let mut needs: Vec<PoolNeeds<'_, 'a>> = Vec::new();
+        let mut index = HashMap::new();
+        let pool_of = demands.iter().map(|demand| {
+            let home = homes.home(demand);
+            *index.entry((demand.needs.key(), home)).or_insert_with(|| {
+                needs.push((&demand.needs, home));
+                needs.len() - 1
+            })
+        });
+        let pool_of: Vec<usize> = pool_of.collect();
+        let contention = |members: &[Vec<usize>], classes: &[Class<'a>]| {
+            contention(&demands, &pool_of, members, classes)
+        };
+        let labels = quotas.iter().map(|quota| &quota.quota.labels);
+        let spread_by = commonest_key(all);
+        Self::new(
+            (supply.hosts, supply.availability, &candidates),
+            &needs,
+            homes,
+            spread_by,
+            labels,
+            contention,
+        )
+    }
+
+    /// Groups hosts for node sets with these requirements, whatever hosts they prefer.
+    pub(super) fn for_needs(
+        hosts: &'a [Host],
+        availability: &[Availability],
+        gone: &BTreeSet<usize>,
+        all_needs: impl Iterator<Item = Needs<'a>>,
+        quota_labels: impl Iterator<Item = &'a QuotaLabels>,
+    ) -> Self {
+        let mut known = HashSet::new();
+        let needs: Vec<Needs<'a>> = all_needs
+            .filter(|needs| known.insert(needs.key()))
+            .collect();
+        let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
+        let supply = Supply {
+            hosts,
+            availability,
+            gone,
+        };
+        let candidates = supply.candidates();
+        let none = |_: &[Vec<usize>], classes: &[Class<'a>]| vec![0; classes.len()];
+        Self::new(
+            (hosts, availability, &candidates),
+            &needs,
+            Homes::default(),
+            None,
+            quota_labels,
+            none,
+        )
+    }
+
+    fn new(
+        (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
+        needs: &[PoolNeeds<'_, 'a>],
+        homes: Homes<'a>,
+        spread_by: Option<&'a str>,
+        quota_labels: impl Iterator<Item = &'a QuotaLabels>,
+        contention: impl FnOnce(&[Vec<usize>], &[Class<'a>]) -> Vec<usize>,
+    ) -> Self {
+        let topology: BTreeSet<&str> = needs
+            .iter()
+            .flat_map(|(needs, _)| &needs.topology_keys)
+            .copied()
+            .chain(spread_by)
+            .collect();
+        let topology: Vec<&str> = topology.into_iter().collect();
+        let all_needs: Vec<&Needs<'_>> = needs.iter().map(|(needs, _)| *needs).collect();
+        let kinds = HostKinds::new(hosts, &all_needs, &topology, Counted::Usable(candidates));
+        let quota_labels: BTreeSet<&QuotaLabels> = quota_labels.collect();
+        let quota_labels: Vec<&QuotaLabels> = quota_labels.into_iter().collect();
+        let (classes, of_kind) = classify(
+            (hosts, availability, candidates),
+            &kinds,
+            &homes,
+            &quota_labels,
+        );
+        let members = needs.iter().map(|(needs, home)| {
+            let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
+            let kinds = kinds.matching(hosts, needs).into_iter();
+            let mut members: Vec<usize> = kinds.flat_map(|kind| &of_kind[kind]).copied().collect();
+            // The first host makes the order unique.
+            members.sort_by_cached_key(|class| (rank(*class), classes[*class].hosts.first()));
+            members
+        });
+        let members: Vec<Vec<usize>> = members.collect();
+        let contention = contention(&members, &classes);
+        let place = |key: &str| topology.iter().position(|other| *other == key);
+        let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
+            let own = needs.topology_keys.iter();
+            let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
+            // A single key is a flow. If one key implies the others, it suffices.
+            let binding = binding(&own, members, &classes);
+            let at = binding
+                .or(own.first().copied())
+                .or(spread_by.and_then(place));
+            let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
+            let (mut pool, domains) =
+                pool(members, &classes, at, !own.is_empty(), &contention, rank);
+            pool.by_size = needs.machine.is_some();
+            let capacity = members.iter().map(|class| classes[*class].hosts.len());
+            NodeSetPool {
+                pool: Arc::new(pool),
+                key: at.map(|at| topology[at]),
+                domains: Arc::new(domains),
+                crossing: if binding.is_none() {
+                    own.clone()
+                } else {
+                    Vec::new()
+                },
+                limiting: own,
+                capacity: capacity.sum(),
+            }
+        });
+        let pools = pools.collect();
+        let class_of = classes.iter().enumerate();
+        let class_of =
+            class_of.flat_map(|(at, class)| class.hosts.iter().map(move |host| (*host, at)));
+        let pool_of = needs.iter().enumerate();
+        Self {
+            hosts,
+            pools,
+            class_of: class_of.collect(),
+            pool_of: pool_of
+                .map(|(at, (needs, home))| ((needs.key(), *home), at))
+                .collect(),
+            topology,
+            classes,
+            homes,
+            quota_labels,
+        }
+    }
+
+    /// Returns the pool of a demand; `None` if its requirements are unknown.
+    pub(super) fn pool(&self, demand: &Demand<'_>) -> Option<usize> {
+        let home = self.homes.home(demand);
+        self.pool_of.get(&(demand.needs.key(), home)).copied()
+    }
+
+    /// Returns the pool for requirements, whatever hosts they prefer.
+    pub(super) fn pool_of(&self, needs: &Needs<'_>) -> Option<usize> {
+        self.pool_of.get(&(needs.key(), None)).copied()
+    }
+
+    /// Returns the class of a host; `None` if no node set may use it.
+    pub(super) fn class_of(&self, host: usize) -> Option<usize> {
+        self.class_of.get(&host).copied()
+    }
+
+    /// Returns whether a quota counts the hosts of a class.
+    pub(super) fn counts(&self, quota: &QuotaUse, class: usize) -> bool {
+        let mut labels = self.classes[class].quota_labels.iter();
+        labels.any(|at| *self.quota_labels[*at] == quota.quota.labels)
+    }
+}
+
+/// Returns the topology key that implies all others: hosts that share a value of another key share
+/// its value. For example, the hosts of one server are in one rack.
+fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<usize> {
+    let binds = |key: &usize| {
+        keys.iter().filter(|other| *other != key).all(|other| {
+            let mut value_of: HashMap<&str, Option<&str>> = HashMap::new();
+            members.iter().all(|class| {
+                let domains = &classes[*class].domains;
+                let Some(value) = domains[*other] else {
+                    return true;
+                };
+                domains[*key].is_some()
+                    && *value_of.entry(value).or_insert(domains[*key]) == domains[*key]
+            })
+        })
+    };
+    keys.iter().copied().find(binds)
+}
+
+/// The order in which a pool takes classes. The size is equal for hosts of node sets other than
+/// machines.
+type Rank = (Preference, (usize, u64, u64));
+
+fn rank(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>, home: Option<&Namespace>) -> Rank {
+    let sample = class.hosts.first().map(|host| &hosts[*host]);
+    let machine = needs.machine.zip(sample);
+    match machine {
+        Some((asked, host)) => (Preference::default(), machine_size(host, asked)),
+        None => (class.traits.preference(home), Default::default()),
+    }
+}
+
+/// Returns the classes of available hosts, and the classes of each kind.
+fn classify<'a>(
+    (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
+    kinds: &HostKinds<'a>,
+    homes: &Homes<'a>,
+    quota_labels: &[&QuotaLabels],
+) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
+    let mut classes: Vec<Class<'a>> = Vec::new();
+    let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    let mut known: HashMap<ClassKey<'_, '_>, usize> = HashMap::new();
+    for index in candidates.iter().copied() {
+        let only = match &availability[index] {
+            Availability::Free => None,
+            Availability::Only(cluster, _) => Some(cluster),
+            Availability::Refused(_) => continue,
+        };
+        let Some(kind) = kinds.kind_of(index) else {
+            continue;
+        };
+        let host = &hosts[index];
+        let domains = kinds.domains(index);
+        let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
+        let counted = (0..quota_labels.len()).filter(|at| quota_labels[*at].iter().all(has));
+        let counted: Vec<usize> = counted.collect();
+        let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
+        let traits = homes.traits(host);
+        let class = *known
+            .entry((kind, only, domains, counted.clone(), traits, by_itself))
+            .or_insert_with(|| {
+                of_kind[kind].push(classes.len());
+                classes.push(Class {
+                    only: only.cloned(),
+                    domains: kinds.names(domains),
+                    numbers: domains.to_vec(),
+                    quota_labels: counted,
+                    traits,
+                    hosts: Vec::new(),
+                });
+                classes.len() - 1
+            });
+        classes[class].hosts.push(index);
+    }
+    (classes, of_kind)
+}
+
+/// Returns the number of demands that could use each class.
+fn contention(
+    demands: &[&Demand<'_>],
+    pool_of: &[usize],
+    members: &[Vec<usize>],
+    classes: &[Class<'_>],
+) -> Vec<usize> {
+    let mut of_pool = vec![0; members.len()];
+    let mut of_cluster: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
+    for (demand, pool) in demands
+        .iter()
+        .zip(pool_of)
+        .filter(|(demand, _)| demand.missing > 0)
+    {
+        of_pool[*pool] += 1;
+        *of_cluster.entry((*pool, &demand.cluster.key)).or_default() += 1;
+    }
+    let mut contention = vec![0; classes.len()];
+    for (pool, members) in members.iter().enumerate() {
+        for class in members {
+            contention[*class] += match &classes[*class].only {
+                Some(only) => of_cluster.get(&(pool, only)).copied().unwrap_or_default(),
+                None => of_pool[pool],
+            };
+        }
+    }
+    contention
+}
+
+/// Returns the most common topology key. Node sets without a key are spread by it.
+fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for key in demands
+        .iter()
+        .flat_map(|demand| &demand.needs.topology_keys)
+        .copied()
+    {
+        *count.entry(key).or_default() += 1;
+    }
+    let most = count.values().copied().max()?;
+    count
+        .into_iter()
+        .find(|(_, count)| *count == most)
+        .map(|(key, _)| key)
+}
+
+/// Builds a pool: classes by topology domain and by preference.
+///
+/// `key` is the index of the topology key in the classes' values. Preferred hosts and the smallest
+/// sufficient ones come first, then those that fewest demands can use. Hosts without the label come last.
+fn pool<'a>(
+    members: &[usize],
+    classes: &[Class<'a>],
+    key: Option<usize>,
+    limited: bool,
+    contention: &[usize],
+    rank: impl Fn(usize) -> Rank,
+) -> (Pool, HashMap<Option<&'a str>, usize>) {
+    let mut names: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
+    let mut domains: Vec<Domain> = Vec::new();
+    let mut tiers: BTreeMap<(bool, Rank, usize), Vec<Choice>> = BTreeMap::new();
+    let mut choice_of: HashMap<((bool, Rank, usize), usize), usize> = HashMap::new();
+    for &class in members {
+        let name = key.and_then(|key| classes[class].domains[key]);
+        let number = key.map_or(0, |key| classes[class].numbers[key]);
+        let domain = *numbers.entry(number).or_insert_with(|| {
+            names.insert(name, domains.len());
+            domains.push(Domain {
+                limited: limited && name.is_some(),
+                classes: Vec::new(),
+            });
+            domains.len() - 1
+        });
+        domains[domain].classes.push(class);
+        let tier = (limited && name.is_none(), rank(class), contention[class]);
+        let choices = tiers.entry(tier).or_default();
+        let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
+            choices.push(Choice {
+                domain,
+                classes: Vec::new(),
+            });
+            choices.len() - 1
+        });
+        choices[choice].classes.push(class);
+    }
+    (
+        Pool {
+            by_size: false,
+            domains,
+            tiers: tiers.into_values().collect(),
+        },
+        names,
+    )
+}
+
+/// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,
+/// then CPUs, then memory.
+fn machine_size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
+    let Machine {
+        cpu,
+        memory_mib,
+        sriov,
+        qat,
+        ..
+    } = &*host.machine;
+    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
+    (
+        unasked,
+        cpu.unwrap_or_default(),
+        memory_mib.unwrap_or_default(),
+    )
+}

@@ -1,0 +1,305 @@
+//! Causes of shortages: what keeps the hosts that match a node set from serving it.
+//!
+//! A rule is a cause of a shortage only if the node set would lack fewer hosts without it. So a host
+//! counts for a rule if no other rule refuses it, and if its topology domains are open.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::demand::Demand;
+use super::eligibility::{self, Availability, Needs, Obstacle, Refusal};
+use super::flow_network::Instance;
+use super::search_result::Why;
+use super::topology;
+use crate::api::names::ClusterKey;
+use crate::inventory::Host;
+
+/// Maximum number of rules that are compared for a host.
+const RULES_COMPARED: usize = 3;
+/// Maximum number of rules in a headline.
+const RULES_SHOWN: usize = 3;
+
+/// Topology domains of a host, in the order of the topology keys.
+type Domains<'h> = Vec<Option<&'h str>>;
+
+/// Whether topology limits a node set that lacks hosts.
+pub(super) struct TopologyLimits {
+    /// Set if the node set lacked fewer hosts without its topology keys.
+    is_limited: bool,
+    closed: ClosedDomains,
+}
+
+impl TopologyLimits {
+    /// Translates the proof for a demand of a problem.
+    pub(super) fn new(instance: &Instance<'_>, demand: usize, why: &Why) -> Self {
+        let pool = instance.problem.demands[demand].pool;
+        let (is_limited, closed) = match why {
+            Why::Counted(count) if instance.crossing[pool].is_empty() => {
+                let values = instance.domain_values(pool, &count.closed);
+                let values = values.into_iter().map(str::to_owned);
+                (count.is_limited, ClosedDomains::Values(values.collect()))
+            }
+            Why::Counted(count) => (count.is_limited, ClosedDomains::OfUsable),
+            Why::Crossing(_) | Why::Undecided => (false, ClosedDomains::OfUsable),
+        };
+        Self { is_limited, closed }
+    }
+}
+
+/// Constraints without each of which a node set would lack fewer hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Causes {
+    /// Number of hosts that match and that the node set does not have.
+    pub(super) matching: usize,
+    pub(super) refused: RefusedCounts,
+    /// The topology keys, with the number of domains in which the matching hosts are.
+    pub(super) topology: Vec<(String, usize)>,
+}
+
+impl Causes {
+    pub(super) fn new(
+        matching: &MatchingHosts<'_>,
+        hosts: &[Host],
+        demand: &Demand<'_>,
+        gone: &BTreeSet<usize>,
+        limits: &TopologyLimits,
+    ) -> Self {
+        let keys = demand.needs.topology_keys.iter().enumerate();
+        let keys = keys.filter(|_| limits.is_limited);
+        let topology = keys.map(|(at, key)| {
+            let domains = matching.domains((at, key), hosts, gone);
+            ((*key).to_owned(), domains)
+        });
+        Self {
+            matching: matching.others(demand, gone),
+            refused: matching.refused(demand, gone, &limits.closed),
+            topology: topology.collect(),
+        }
+    }
+}
+
+/// The hosts that match requirements, whoever has them and whatever their condition.
+pub(super) struct MatchingHosts<'h> {
+    /// In ascending order.
+    hosts: Vec<usize>,
+    refused: Vec<RefusedHosts<'h>>,
+    /// Index of the refusals of each refused host, and its domains.
+    refused_by: HashMap<usize, (usize, Domains<'h>)>,
+    /// Domains of the hosts that are not refused.
+    usable_domains: HashSet<(usize, &'h str)>,
+    /// Number of hosts in each domain.
+    by_domain: HashMap<(usize, &'h str), usize>,
+}
+
+/// Hosts that the same rules refuse.
+struct RefusedHosts<'h> {
+    /// The only cluster that `only_rule` does not refuse.
+    only: Option<ClusterKey>,
+    only_rule: Option<String>,
+    rules: Vec<String>,
+    /// Numbers of hosts by their topology domains.
+    by_domains: HashMap<Domains<'h>, usize>,
+}
+
+/// Topology domains in which no further host helps a node set.
+pub(super) enum ClosedDomains {
+    /// These values of the first topology key.
+    Values(BTreeSet<String>),
+    /// All domains in which usable hosts are, because topology keys cross each other.
+    OfUsable,
+}
+
+/// The rules without which a node set lacks fewer hosts, as in "5 in use", most hosts first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RefusedCounts {
+    /// Hosts that a single rule refuses.
+    pub(super) by_one: Vec<(usize, String)>,
+    /// Hosts that several rules refuse together, or rules and topology.
+    pub(super) by_several: Vec<(usize, String)>,
+}
+
+impl<'h> MatchingHosts<'h> {
+    /// Finds the hosts, and all rules that refuse each.
+    pub(super) fn new(hosts: &'h [Host], availability: &[Availability], needs: &Needs<'_>) -> Self {
+        let mut all = Self {
+            hosts: Vec::new(),
+            refused: Vec::new(),
+            refused_by: HashMap::new(),
+            usable_domains: HashSet::new(),
+            by_domain: HashMap::new(),
+        };
+        let mut known: HashMap<(Option<ClusterKey>, Vec<String>), usize> = HashMap::new();
+        for (index, host) in hosts.iter().enumerate() {
+            let mut objections = eligibility::objections(index, host, needs).peekable();
+            let is_other = |refusal: &Refusal| {
+                matches!(
+                    refusal.obstacle(),
+                    Obstacle::AnotherHost | Obstacle::Requirement
+                )
+            };
+            if objections.peek().is_some_and(is_other) {
+                continue;
+            }
+            all.hosts.push(index);
+            let mut rules: Vec<String> = Vec::new();
+            let (only, only_rule) = match &availability[index] {
+                Availability::Free => (None, None),
+                Availability::Only(cluster, refusal) => {
+                    (Some(cluster), Some(refusal.rule().to_string()))
+                }
+                Availability::Refused(refusal) => {
+                    rules.push(refusal.rule().to_string());
+                    (None, None)
+                }
+            };
+            for refusal in objections.take(RULES_COMPARED) {
+                let rule = refusal.rule().to_string();
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+            let keys = needs.topology_keys.iter();
+            let domains: Domains<'_> = keys.map(|key| topology::domain(host, key)).collect();
+            for domain in numbered(&domains) {
+                *all.by_domain.entry(domain).or_default() += 1;
+            }
+            if rules.is_empty() && only.is_none() {
+                all.usable_domains.extend(numbered(&domains));
+                continue;
+            }
+            let at = *known
+                .entry((only.cloned(), rules.clone()))
+                .or_insert_with(|| {
+                    all.refused.push(RefusedHosts {
+                        only: only.cloned(),
+                        only_rule,
+                        rules,
+                        by_domains: HashMap::new(),
+                    });
+                    all.refused.len() - 1
+                });
+            let by_domains = &mut all.refused[at].by_domains;
+            *by_domains.entry(domains.clone()).or_default() += 1;
+            all.refused_by.insert(index, (at, domains));
+        }
+        all
+    }
+
+    /// Returns the number of hosts that a node set does not have. Hosts that are gone do not count.
+    pub(super) fn others(&self, demand: &Demand<'_>, gone: &BTreeSet<usize>) -> usize {
+        let excepted = demand.kept.union(gone);
+        let excepted = excepted.filter(|host| self.contains(**host));
+        self.hosts.len() - excepted.count()
+    }
+
+    /// Returns the number of domains in which the hosts are, one for each host without the label. Hosts
+    /// that are gone do not count.
+    pub(super) fn domains(
+        &self,
+        (at, key): (usize, &str),
+        hosts: &[Host],
+        gone: &BTreeSet<usize>,
+    ) -> usize {
+        let of_key = || self.by_domain.iter().filter(|((of, _), _)| *of == at);
+        let mut unlabelled = self.hosts.len() - of_key().map(|(_, hosts)| hosts).sum::<usize>();
+        let mut lost: HashMap<&str, usize> = HashMap::new();
+        for host in gone.iter().filter(|host| self.contains(**host)) {
+            match topology::domain(&hosts[*host], key) {
+                Some(domain) => *lost.entry(domain).or_default() += 1,
+                None => unlabelled -= 1,
+            }
+        }
+        let left = of_key().filter(|((_, domain), hosts)| lost.get(domain) != Some(hosts));
+        left.count() + unlabelled
+    }
+
+    fn contains(&self, host: usize) -> bool {
+        self.hosts.binary_search(&host).is_ok()
+    }
+
+    /// Counts the hosts that would help a node set if rules did not refuse them.
+    pub(super) fn refused(
+        &self,
+        demand: &Demand<'_>,
+        gone: &BTreeSet<usize>,
+        closed: &ClosedDomains,
+    ) -> RefusedCounts {
+        let is_open = |domains: &Domains<'_>| {
+            numbered(domains).all(|(at, domain)| {
+                let key = demand.needs.topology_keys[at];
+                !demand.domains.contains(&(key, domain))
+                    && match closed {
+                        ClosedDomains::Values(values) => !values.contains(domain),
+                        ClosedDomains::OfUsable => !self.usable_domains.contains(&(at, domain)),
+                    }
+            })
+        };
+        // Hosts that are gone or that the node set has cannot help.
+        let mut excepted: HashMap<(usize, bool), usize> = HashMap::new();
+        for host in demand.kept.union(gone) {
+            if let Some((at, domains)) = self.refused_by.get(host) {
+                *excepted.entry((*at, is_open(domains))).or_default() += 1;
+            }
+        }
+        let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
+        for (at, refused) in self.refused.iter().enumerate() {
+            let is_own = refused.only.as_ref() == Some(&demand.cluster.key);
+            let own_rule = refused.only_rule.iter().filter(|_| !is_own);
+            let rules: Vec<&str> = own_rule.chain(&refused.rules).map(String::as_str).collect();
+            for is_in_open in [true, false] {
+                let hosts = refused.by_domains.iter();
+                let hosts = hosts.filter(|(domains, _)| is_open(domains) == is_in_open);
+                let hosts: usize = hosts.map(|(_, hosts)| hosts).sum();
+                let hosts = hosts - excepted.get(&(at, is_in_open)).copied().unwrap_or_default();
+                if hosts == 0 || rules.is_empty() {
+                    continue;
+                }
+                let mut all = rules.join(" and ");
+                if !is_in_open {
+                    all.push_str(" and in a topology domain of another host");
+                }
+                let counts = match (rules.len(), is_in_open) {
+                    (1, true) => &mut by_one,
+                    _ => &mut by_several,
+                };
+                *counts.entry(all).or_default() += hosts;
+            }
+        }
+        let sorted = |counts: BTreeMap<String, usize>| {
+            let counts = counts.into_iter().map(|(rule, hosts)| (hosts, rule));
+            let mut counts: Vec<(usize, String)> = counts.collect();
+            counts.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
+            counts
+        };
+        RefusedCounts {
+            by_one: sorted(by_one),
+            by_several: sorted(by_several),
+        }
+    }
+}
+
+/// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use`.
+pub(super) fn of_them(hosts: usize, refused: &[(usize, String)]) -> String {
+    if let ([(_, rule)], 1) = (refused, hosts) {
+        return format!(", {rule}");
+    }
+    let named = refused.iter().take(RULES_SHOWN);
+    let named: Vec<String> = named
+        .map(|(hosts, rule)| format!("{hosts} {rule}"))
+        .collect();
+    let others = refused.iter().skip(RULES_SHOWN);
+    let others: usize = others.map(|(hosts, _)| hosts).sum();
+    let others = match others {
+        0 => String::new(),
+        others => format!(", {others} for other reasons"),
+    };
+    match named.join(", ").split_once(' ') {
+        Some((hosts, rules)) => format!(", {hosts} of them {rules}{others}"),
+        None => String::new(),
+    }
+}
+
+/// Returns the domains of a host, each with the index of its topology key.
+fn numbered<'h>(domains: &[Option<&'h str>]) -> impl Iterator<Item = (usize, &'h str)> {
+    let domains = domains.iter().enumerate();
+    domains.filter_map(|(at, domain)| Some((at, (*domain)?)))
+}
