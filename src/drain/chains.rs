@@ -88,7 +88,7 @@ impl Search<'_, '_> {
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            for to in self.accepted.of_set(set, &self.rules.node_sets[set]) {
+            for to in self.accepted.hosts_for(set, &self.rules.node_sets[set]) {
                 let owner = self.owner.get(&to);
                 if self.drained.contains(&to) || owner == Some(&set) {
                     continue;

@@ -70,7 +70,7 @@ pub struct AcceptedHosts {
 
 impl AcceptedHosts {
     /// Returns the hosts for a node set, given with its index.
-    pub fn of_set(&self, index: usize, set: &OccupiedSet<'_>) -> impl Iterator<Item = usize> {
+    pub fn hosts_for(&self, index: usize, set: &OccupiedSet<'_>) -> impl Iterator<Item = usize> {
         let pool = self.pool_of[index].into_iter();
         let cluster = set.cluster.key.clone();
         let hosts = pool.flat_map(|pool| &self.pools[pool]);

@@ -12,7 +12,7 @@ use super::eligibility::{Needs, Obstacle, Refusal};
 use super::machines::by_role_and_name;
 use super::quotas::QuotaUse;
 use super::search_result::Conflict;
-use super::shortage_causes::{Causes, of_them};
+use super::shortage_causes::{Causes, listed_refusals};
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding};
@@ -505,7 +505,7 @@ impl Shortage {
         };
         let mut parts = Vec::new();
         if is_too_few || !refused.by_one.is_empty() {
-            parts.push(matching() + &of_them(selected, &refused.by_one));
+            parts.push(matching() + &listed_refusals(selected, &refused.by_one));
         }
         if !topology.is_empty() {
             let keys = topology.iter().map(|(key, _)| key.as_str());
@@ -532,7 +532,7 @@ impl Shortage {
         if parts.is_empty() {
             parts.push(match refused.by_several.as_slice() {
                 [] => matching() + ", too few are available",
-                several => matching() + &of_them(selected, several),
+                several => matching() + &listed_refusals(selected, several),
             });
         }
         parts.join("; ")

@@ -278,7 +278,7 @@ impl<'h> MatchingHosts<'h> {
 }
 
 /// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use`.
-pub(super) fn of_them(hosts: usize, refused: &[(usize, String)]) -> String {
+pub(super) fn listed_refusals(hosts: usize, refused: &[(usize, String)]) -> String {
     if let ([(_, rule)], 1) = (refused, hosts) {
         return format!(", {rule}");
     }
