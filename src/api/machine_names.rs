@@ -1,7 +1,7 @@
 //! Names that Cluster API gives to Machines.
 //!
 //! An object's name, a dash and a random text make the name of each object that it creates. A name
-//! has at most [`LONGEST`] characters: Cluster API cuts the first part and appends the random text
+//! has at most 63 characters: Cluster API cuts the first part and appends the random text
 //! without a dash.
 
 /// Characters of the longest name.
