@@ -53,7 +53,7 @@ pub(super) fn copies(site: &Site, planned: &PlannedSite<'_>, clusters: &[&Cluste
                 hosts,
                 fit: sets.fit,
                 is_proven: sets.is_proven,
-                scarce: sets.scarce.iter().map(|scarce| scarce.of(key)).collect(),
+                scarce: sets.scarce.iter().map(|it| it.of(key, &it.part)).collect(),
             }
         })
     });

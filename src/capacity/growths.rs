@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use super::{Growth, is_proven, scarce};
 use crate::api::names::Part;
 use crate::plan::ask::{PlanHypothesis, PlannedSite, Verdict, largest};
-use crate::plan::eligibility::Needs;
 use crate::request::{Cluster, NodeSet};
 
 /// A node set with its place.
 type Placed<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
 
-/// Returns by how much each node set can grow, in their order.
+/// Returns by how much each node set can grow, in their order. Node sets that request the same get the
+/// same answer.
 pub(super) fn growths(
     hosts: usize,
     planned: &PlannedSite<'_>,
@@ -21,19 +21,26 @@ pub(super) fn growths(
 ) -> Vec<Growth> {
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, (cluster, part, node_set)) in node_sets.iter().enumerate() {
-        let needs = Needs::new(cluster, part, node_set).key();
-        alike.entry(needs).or_default().push(at);
+        let request = planned.growth_request(cluster, part, node_set);
+        alike.entry(request).or_default().push(at);
     }
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
-    let growths = alike.par_iter().flat_map(|alike| {
-        let growth = |at: usize, guess: usize| growth(hosts, planned, node_sets[at], guess);
-        let first = growth(alike[0], usize::MAX);
-        // Node sets with equal requirements can mostly grow by the same number.
-        let others = alike[1..].par_iter();
-        let mut all: Vec<(usize, Growth)> =
-            others.map(|at| (*at, growth(*at, first.fit))).collect();
-        all.push((alike[0], first));
-        all
+    let growths = alike.par_iter().flat_map_iter(|alike| {
+        let one = growth(hosts, planned, node_sets[alike[0]]);
+        alike.iter().map(move |at| {
+            let (cluster, part, _) = node_sets[*at];
+            let scarce = one
+                .scarce
+                .iter()
+                .map(|scarce| scarce.of(&cluster.key, part));
+            let growth = Growth {
+                cluster: cluster.key.clone(),
+                part: part.clone(),
+                scarce: scarce.collect(),
+                ..one.clone()
+            };
+            (*at, growth)
+        })
     });
     let mut growths: Vec<(usize, Growth)> = growths.collect();
     growths.sort_by_key(|(at, _)| *at);
@@ -44,7 +51,6 @@ fn growth(
     hosts: usize,
     planned: &PlannedSite<'_>,
     (cluster, part, node_set): Placed<'_>,
-    guess: usize,
 ) -> Growth {
     let grown = |more: usize| NodeSet {
         active: node_set.active + more,
@@ -72,7 +78,7 @@ fn growth(
         return Growth { scarce, ..growth };
     }
     let most = planned.spare(cluster, part, node_set);
-    let fit = largest(most, guess, |more| verdict(more) == Verdict::Served);
+    let fit = largest(most, most, |more| verdict(more) == Verdict::Served);
     let one_more = grown(fit + 1);
     let lacking = planned.lacking_more(&PlanHypothesis {
         resized: Some((&cluster.key, part, &one_more)),

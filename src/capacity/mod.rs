@@ -202,11 +202,12 @@ impl Lacks {
 }
 
 impl Scarce {
-    /// Returns the same for another cluster.
-    fn of(&self, cluster: &ClusterKey) -> Self {
+    /// Returns the same for a part of another cluster.
+    fn of(&self, cluster: &ClusterKey, part: &Part) -> Self {
         Self {
             cluster: cluster.clone(),
-            ..self.clone()
+            part: part.clone(),
+            why: self.why.clone(),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::placement::Assigned;
 use super::quotas::QuotaUses;
 use super::shortage::{Explanation, Reason, Shortage};
 use super::shortage_causes::{Causes, MatchingHosts};
-use crate::api::names::{ClusterKey, Part};
+use crate::api::names::{ClusterKey, Namespace, Part};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
@@ -37,6 +37,8 @@ pub struct PlannedSite<'a> {
     owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
     classes: HostClasses<'a>,
+    /// Clusters that alone may take some hosts.
+    reserving: BTreeSet<ClusterKey>,
     quotas: QuotaUses<'a>,
     /// Numbers of hosts that node sets lack without a hypothesis.
     today: OnceLock<BTreeMap<(ClusterKey, Part), usize>>,
@@ -123,6 +125,8 @@ impl<'a> PlannedSite<'a> {
         let quota_labels = site.settings.quotas.iter().map(|quota| &quota.labels);
         let classes = HostClasses::for_needs(hosts, &availability, &none, needs, quota_labels);
         let matching = classes.pools.iter().map(|_| OnceLock::new()).collect();
+        let reserving = classes.classes.iter();
+        let reserving = reserving.filter_map(|class| class.only.clone()).collect();
         Self {
             quotas: QuotaUses::new(site, plan.assigned(site)),
             site,
@@ -131,6 +135,7 @@ impl<'a> PlannedSite<'a> {
             clusters,
             owners,
             classes,
+            reserving,
             availability,
             today: OnceLock::new(),
             matching,
@@ -235,14 +240,41 @@ impl<'a> PlannedSite<'a> {
         pool.map_or(0, |pool| self.classes.pools[pool].capacity)
     }
 
-    /// Returns what a cluster requests; equal requests are served equally well.
+    /// Returns what a further cluster like this requests; equal requests are served equally well.
     pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Eq + Hash + use<'q> {
         let node_sets = cluster.node_sets.iter().map(|(part, node_set)| {
             let needs = Needs::new(cluster, part, node_set);
             (part, node_set.wanted(), needs.key())
         });
-        let place = (cluster.priority, &cluster.key.namespace);
-        (place, node_sets.collect::<Vec<_>>())
+        let quotas = self.namespace_with_quotas(cluster);
+        (quotas, node_sets.collect::<Vec<_>>())
+    }
+
+    /// Returns what decides about more hosts for a node set; equal ones get equally many.
+    pub(crate) fn growth_request<'q>(
+        &'q self,
+        cluster: &'q Cluster,
+        part: &'q Part,
+        node_set: &'q NodeSet,
+    ) -> impl Eq + Hash + use<'q, 'a> {
+        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
+        // A host that only this cluster may take, and a shortage of its own, are no other's.
+        let is_special = self.reserving.contains(&cluster.key) || self.is_short(&cluster.key);
+        (
+            demand.needs.key(),
+            node_set.wanted(),
+            demand.domains,
+            self.namespace_with_quotas(cluster),
+            is_special.then_some(&cluster.key),
+        )
+    }
+
+    /// Returns the namespace of a cluster if a quota limits it.
+    fn namespace_with_quotas<'q>(&self, cluster: &'q Cluster) -> Option<&'q Namespace> {
+        let namespace = &cluster.key.namespace;
+        let mut quotas = self.site.settings.quotas.iter();
+        let is_limited = quotas.any(|quota| quota.namespace == *namespace);
+        is_limited.then_some(namespace)
     }
 
     fn unserved<'q>(
