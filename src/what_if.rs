@@ -85,7 +85,6 @@ pub struct SpareChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Interfaces on which the hosts have an address.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
     /// Number of spare hosts now.
     pub before: usize,

@@ -380,8 +380,16 @@ fn machine_templates_of_cluster_api_requests_select_their_assigned_hosts_by_kust
         "  clusterName: edge\n  replicas",
         "  clusterName: x-edge\n  replicas",
     );
-    let run = repo.generate(&["--allow-empty"]).expect(0);
+    // The component moves with the Cluster's name, so its entry goes first.
+    let run = repo.generate(&["--allow-empty"]).expect(1);
     assert!(!run.stderr.contains("SIP0905"), "{}", run.stderr);
+    crate::support::assert_says(
+        &run.stderr,
+        &[
+            "SIP0117",
+            "tenant-a/edge/cluster-api`, which is to be deleted",
+        ],
+    );
     repo.replace(kustomization, "tenant-a/edge/", "tenant-a/x-edge/");
     repo.generate(&[]).expect(0);
     let renamed = |labels: &BTreeMap<String, String>, node_set: Option<&str>| {

@@ -83,7 +83,7 @@ struct History {
 fn history() -> impl Strategy<Value = History> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let events = prop::collection::vec(event(), STEPS);
-    (10..20_usize, 1..4_usize, flags, events).prop_map(
+    (9..15_usize, 1..4_usize, flags, events).prop_map(
         |(hosts, clusters, (declared, labels_clusters, has_machines), events)| History {
             hosts,
             clusters,
