@@ -26,13 +26,14 @@ pub(super) fn growths(
     }
     let alike: Vec<Vec<usize>> = alike.into_values().collect();
     let growths = alike.par_iter().flat_map_iter(|alike| {
+        let (_, first_part, _) = node_sets[alike[0]];
         let one = growth(hosts, planned, node_sets[alike[0]]);
         alike.iter().map(move |at| {
             let (cluster, part, _) = node_sets[*at];
-            let scarce = one
-                .scarce
-                .iter()
-                .map(|scarce| scarce.of(&cluster.key, part));
+            let scarce = one.scarce.iter().map(|scarce| {
+                let is_own = scarce.part == *first_part;
+                scarce.of(&cluster.key, if is_own { part } else { &scarce.part })
+            });
             let growth = Growth {
                 cluster: cluster.key.clone(),
                 part: part.clone(),

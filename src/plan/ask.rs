@@ -265,7 +265,7 @@ impl<'a> PlannedSite<'a> {
             node_set.wanted(),
             demand.domains,
             self.namespace_with_quotas(cluster),
-            is_special.then_some(&cluster.key),
+            is_special.then_some((&cluster.key, part)),
         )
     }
 
