@@ -112,6 +112,13 @@ pub struct Metadata {
     pub managed_fields: Option<Vec<ManagedFields>>,
 }
 
+impl Metadata {
+    /// Returns whether another object owns this one.
+    pub fn is_owned(&self) -> bool {
+        self.owner_references.iter().flatten().next().is_some()
+    }
+}
+
 /// An object that owns another.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct OwnerReference {

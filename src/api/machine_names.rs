@@ -110,16 +110,7 @@ impl MachineNames {
 
     /// Returns those of a MachineSet.
     pub fn machine_set(name: &str) -> Self {
-        let machine_sets = Vec::from_iter(NamePattern::fixed(name));
-        Self {
-            machines: machine_sets
-                .iter()
-                .cloned()
-                .map(NamePattern::generated)
-                .collect(),
-            machine_sets,
-            owner: None,
-        }
+        Self::for_machine_sets(Vec::from_iter(NamePattern::fixed(name)))
     }
 
     /// Returns that of a single Machine.
@@ -159,19 +150,19 @@ impl MachineNames {
     }
 
     fn for_deployment(owner: Option<NamePattern>) -> Self {
-        let machine_sets: Vec<NamePattern> = owner
-            .iter()
-            .cloned()
-            .flat_map(NamePattern::machine_sets)
-            .collect();
+        let machine_sets = owner.iter().cloned().flat_map(NamePattern::machine_sets);
         Self {
-            machines: machine_sets
-                .iter()
-                .cloned()
-                .map(NamePattern::generated)
-                .collect(),
+            owner: owner.clone(),
+            ..Self::for_machine_sets(machine_sets.collect())
+        }
+    }
+
+    fn for_machine_sets(machine_sets: Vec<NamePattern>) -> Self {
+        let machines = machine_sets.iter().cloned().map(NamePattern::generated);
+        Self {
+            machines: machines.collect(),
             machine_sets,
-            owner,
+            owner: None,
         }
     }
 

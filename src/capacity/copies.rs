@@ -67,7 +67,7 @@ pub(super) struct FittingSets {
     pub(super) fit: usize,
     /// True if one more is proven not to fit.
     pub(super) is_proven: bool,
-    /// What one more lacks.
+    /// Node sets that one more set cannot complete.
     pub(super) scarce: Vec<Scarce>,
 }
 

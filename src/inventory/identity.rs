@@ -6,7 +6,7 @@
 //! | serial number | are one machine, unless their MAC addresses differ: blades may report that of the chassis |
 //! | BMC | may be one machine: the SIP operator's own sample has one address for five hosts |
 //!
-//! Of the hosts of one machine, at most one is assigned. Of those that may be one, the others are
+//! At most one of the hosts of a machine is assigned. Of hosts that may be one machine, the others are
 //! chosen last. So a mistake in an address never blocks a site whose hosts differ.
 
 use std::collections::{BTreeMap, HashMap};

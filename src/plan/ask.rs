@@ -97,9 +97,9 @@ impl Lacking {
 /// Demands that take part in a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Participants {
-    /// Those of clusters that the hypothesis affects.
+    /// Demands of clusters that the hypothesis affects.
     Affected,
-    /// Those of clusters that lack hosts in any case as well.
+    /// Also demands of clusters that lack hosts in any case.
     WithShort,
 }
 

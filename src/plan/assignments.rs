@@ -21,7 +21,7 @@ use std::mem;
 use rayon::prelude::*;
 
 use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
-use super::machine_users::{MachineUser, MachineUsers};
+use super::machine_users::MachineUser;
 use super::placement::{Assigned, CurrentAssignment, How, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention};
@@ -50,7 +50,9 @@ pub(super) struct Assignments<'a> {
     /// True if a machine retains a host under another name.
     pub(super) renamed: bool,
     /// The Machines that use each host.
-    pub(super) users: Vec<Option<MachineUser<'a>>>,
+    pub(super) users: &'a [Option<MachineUser<'a>>],
+    /// Hosts that stay with their node set although a Machine of another one uses them.
+    pub(super) unfollowed: BTreeSet<usize>,
     /// Hosts that move to the node set of the Machine that uses them, with the node set that had them.
     pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
 }
@@ -61,6 +63,7 @@ pub(super) struct Assignments<'a> {
 /// `unfollowed` stay with their node set, whichever Machine uses them.
 pub(super) fn current_assignments<'a>(
     site: &'a Site,
+    users: &'a [Option<MachineUser<'a>>],
     frozen: &BTreeSet<ClusterKey>,
     unfollowed: &BTreeSet<usize>,
 ) -> (Assignments<'a>, Vec<Finding>) {
@@ -71,7 +74,8 @@ pub(super) fn current_assignments<'a>(
         violations: BTreeMap::new(),
         released: Vec::new(),
         renamed: false,
-        users: MachineUsers::new(site).by_host(),
+        users,
+        unfollowed: unfollowed.clone(),
         followed: BTreeMap::new(),
     };
     for (key, entries) in &site.state.held {
@@ -96,9 +100,12 @@ pub(super) fn current_assignments<'a>(
                 how: How::Stays,
                 origin: &held.origin,
             };
-            let user = assignments.users[host].as_ref();
+            let user = users[host].as_ref();
             findings.extend(conflict(host_there, held, user, site, frozen));
-            let follows = !unfollowed.contains(&host) && can_follow(host_there);
+            // Labels of another node set may be written for it.
+            let follows = !unfollowed.contains(&host)
+                && host_there.evidence.is_proof()
+                && host_there.applied_in_full_by.is_none();
             // A frozen cluster keeps its files and hosts, whatever its request says now.
             if frozen.contains(&held.cluster) {
                 findings.extend(patch_without_host(key, held, site));
@@ -107,7 +114,7 @@ pub(super) fn current_assignments<'a>(
                     &held.part,
                     &held.origin,
                 ));
-            } else if let Some(MachineUser::NodeSet { cluster, part, .. }) = user
+            } else if let Some(MachineUser::NodeSet { cluster, part }) = user
                 && follows
                 && (*cluster, *part) != (&held.cluster, &held.part)
                 && !frozen.contains(*cluster)
@@ -124,7 +131,7 @@ pub(super) fn current_assignments<'a>(
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(ownership_change::no_longer_patched(host, site));
         findings.extend(ownership_change::applied_during_release(host, site, frozen));
-        let user = assignments.users[index].as_ref();
+        let user = users[index].as_ref();
         // The output outranks labels, but not a Machine.
         let in_output = site.state.held.contains_key(&host.key)
             || site.state.unlabelled.contains(&host.key)
@@ -160,11 +167,6 @@ pub(super) fn current_assignments<'a>(
         }
     }
     (assignments, findings)
-}
-
-/// Returns whether labels of another node set may be written for a host.
-fn can_follow(host: &Host) -> bool {
-    host.evidence.is_proof() && host.applied_in_full_by.is_none()
 }
 
 /// The assigned hosts of a cluster, sorted by retention.
@@ -227,7 +229,7 @@ impl<'a> Assignments<'a> {
             (*cluster, assignments)
         };
         let of_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
-        let users = &self.users;
+        let users = self.users;
         let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit, users);
         of_clusters.into_par_iter().map(sort).collect()
     }
@@ -241,7 +243,6 @@ impl<'a> Assignments<'a> {
         cluster: &'a Cluster,
         sorted: Sorted<'a>,
         site: &'a Site,
-        unfollowed: &BTreeSet<usize>,
     ) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
@@ -253,8 +254,7 @@ impl<'a> Assignments<'a> {
         } in sorted.parts
         {
             let wanted = cluster.node_set(part).map_or(0, NodeSet::wanted);
-            let wanted =
-                wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part, unfollowed));
+            let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part));
             // The hosts to keep come first, so the surplus is at the end.
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A host that is drained or being

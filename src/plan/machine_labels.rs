@@ -37,20 +37,11 @@ impl<'a> Assignments<'a> {
     }
 
     /// Returns the number of Machines of a node set on hosts that stay with other node sets.
-    pub(super) fn machines_elsewhere(
-        &self,
-        cluster: &ClusterKey,
-        part: &Part,
-        unfollowed: &BTreeSet<usize>,
-    ) -> usize {
-        let users = unfollowed
-            .iter()
-            .filter_map(|host| self.users[*host].as_ref());
-        let own = users.filter(|user| {
-            matches!(user, MachineUser::NodeSet { cluster: own, part: own_part, .. }
-                if (*own, *own_part) == (cluster, part))
-        });
-        own.count()
+    pub(super) fn machines_elsewhere(&self, cluster: &ClusterKey, part: &Part) -> usize {
+        let own = MachineUser::NodeSet { cluster, part };
+        let unfollowed = self.unfollowed.iter();
+        let elsewhere = unfollowed.filter(|host| self.users[**host].as_ref() == Some(&own));
+        elsewhere.count()
     }
 
     /// Returns whether a Machine uses a host that is none of the node set's.

@@ -23,7 +23,7 @@ use crate::site::Site;
 const REUSED_CONTROL_PLANE: &str = "cp-";
 const REUSED_DEPLOYMENT: &str = "md-";
 
-/// Who uses a host.
+/// The user of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MachineUser<'a> {
     /// A Machine of a requested node set.
@@ -40,7 +40,7 @@ pub(crate) enum MachineUser<'a> {
 impl fmt::Display for MachineUser<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MachineUser::NodeSet { cluster, part, .. } => write!(f, "{cluster}, {part}"),
+            MachineUser::NodeSet { cluster, part } => write!(f, "{cluster}, {part}"),
             MachineUser::Cluster(cluster) => write!(f, "{cluster}"),
             MachineUser::Other(owner) => f.write_str(owner),
         }
@@ -57,7 +57,6 @@ impl MachineUser<'_> {
             MachineUser::NodeSet {
                 cluster: own,
                 part: own_part,
-                ..
             } => (*own, *own_part) != (cluster, part),
             MachineUser::Cluster(own) => *own != cluster && is_request(ClusterKind::ClusterApi),
             MachineUser::Other(_) => is_request(ClusterKind::ClusterApi),
@@ -228,7 +227,7 @@ impl<'a> MachineUsers<'a> {
     }
 }
 
-/// What is known about the node set of a host's user.
+/// Facts about the node set of a host's user.
 struct UserEvidence<'e> {
     /// Name of the Metal3Machine.
     machine: Option<&'e str>,

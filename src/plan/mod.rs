@@ -77,6 +77,7 @@ use assignments::{Assignments, current_assignments};
 use choose::{Chosen, choose};
 use demand::{Demand, by_priority};
 use eligibility::Availability;
+use machine_users::{MachineUser, MachineUsers};
 use quotas::QuotaUses;
 use supply::Supply;
 use violations::{Violation, in_use_as};
@@ -146,7 +147,9 @@ pub fn plan(
     left_out: &BTreeSet<ClusterKey>,
     changes: Changes<'_>,
 ) -> (Plan, Vec<Finding>) {
-    let plan = |attempt: &PlanAttempt| with_choices(site, frozen, left_out, changes, attempt);
+    let users = MachineUsers::new(site).by_host();
+    let plan =
+        |attempt: &PlanAttempt| with_choices(site, &users, frozen, left_out, changes, attempt);
     let mut attempt = PlanAttempt {
         inherits: true,
         unfollowed: BTreeSet::new(),
@@ -200,7 +203,7 @@ struct PlanAttempt {
     unfollowed: BTreeSet<usize>,
 }
 
-/// The result of an [`PlanAttempt`].
+/// The result of a [`PlanAttempt`].
 struct AttemptedPlan<'a> {
     plan: Plan,
     findings: Vec<Finding>,
@@ -218,51 +221,48 @@ impl AttemptedPlan<'_> {
     /// help nobody.
     fn followed_in_vain(&self, unneeded: &BTreeSet<usize>) -> Vec<usize> {
         let shortages = &self.plan.shortages;
-        let left = self.followed.iter().rev();
-        let left = left.filter(|(host, _)| !unneeded.contains(host) && !shortages.is_empty());
-        let from_node_set = shortages.iter().flat_map(|((cluster, part), shortage)| {
-            let lacking = shortage
-                .wanted
-                .saturating_sub(shortage.kept + shortage.found);
-            let own = left
-                .clone()
-                .filter(move |(_, had)| **had == (cluster, part));
-            own.take(lacking.max(1))
+        if shortages.is_empty() {
+            return Vec::new();
+        }
+        let followed = self.followed.iter().rev();
+        let left = followed.filter(|(host, _)| !unneeded.contains(host));
+        let from_node_sets = shortages.iter().flat_map(|((cluster, part), shortage)| {
+            let had = (cluster, part);
+            let own = left.clone().filter(move |(_, other)| **other == had);
+            own.take(shortage.short_of().max(1))
         });
         let is_short = |cluster: &ClusterKey| shortages.keys().any(|(short, _)| short == cluster);
-        let from_cluster = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
-        let hosts = |found: Vec<(&usize, _)>| found.into_iter().map(|(host, _)| *host).collect();
-        let found: Vec<_> = from_node_set.collect();
-        if !found.is_empty() {
-            return hosts(found);
-        }
-        let found: Vec<_> = from_cluster.collect();
-        if !found.is_empty() {
-            return hosts(found);
-        }
-        hosts(left.collect())
+        let from_clusters = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
+        let hosts = |(host, _): (&usize, _)| *host;
+        let candidates = [
+            from_node_sets.map(hosts).collect(),
+            from_clusters.map(hosts).collect(),
+            left.clone().map(hosts).collect::<Vec<usize>>(),
+        ];
+        let mut candidates = candidates.into_iter();
+        candidates
+            .find(|hosts| !hosts.is_empty())
+            .unwrap_or_default()
     }
 }
 
 /// Plans once.
 fn with_choices<'a>(
     site: &'a Site,
+    users: &'a [Option<MachineUser<'a>>],
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
     Changes { rebalance, moves }: Changes<'_>,
     attempt: &PlanAttempt,
 ) -> AttemptedPlan<'a> {
-    let PlanAttempt {
-        inherits,
-        unfollowed,
-    } = attempt;
     let clusters = by_priority(site, frozen);
-    let (mut assignments, mut findings) = current_assignments(site, frozen, unfollowed);
+    let (mut assignments, mut findings) =
+        current_assignments(site, users, frozen, &attempt.unfollowed);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
-    let sorted = assignments.take_sorted(&clusters, site, *inherits);
+    let sorted = assignments.take_sorted(&clusters, site, attempt.inherits);
     for (cluster, sorted) in clusters.iter().zip(sorted) {
-        let (placement, found) = assignments.retain(cluster, sorted, site, unfollowed);
+        let (placement, found) = assignments.retain(cluster, sorted, site);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -274,14 +274,7 @@ fn with_choices<'a>(
     let mut released = release::still_released(site);
     released.extend(release::newly_released(site, &assignments));
     let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
-    let demands = demands(
-        site,
-        &clusters,
-        &placements,
-        &assignments,
-        rebalance,
-        unfollowed,
-    );
+    let demands = demands(site, &clusters, &placements, &assignments, rebalance);
     let none = BTreeSet::new();
     let owners = assigned(&placements, &assignments);
     let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
@@ -375,13 +368,12 @@ fn demands<'a>(
     placements: &BTreeMap<ClusterKey, Placement>,
     assignments: &Assignments<'_>,
     rebalance: bool,
-    unfollowed: &BTreeSet<usize>,
 ) -> Vec<Demand<'a>> {
     let gives_way = |part: &Part, host: usize| {
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
             // The Machines of the node set cannot use it.
-            Some(Violation::UsedByAnother) => !unfollowed.contains(&host),
+            Some(Violation::UsedByAnother) => !assignments.unfollowed.contains(&host),
             Some(Violation::Deleting | Violation::Failed | Violation::Unhealthy) => !in_use,
             Some(
                 Violation::NotSelected
@@ -413,7 +405,7 @@ fn demands<'a>(
             |host| gives_way(part, host),
         );
         // Machines on hosts of other node sets need no host of their own.
-        let elsewhere = assignments.machines_elsewhere(&cluster.key, part, unfollowed);
+        let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
         demand.missing = demand.missing.saturating_sub(elsewhere);
         demand
     };

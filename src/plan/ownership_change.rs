@@ -112,55 +112,41 @@ pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
     below.is_ok_and(layout::is_below_declared)
 }
 
+/// Reports a host whose evidence has weakened; `left` describes its remaining document.
+fn weakened(host: &Host, held: &Held, what: &str, left: &str) -> Finding {
+    let message = format!("host {} of {} {what}", host.key, held.cluster);
+    Finding::new(Code::NoLongerDeclared, message)
+        .at(held.origin.name())
+        .see(host.origin.name(), left)
+        .of(&held.cluster)
+}
+
 fn no_longer_declared(host: &Host, held: &Held) -> Finding {
-    Finding::new(
-        Code::NoLongerDeclared,
-        format!(
-            "host {} of {} was declared by this repo, but no kustomization renders it now",
-            host.key, held.cluster
-        ),
-    )
-    .at(held.origin.name())
-    .see(host.origin.name(), "what is left of it")
-    .help(STAY_DECLARED)
-    .of(&held.cluster)
+    let what = "was declared by this repo, but no kustomization renders it now";
+    weakened(host, held, what, "what is left of it").help(STAY_DECLARED)
 }
 
 /// Reports a host whose build no agent's object applies any more.
 fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Finding {
     let root = site.root(root);
-    Finding::new(
-        Code::NoLongerDeclared,
-        format!(
-            "host {} of {} was applied by an agent, but no agent's object of this site applies {} now",
-            host.key, held.cluster, root.file
-        ),
-    )
-    .at(held.origin.name())
-    .see(host.origin.name(), "its manifest")
-    .help(format!(
+    let what = format!(
+        "was applied by an agent, but no agent's object of this site applies {} now",
+        root.file
+    );
+    weakened(host, held, &what, "its manifest").help(format!(
         "let an object apply its overlay again; if one outside of this repo does, {}",
         sources::include(&site.settings, &root.directory, &[&host.origin.file])
     ))
-    .of(&held.cluster)
 }
 
 /// Reports a host that a snapshot showed when it was assigned, and of which only a manifest is left.
 fn no_longer_live(host: &Host, held: &Held) -> Finding {
-    Finding::new(
-        Code::NoLongerDeclared,
-        format!(
-            "host {} of {} was live in a snapshot, but what describes it now has no `uid` and no provisioning state",
-            host.key, held.cluster
-        ),
-    )
-    .at(held.origin.name())
-    .see(host.origin.name(), "what is left of it")
-    .help(
+    let what =
+        "was live in a snapshot, but what describes it now has no `uid` and no provisioning state";
+    weakened(host, held, what, "what is left of it").help(
         "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: observed}` in \
          sipgen.yaml",
     )
-    .of(&held.cluster)
 }
 
 /// Reports a host that is now declared while a frozen cluster still has it as an observed host.

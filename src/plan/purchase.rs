@@ -104,7 +104,7 @@ struct Search<'p, 'q> {
 pub enum Goal {
     /// All that a hypothesis is about, and all that lack hosts now.
     All,
-    /// Those that lack more hosts under a hypothesis than now.
+    /// Node sets that lack more hosts under a hypothesis than now.
     NoWorse,
 }
 

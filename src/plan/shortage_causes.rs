@@ -21,7 +21,7 @@ const RULES_SHOWN: usize = 3;
 /// Topology domains of a host, in the order of the topology keys.
 type Domains<'h> = Vec<Option<&'h str>>;
 
-/// Whether topology limits a node set that lacks hosts.
+/// Topology limits of a node set that lacks hosts.
 pub(super) struct TopologyLimits {
     /// Set if the node set lacked fewer hosts without its topology keys.
     is_limited: bool,

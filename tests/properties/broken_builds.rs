@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use camino::Utf8PathBuf;
 use sipgen::finding::Code;
-use sipgen::load::Files;
 
-use super::evaluating::{Tree, real_builds};
+use super::evaluating::{Tree, generated_from, real_builds};
 
 /// How many combinations of changes are tried.
 const COMBINATIONS: u64 = 900;
@@ -1359,15 +1357,7 @@ fn what_is_accepted_builds_and_what_is_refused_does_not() {
     let (mut built, mut refused) = (0, 0);
     let mut different = Vec::new();
     for ((name, tree), real) in cases.iter().zip(real) {
-        let files = tree
-            .iter()
-            .map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
-        let generated = sipgen::generate(
-            &Files::in_memory(files),
-            &sipgen::Options::default(),
-            &|_| {},
-        )
-        .unwrap();
+        let generated = generated_from(tree, &[]);
         let errors: Vec<_> = generated
             .findings
             .iter()

@@ -21,6 +21,17 @@ const TREES: u64 = 3000;
 /// The files of a repo whose outermost kustomization is in `top`.
 pub(super) type Tree = BTreeMap<String, String>;
 
+/// Generates a repo in memory, of a tree and further files.
+pub fn generated_from(tree: &Tree, more: &[(&str, &str)]) -> sipgen::Generated {
+    let own = tree
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()));
+    let files = own.chain(more.iter().copied());
+    let files = files.map(|(path, text)| (Utf8PathBuf::from(path), text.as_bytes().to_vec()));
+    let options = sipgen::Options::default();
+    sipgen::generate(&Files::in_memory(files), &options, &|_| {}).unwrap()
+}
+
 #[test]
 fn builds_in_memory_are_those_of_kustomize() {
     let trees: Vec<Tree> = (0..TREES).map(|seed| Maker::new(seed).tree()).collect();
@@ -186,17 +197,7 @@ fn what_kustomize_refuses_to_read_is_refused() {
     assert!(real.iter().filter(|build| build.is_err()).count() > 30);
     let mut different = Vec::new();
     for (tree, real) in trees.iter().zip(real) {
-        let file = |path: &str, text: &str| (Utf8PathBuf::from(path), text.as_bytes().to_vec());
-        let files = tree
-            .iter()
-            .map(|(path, text)| file(path, text))
-            .chain([file("clusters/edge.yaml", request)]);
-        let generated = sipgen::generate(
-            &Files::in_memory(files),
-            &sipgen::Options::default(),
-            &|_| {},
-        )
-        .unwrap();
+        let generated = generated_from(tree, &[("clusters/edge.yaml", request)]);
         let errors: Vec<_> = generated
             .findings
             .iter()

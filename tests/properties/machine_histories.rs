@@ -29,7 +29,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 3] = [
     ("edge", "edge", &["edge-md"]),
 ];
 
-/// What happens between two runs. Numbers select a Cluster, node set, host or Machine.
+/// An event between two runs. Numbers select a Cluster, node set, host or Machine.
 #[derive(Debug, Clone)]
 enum Event {
     Scale(u8, u8),

@@ -1,4 +1,4 @@
-//! What Flux and Argo CD make of a build: the fields of their objects act like a further
+//! Changes that Flux and Argo CD make to a build: the fields of their objects act like a further
 //! kustomization, and Flux also changes what was built.
 
 use std::collections::BTreeMap;

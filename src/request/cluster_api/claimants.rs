@@ -16,7 +16,7 @@ use crate::finding::Origin;
 use crate::inventory::usage::Usage;
 use crate::inventory::{Host, Inventory};
 use crate::request::cluster::Cluster;
-use crate::request::cluster_parts::{ClusterParts, PartDocument, PartSpec};
+use crate::request::cluster_parts::{ClusterParts, PartSpec};
 
 /// Machines of one object that is no request.
 #[derive(Debug)]
@@ -41,17 +41,10 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
         let machine = spec.infrastructure_ref.as_ref();
         machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))
     };
-    // Those with an owner are the owner's.
-    let is_owned = |document: &PartDocument| {
-        document
-            .metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .next()
-            .is_some()
-    };
-    let alone = parts.all().filter(|(.., document)| !is_owned(document));
+    // An owner makes the claims of what it owns.
+    let alone = parts
+        .all()
+        .filter(|(.., document)| !document.metadata.is_owned());
     let claimants = alone.filter_map(|(namespace, name, document)| {
         let (kind, machines, spec) = match document.spec.as_ref().ok()? {
             PartSpec::MachineSet(set) => {

@@ -11,7 +11,7 @@ use crate::api::machine_names::MachineNames;
 use crate::api::names::{ClusterKey, Namespace, Role};
 use crate::request::cluster_parts::{ClusterParts, PartDocument, PartSpec};
 
-/// What the objects of a Machine say about it.
+/// Facts about a Machine, from its objects.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MachineFacts {
     /// Name of its Cluster.
@@ -186,14 +186,7 @@ impl MachineMaker {
             _ => return None,
         };
         // Its owner makes the same names.
-        if document
-            .metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .next()
-            .is_some()
-        {
+        if document.metadata.is_owned() {
             return None;
         }
         let cluster = cluster.and_then(|cluster| {
