@@ -68,6 +68,24 @@ fn every_link_leads_to_a_page_and_heading_that_exist() {
     assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
 }
 
+/// Readers decide by these versions whether sipgen fits their base cluster.
+#[test]
+fn the_readme_has_the_versions_that_the_tests_run() {
+    let readme = fs::read_to_string(repo_path("README.md")).unwrap();
+    let modules = fs::read_to_string(repo_path("tests/tools/go/go.mod")).unwrap();
+    let install = fs::read_to_string(repo_path("tests/tools/install")).unwrap();
+    let sources = [
+        (&install, r"kustomize_version=v(\S+)"),
+        (&install, r"argoproj/argo-cd/v3@v(\d+\.\d+)"),
+        (&modules, r"fluxcd/kustomize-controller v(\S+)"),
+        (&modules, r"k8s\.io/kubernetes v(\d+\.\d+)"),
+    ];
+    for (source, pattern) in sources {
+        let version = &Regex::new(pattern).unwrap().captures(source).unwrap()[1];
+        assert!(readme.contains(version), "{pattern}: {version}");
+    }
+}
+
 #[test]
 fn the_table_of_contents_lists_every_page() {
     let contents = fs::read_to_string(repo_path("docs/SUMMARY.md")).unwrap();

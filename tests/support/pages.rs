@@ -7,6 +7,7 @@
 //! | `console,exit=1` | the same, and its last command must end with this code |
 //! | `LANGUAGE,file` | a file, whose path is the comment in its first line |
 //! | `sh,no_run`, `console,no_run` | for reading only: the block needs a cluster, a forge or the reader's decision |
+//! | `<!-- after: PAGE -->` | from here on where a reader is who has followed `docs/PAGE` |
 //! | `<!-- repo: NAME -->` | from here on in a new git repo with the files of `fixtures/NAME` |
 //! | `<!-- run: COMMAND -->` | run and not shown |
 //! | `<!-- needs: PROGRAM -->` | the page is run by the external tests |
@@ -33,6 +34,7 @@ pub struct Page {
 /// A step that readers of a page take.
 #[derive(Debug)]
 enum Step {
+    After(String),
     Repo(String),
     Run(String),
     Write { path: String, text: String },
@@ -93,6 +95,7 @@ impl Page {
         for (line, step) in &steps {
             let failed = |why: String| format!("{}:{line}: {why}", self.name());
             match step {
+                Step::After(page) => session = Session::after(page),
                 Step::Repo(fixture) => session = Session::of_fixture(fixture),
                 Step::Write { path, text } => session.write(path, text),
                 Step::Run(script) => {
@@ -152,9 +155,29 @@ impl Session {
     fn of_fixture(name: &str) -> Self {
         let mut session = Self::new();
         copy(&fixtures().join(name), &session.working_directory);
-        let (code, output) =
-            session.run("git init --quiet && git add --all && git commit --quiet -m inputs");
+        let (code, output) = session
+            .run("git init --quiet -b main && git add --all && git commit --quiet -m inputs");
         assert_eq!(code, 0, "{output}");
+        session
+    }
+
+    /// Does what a page below `docs/` has its readers do. The run of that page itself compares what its commands print.
+    fn after(page: &str) -> Self {
+        let text = fs::read_to_string(repo_path("docs").join(page)).unwrap();
+        let mut session = Self::new();
+        for (_, step) in steps(&text) {
+            match step {
+                Step::After(page) => session = Self::after(&page),
+                Step::Repo(fixture) => session = Self::of_fixture(&fixture),
+                Step::Write { path, text } => session.write(&path, &text),
+                Step::Run(script) => drop(session.run(&script)),
+                Step::Console { commands, .. } => {
+                    for expected in commands {
+                        session.run(&expected.command);
+                    }
+                }
+            }
+        }
         session
     }
 
@@ -180,9 +203,7 @@ impl Session {
             .env("ENDED_IN", &ended_in)
             .env("PATH", format!("{}:{path}", sipgen.display()))
             .env("HOME", self.directory.path().join("home"))
-            .env("GIT_CONFIG_COUNT", "1")
-            .env("GIT_CONFIG_KEY_0", "init.defaultBranch")
-            .env("GIT_CONFIG_VALUE_0", "main")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
             .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "Anna")))
             .envs(
                 ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, "anna@example.com")),
@@ -214,7 +235,9 @@ fn steps(text: &str) -> Vec<(usize, Step)> {
                     .to_owned(),
             )
         };
-        if let Some(fixture) = comment("repo: ") {
+        if let Some(page) = comment("after: ") {
+            steps.push((number, Step::After(page)));
+        } else if let Some(fixture) = comment("repo: ") {
             steps.push((number, Step::Repo(fixture)));
         } else if let Some(command) = comment("run: ") {
             steps.push((number, Step::Run(command)));
