@@ -30,6 +30,25 @@ fn the_commands_of_the_pages_do_what_the_pages_say() {
     }
 }
 
+/// A reader has the repo of a tutorial, and no fixture.
+#[test]
+fn how_tos_continue_in_the_repo_of_a_tutorial_that_they_link_to() {
+    let after = Regex::new("<!-- after: (.*) -->").unwrap();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for tutorial in after.captures_iter(&page.text) {
+            if !page.text.contains(&format!("](../{}", &tutorial[1])) {
+                wrong.push(format!("{} does not link to {}", page.name(), &tutorial[1]));
+            }
+        }
+        let is_followed = ["docs/start/", "docs/how-to/"].map(|part| page.name().starts_with(part));
+        if is_followed.contains(&true) && page.text.contains("<!-- run: ") {
+            wrong.push(format!("{} hides a command from its readers", page.name()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_link_leads_to_a_page_and_heading_that_exist() {
     let mut broken = Vec::new();
