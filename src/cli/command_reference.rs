@@ -15,6 +15,9 @@ Exit codes: 0 success; 1 check failed: stale output, invalid input or no placeme
 could not run.
 ";
 
+/// Heading of the options that many commands have.
+const COMMON: &str = "Common options";
+
 #[test]
 fn the_page_of_commands_is_their_help() {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
@@ -26,8 +29,10 @@ fn the_page_of_commands_is_their_help() {
         let purpose = text(&below.get_about().unwrap_or_default().to_string());
         writeln!(page, "| [`{name}`](#{}) | {purpose} |", anchor(&name)).unwrap();
     }
+    let common = common_options(&command);
+    write!(page, "\n## {COMMON}\n{}", common.concat()).unwrap();
     for below in command.get_subcommands() {
-        describe(below, 2, &mut page);
+        describe(below, 2, &common, &mut page);
     }
 
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/commands.md");
@@ -41,7 +46,27 @@ fn the_page_of_commands_is_their_help() {
     );
 }
 
-fn describe(command: &Command, level: usize, page: &mut String) {
+/// Returns the texts of the options that at least three commands describe equally, in the order of the commands.
+fn common_options(command: &Command) -> Vec<String> {
+    let commands = command.get_subcommands();
+    let texts = commands.flat_map(|below| visible_arguments(below).map(argument));
+    let texts: Vec<String> = texts.collect();
+    let is_common = |text: &&String| texts.iter().filter(|other| other == text).count() >= 3;
+    let mut common: Vec<String> = Vec::new();
+    for text in texts.iter().filter(is_common) {
+        if !common.contains(text) {
+            common.push(text.clone());
+        }
+    }
+    common
+}
+
+fn visible_arguments(command: &Command) -> impl Iterator<Item = &Arg> {
+    let arguments = command.get_arguments();
+    arguments.filter(|arg| !arg.is_hide_set() && arg.get_id() != "help")
+}
+
+fn describe(command: &Command, level: usize, common: &[String], page: &mut String) {
     let name = display_name(command);
     write!(page, "\n{} {name}\n\n", "#".repeat(level)).unwrap();
     let about = command.get_long_about().or(command.get_about()).unwrap();
@@ -49,11 +74,27 @@ fn describe(command: &Command, level: usize, page: &mut String) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
     write!(page, "\n```text\n{usage}\n```\n").unwrap();
-    let listed = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
-    for arg in command.get_arguments().filter(listed) {
-        describe_argument(arg, page);
+    let mut elsewhere = Vec::new();
+    for arg in visible_arguments(command) {
+        let text = argument(arg);
+        if common.contains(&text) {
+            elsewhere.push(format!("`{arg}`"));
+        } else {
+            page.push_str(&text);
+        }
     }
-    if let Some(examples) = command.get_after_long_help() {
+    if !elsewhere.is_empty() {
+        let target = anchor(&COMMON.to_lowercase());
+        write!(
+            page,
+            "\n- {}: [{COMMON}](#{target}).\n",
+            elsewhere.join(", ")
+        )
+        .unwrap();
+    }
+    // The parent of a nested command has the examples.
+    let examples = command.get_after_long_help().filter(|_| level == 2);
+    if let Some(examples) = examples {
         let examples = examples.to_string();
         let (heading, lines) = examples.split_once('\n').unwrap();
         write!(page, "\n{heading}\n\n```text\n").unwrap();
@@ -63,11 +104,13 @@ fn describe(command: &Command, level: usize, page: &mut String) {
         page.push_str("```\n");
     }
     for below in command.get_subcommands() {
-        describe(below, level + 1, page);
+        describe(below, level + 1, common, page);
     }
 }
 
-fn describe_argument(arg: &Arg, page: &mut String) {
+/// Returns the text on an argument.
+fn argument(arg: &Arg) -> String {
+    let mut page = String::new();
     let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
     let help = text(&help).replace('\n', "\n  ").replace("\n  \n", "\n\n");
     let spelled = arg.to_string();
@@ -99,6 +142,7 @@ fn describe_argument(arg: &Arg, page: &mut String) {
             writeln!(page, "  - `{}`{meaning}", value.get_name()).unwrap();
         }
     }
+    page
 }
 
 fn display_name(command: &Command) -> String {

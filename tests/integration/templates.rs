@@ -121,6 +121,8 @@ fn values_explains_what_a_template_is_given() {
     );
 }
 
+/// Template with the values of all services, which the tables of the others leave out.
+const COMMON: &str = "partials/placement.yaml";
 const TABLE_START: &str = "<!-- values: ";
 const TABLE_END: &str = "<!-- end of values -->";
 
@@ -136,12 +138,19 @@ fn with_true_tables(documentation: &str) -> String {
         if let Some(name) = line.strip_prefix(TABLE_START) {
             let name = name.trim_end().trim_end_matches(" -->");
             out.push_str("| value | | |\n| --- | --- | --- |\n");
-            for value in values::given(name).unwrap() {
-                out.push_str(&format!(
-                    "| `{}` | {} | {} |\n",
-                    value.name, value.kind, value.meaning
-                ));
-            }
+            let rows = |template: &str| -> Vec<String> {
+                let values = values::given(template).unwrap();
+                let row = values.iter().map(|value| {
+                    format!(
+                        "| `{}` | {} | {} |\n",
+                        value.name, value.kind, value.meaning
+                    )
+                });
+                row.collect()
+            };
+            let common = rows(COMMON);
+            let own = rows(name).into_iter();
+            out.extend(own.filter(|row| name == COMMON || !common.contains(row)));
             inside = true;
         }
     }

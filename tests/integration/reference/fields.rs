@@ -30,6 +30,8 @@ struct Tables<'a> {
     definitions: &'a Map<String, Value>,
     /// Heading of each definition that has a table or gets one, by name.
     headings: BTreeMap<&'a str, String>,
+    /// Path of the first table that has a field of this name with this meaning.
+    first_tables: BTreeMap<(String, String), String>,
     page: String,
 }
 
@@ -45,6 +47,7 @@ pub(super) fn described(schema: &Value) -> String {
     let mut tables = Tables {
         definitions: schema["$defs"].as_object().unwrap(),
         headings: BTreeMap::new(),
+        first_tables: BTreeMap::new(),
         page: "\n## Fields\n".to_owned(),
     };
     let is_object = schema["properties"]["kind"].is_object();
@@ -105,7 +108,10 @@ impl<'a> Tables<'a> {
                 let is_required = fields[group]["required"]
                     .as_array()
                     .is_some_and(|all| all.contains(&Value::from(name.as_str())));
-                let meaning = self.meaning(field, is_required);
+                let mut meaning = self.meaning(field);
+                if is_required {
+                    meaning.insert_str(0, "**Required.** ");
+                }
                 self.row(&format!("`{group}.{name}`"), "string", &meaning);
             }
         }
@@ -120,6 +126,7 @@ impl<'a> Tables<'a> {
     fn table(&mut self, path: &str, schema: &'a Value) {
         if !path.is_empty()
             && let Some(description) = schema["description"].as_str()
+            && !self.page.contains(&format!("| {description} |"))
         {
             write!(self.page, "\n{description}\n").unwrap();
         }
@@ -146,7 +153,15 @@ impl<'a> Tables<'a> {
                 format!("{path}.{name}")
             };
             let (kind, object) = self.kind(field, &below);
-            let meaning = self.meaning(field, required.contains(&name.as_str()));
+            let mut meaning = self.meaning(field);
+            let key = (name.clone(), meaning.clone());
+            let first = self.first_tables.entry(key).or_insert(path.to_owned());
+            if !first.is_empty() && first.as_str() != path && meaning.split(' ').count() > 8 {
+                meaning = format!("As in [`{first}`](#{}).", anchor(first));
+            }
+            if required.contains(&name.as_str()) {
+                meaning.insert_str(0, "**Required.** ");
+            }
             self.row(&format!("`{name}`"), &kind, &meaning);
             if let Some((path, object)) = object {
                 let is_described = object
@@ -238,16 +253,12 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns what a field means, and its limits.
-    fn meaning(&self, field: &'a Value, is_required: bool) -> String {
+    fn meaning(&self, field: &'a Value) -> String {
         let resolved = self.resolve(field);
         let schema = resolved.schema;
-        let mut text = String::new();
-        if is_required {
-            text.push_str("**Required.** ");
-        }
         let own = field["description"].as_str();
         let description = own.or(schema["description"].as_str()).unwrap_or_default();
-        text.push_str(description);
+        let mut text = description.to_owned();
         let is_known = |name: &str| {
             KNOWN.contains(&name)
                 || !schema["type"].is_string()
@@ -256,7 +267,9 @@ impl<'a> Tables<'a> {
                 || self.kind(field, "").0.contains('(')
         };
         if let Some(advice) = schema["patternErrorMessage"].as_str() {
-            write!(text, " {advice}.").unwrap();
+            if !self.page.contains(advice) {
+                write!(text, " {advice}.").unwrap();
+            }
         } else if own.is_some() && resolved.definition.is_some_and(|name| !is_known(name)) {
             let format = schema["description"].as_str().unwrap_or_default();
             write!(text, " {format}").unwrap();
