@@ -30,19 +30,23 @@ fn the_commands_of_the_pages_do_what_the_pages_say() {
     }
 }
 
-/// A reader has the repo of a tutorial, and no fixture.
+/// A reader has the repo of a tutorial, and a fixture only if the page names it.
 #[test]
-fn how_tos_continue_in_the_repo_of_a_tutorial_that_they_link_to() {
-    let after = Regex::new("<!-- after: (.*) -->").unwrap();
+fn pages_continue_in_a_repo_that_their_readers_have() {
+    let origin = Regex::new("<!-- (after|repo): (.*) -->").unwrap();
     let mut wrong = Vec::new();
-    for page in pages() {
-        for tutorial in after.captures_iter(&page.text) {
-            if !page.text.contains(&format!("](../{}", &tutorial[1])) {
-                wrong.push(format!("{} does not link to {}", page.name(), &tutorial[1]));
+    let is_followed = |page: &Page| !page.name().starts_with("docs/reference/findings");
+    for page in pages().into_iter().filter(is_followed) {
+        for found in origin.captures_iter(&page.text) {
+            let named = match &found[1] {
+                "after" => format!("](../{}", &found[2]),
+                _ => format!("`fixtures/{}`", &found[2]),
+            };
+            if !page.text.contains(&named) {
+                wrong.push(format!("{} does not name {}", page.name(), &found[2]));
             }
         }
-        let is_followed = ["docs/start/", "docs/how-to/"].map(|part| page.name().starts_with(part));
-        if is_followed.contains(&true) && page.text.contains("<!-- run: ") {
+        if page.text.contains("<!-- run: ") {
             wrong.push(format!("{} hides a command from its readers", page.name()));
         }
     }
