@@ -15,8 +15,8 @@ Exit codes: 0 success; 1 check failed: stale output, invalid input or no placeme
 could not run.
 ";
 
-/// Heading of the options that many commands have.
-const COMMON: &str = "Common options";
+/// The options that many commands have in common with `sipgen generate`.
+const COMMON: [&str; 4] = ["repo", "site", "rev", "input"];
 
 #[test]
 fn the_page_of_commands_is_their_help() {
@@ -29,8 +29,11 @@ fn the_page_of_commands_is_their_help() {
         let purpose = text(&below.get_about().unwrap_or_default().to_string());
         writeln!(page, "| [`{name}`](#{}) | {purpose} |", anchor(&name)).unwrap();
     }
-    let common = common_options(&command);
-    write!(page, "\n## {COMMON}\n{}", common.concat()).unwrap();
+    let generate = command.find_subcommand("generate").unwrap();
+    let is_common = |arg: &&Arg| COMMON.contains(&arg.get_id().as_str());
+    let common = visible_arguments(generate).filter(is_common).map(argument);
+    let common: Vec<String> = common.collect();
+    write!(page, "\n## Common options\n{}", common.concat()).unwrap();
     for below in command.get_subcommands() {
         describe(below, 2, &common, &mut page);
     }
@@ -44,21 +47,6 @@ fn the_page_of_commands_is_their_help() {
         fs::read_to_string(file).unwrap() == page,
         "docs/reference/commands.md is stale: run `just docs`"
     );
-}
-
-/// Returns the texts of the options that at least three commands describe equally, in the order of the commands.
-fn common_options(command: &Command) -> Vec<String> {
-    let commands = command.get_subcommands();
-    let texts = commands.flat_map(|below| visible_arguments(below).map(argument));
-    let texts: Vec<String> = texts.collect();
-    let is_common = |text: &&String| texts.iter().filter(|other| other == text).count() >= 3;
-    let mut common: Vec<String> = Vec::new();
-    for text in texts.iter().filter(is_common) {
-        if !common.contains(text) {
-            common.push(text.clone());
-        }
-    }
-    common
 }
 
 fn visible_arguments(command: &Command) -> impl Iterator<Item = &Arg> {
@@ -84,13 +72,8 @@ fn describe(command: &Command, level: usize, common: &[String], page: &mut Strin
         }
     }
     if !elsewhere.is_empty() {
-        let target = anchor(&COMMON.to_lowercase());
-        write!(
-            page,
-            "\n- {}: [{COMMON}](#{target}).\n",
-            elsewhere.join(", ")
-        )
-        .unwrap();
+        let names = elsewhere.join(", ");
+        write!(page, "\n- {names}: [common options](#common-options).\n").unwrap();
     }
     // The parent of a nested command has the examples.
     let examples = command.get_after_long_help().filter(|_| level == 2);
