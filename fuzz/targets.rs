@@ -307,10 +307,10 @@ fn run(repo: Files) {
 
 /// Prints findings in every format.
 pub(crate) fn print_findings(findings: &[Finding], repo: &Files) {
-    let results = || report::Results::new(findings, &[], repo, "".into());
+    let results = || report::CiResults::new(findings, &[], repo, "".into());
     let _ = (
         report::findings(findings, repo),
-        report::Document::json(&report::Validation::new(findings, 0, repo)),
+        report::ReportDocument::json(&report::Validation::new(findings, 0, repo)),
         report::github(&results()),
         report::gitlab(&results()),
         report::sarif(&results()),

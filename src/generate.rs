@@ -12,9 +12,9 @@ use crate::api::names::ClusterKey;
 use crate::finding::{self, Code, Finding};
 use crate::hypothesis::{self, Hypothesis};
 use crate::inventory::maintenance::expired_marks;
-use crate::lint::{self, Except, lint};
+use crate::lint::{self, LintExceptions, lint};
 use crate::load::{Files, ReadError};
-use crate::output::compare::{Change, Changes, compare};
+use crate::output::compare::{Change, OutputChanges, compare};
 use crate::output::{Tree, TreePath};
 use crate::plan::{self, Move, Plan, plan};
 use crate::render::{Rendered, Templates, render};
@@ -119,7 +119,7 @@ pub enum Stage {
 /// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Generated {
+pub struct GeneratedSite {
     /// Inputs.
     pub site: Site,
     /// Assignments.
@@ -127,7 +127,7 @@ pub struct Generated {
     /// Rendered files, without those of clusters that stay as they are on the disk.
     pub tree: Tree,
     /// Changes to make on the disk; `None` if errors forbid writing.
-    pub changes: Option<Changes>,
+    pub changes: Option<OutputChanges>,
     /// Findings that are not suppressed.
     pub findings: Vec<Finding>,
     /// Number of warnings that the settings suppress.
@@ -136,7 +136,7 @@ pub struct Generated {
     pub muted_codes: BTreeSet<Code>,
 }
 
-impl Generated {
+impl GeneratedSite {
     /// Returns the generated files that the output directory has after the changes, by path
     /// relative to it.
     ///
@@ -208,7 +208,7 @@ pub fn generate(
     repo: &Files,
     options: &Options,
     progress: &dyn Fn(Stage),
-) -> Result<Generated, Error> {
+) -> Result<GeneratedSite, Error> {
     let settings = Settings::load(repo).map_err(|unreadable| (Settings::default(), unreadable));
     generate_by(settings, repo, options, progress)
 }
@@ -228,7 +228,7 @@ pub fn generate_sites<'a>(
     sites: &'a Sites,
     options: &Options,
     progress: &(dyn Fn(Stage) + Sync),
-) -> Result<Vec<(&'a Location, Generated)>, Error> {
+) -> Result<Vec<(&'a Location, GeneratedSite)>, Error> {
     let run = |site: &'a Location| Ok((site, generate_of(site, options, progress)?));
     // A single site runs on the calling thread, whose stack is larger than those of the pool.
     let runs: Vec<_> = match sites.all.as_slice() {
@@ -239,11 +239,11 @@ pub fn generate_sites<'a>(
     // lacks.
     let mut unknown = options.only.clone();
     let mut generated = Vec::new();
-    for (site, (run, of_site)) in runs
+    for (site, (run, site_clusters)) in runs
         .into_iter()
         .filter_map(|(site, run)| Some((site, run?)))
     {
-        unknown.retain(|cluster| !of_site.contains(cluster));
+        unknown.retain(|cluster| !site_clusters.contains(cluster));
         generated.push((site, run));
     }
     // A selected cluster must exist in at least one site.
@@ -270,7 +270,7 @@ pub fn generate_sites<'a>(
             run.findings.push(finding)
         }
     }
-    let fails = |run: &Generated| run.changes.is_none();
+    let fails = |run: &GeneratedSite| run.changes.is_none();
     let forbidden = sites.findings.iter().any(Finding::is_error)
         || !options.keep_going && generated.iter().any(|(_, run)| fails(run));
     if forbidden {
@@ -285,7 +285,7 @@ fn generate_of(
     site: &Location,
     options: &Options,
     progress: &(dyn Fn(Stage) + Sync),
-) -> Result<Option<(Generated, BTreeSet<ClusterKey>)>, Error> {
+) -> Result<Option<(GeneratedSite, BTreeSet<ClusterKey>)>, Error> {
     let mut options = options.clone();
     loop {
         match generate(&site.files, &options, progress) {
@@ -307,7 +307,7 @@ pub(crate) fn generate_by(
     repo: &Files,
     options: &Options,
     progress: &dyn Fn(Stage),
-) -> Result<Generated, Error> {
+) -> Result<GeneratedSite, Error> {
     progress(Stage::Reading);
     let (settings, mut findings) = settings.map_or_else(|invalid| invalid, |s| (s, Vec::new()));
     let (templates, found) = load_templates(repo, &settings)?;
@@ -336,7 +336,7 @@ pub(crate) fn generate_by(
     }
 
     let mut frozen = excluded_clusters(&site, options)?;
-    let mut except = Except {
+    let mut except = LintExceptions {
         clusters: frozen.clone(),
         short: BTreeSet::new(),
     };
@@ -415,7 +415,7 @@ pub(crate) fn generate_by(
     let (muted, findings): (Vec<Finding>, _) = finding::merge(findings)
         .into_iter()
         .partition(|finding| site.settings.ignores(finding));
-    Ok(Generated {
+    Ok(GeneratedSite {
         site,
         plan,
         tree,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::text::visible::is_hidden;
 
@@ -343,10 +343,10 @@ pub(crate) fn is_below_declared(file: &Utf8Path) -> bool {
 }
 
 /// Returns the directory of an agent's objects.
-pub fn agent_directory(agent: Agent) -> Utf8PathBuf {
+pub fn agent_directory(agent: GitopsAgent) -> Utf8PathBuf {
     Utf8Path::new(AGENTS).join(match agent {
-        Agent::Flux => "flux",
-        Agent::Argocd => "argocd",
+        GitopsAgent::Flux => "flux",
+        GitopsAgent::Argocd => "argocd",
     })
 }
 

@@ -95,15 +95,15 @@ pub use api::date::Date;
 #[doc(inline)]
 pub use api::names::ClusterKey;
 #[doc(inline)]
-pub use finding::{Code, Finding, Place, Scope, Severity};
+pub use finding::{Code, ErrorScope, Finding, Place, Severity};
 pub use generate::{
-    CheckedBuilds, Error, Generated, Options, Stage, check_builds, generate, generate_sites,
+    CheckedBuilds, Error, GeneratedSite, Options, Stage, check_builds, generate, generate_sites,
 };
 #[doc(inline)]
 pub use load::{Files, ReadError};
 pub use migrate::{Migration, migrate, migrate_sites};
 #[doc(inline)]
-pub use output::compare::{Change, Changes};
+pub use output::compare::{Change, OutputChanges};
 #[doc(inline)]
 pub use output::write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::difference::{self, Difference};
 use crate::finding::{Code, Finding};
-use crate::generate::{Error, Generated, Options, Stage, generate};
+use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::hypothesis::Hypothesis;
 use crate::load::Files;
 use crate::overview::{ClusterOverview, HostOverview, Overview};
@@ -131,7 +131,10 @@ pub fn what_if(
     let options = options.hypothesis(hypothesis.clone());
     let later = generate(&after, &options, progress)?;
 
-    let (now, then) = (Overview::of(&earlier), Overview::of(&later));
+    let (now, then) = (
+        Overview::from_generated(&earlier),
+        Overview::from_generated(&later),
+    );
     let clusters = impacts(&now, &then, &earlier, &gone);
     let is_served = !later.findings.iter().any(Finding::is_error)
         && clusters
@@ -156,7 +159,7 @@ pub fn what_if(
 fn impacts(
     now: &Overview,
     then: &Overview,
-    earlier: &Generated,
+    earlier: &GeneratedSite,
     gone: &BTreeSet<HostKey>,
 ) -> Vec<Impact> {
     let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
@@ -209,7 +212,7 @@ fn impacts(
 pub(crate) fn quorum(
     cluster: &ClusterOverview,
     lost: &[&HostOverview],
-    earlier: &Generated,
+    earlier: &GeneratedSite,
 ) -> Option<Quorum> {
     let control_plane = cluster
         .node_sets

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::names::{NodePort, OBJECT_NAME_PATTERN};
-use super::service_fields::Service;
+use super::service_fields::ServiceFields;
 
 /// The connector types of Dex v2.45.
 pub const CONNECTOR_TYPES: [&str; 18] = [
@@ -70,7 +70,7 @@ const ISSUER_PATTERN: &str = r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-
 pub struct Auth {
     /// Fields common to all services.
     #[serde(flatten)]
-    pub service: Service,
+    pub service: ServiceFields,
     /// The NodePort of Dex, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]

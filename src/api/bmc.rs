@@ -147,27 +147,27 @@ struct Url {
 
 /// Parses a URL as Go does, or else a bare host.
 fn parse_lenient(address: &str) -> Option<Url> {
-    match Parsed::new(address) {
+    match ParsedAddress::new(address) {
         None => is_host_with_port(address).then(|| Url {
             scheme: "ipmi".to_owned(),
             authority: address.to_owned(),
             path: String::new(),
         }),
-        Some(Parsed::Opaque) => Parsed::new(&address.replacen(':', "://", 1))?.url(),
-        Some(Parsed::Url(url)) if url.scheme.is_empty() && url.authority.is_empty() => {
-            Parsed::new(&format!("ipmi://{address}"))?.url()
+        Some(ParsedAddress::Opaque) => ParsedAddress::new(&address.replacen(':', "://", 1))?.url(),
+        Some(ParsedAddress::Url(url)) if url.scheme.is_empty() && url.authority.is_empty() => {
+            ParsedAddress::new(&format!("ipmi://{address}"))?.url()
         }
-        Some(Parsed::Url(url)) => Some(url),
+        Some(ParsedAddress::Url(url)) => Some(url),
     }
 }
 
-enum Parsed {
+enum ParsedAddress {
     /// A scheme with a text that is no path.
     Opaque,
     Url(Url),
 }
 
-impl Parsed {
+impl ParsedAddress {
     /// Parses a text as `url.Parse` of Go does.
     fn new(text: &str) -> Option<Self> {
         if text.bytes().any(|byte| byte.is_ascii_control()) {

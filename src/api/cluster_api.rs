@@ -82,7 +82,7 @@ pub const FAILURE_DOMAIN: &str = "infrastructure.cluster.x-k8s.io/failure-domain
 /// A reference to another object. In `v1beta2` it is in the same namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Reference {
+pub struct ClusterApiReference {
     /// Kind.
     pub kind: String,
     /// Name.
@@ -96,9 +96,9 @@ pub struct Reference {
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSpec {
     /// The control plane; none if a ClusterClass makes it.
-    pub control_plane_ref: Option<Reference>,
+    pub control_plane_ref: Option<ClusterApiReference>,
     /// The infrastructure; none if a ClusterClass makes it.
-    pub infrastructure_ref: Option<Reference>,
+    pub infrastructure_ref: Option<ClusterApiReference>,
     /// The ClusterClass with its parameters.
     pub topology: Option<Topology>,
 }
@@ -170,7 +170,7 @@ pub struct ControlPlaneSpec {
     /// Machines.
     pub machine_template: Option<ControlPlaneMachines>,
     /// Machines of RKE2ControlPlane before its `machineTemplate` had them.
-    pub infrastructure_ref: Option<Reference>,
+    pub infrastructure_ref: Option<ClusterApiReference>,
     /// Rollout in `v1beta1`.
     pub rollout_strategy: Option<Strategy>,
     /// Rollout in `v1beta2`.
@@ -186,7 +186,7 @@ pub struct ControlPlaneMachines {
     /// Labels of the Machines.
     pub metadata: Metadata,
     /// Their template in `v1beta1`.
-    pub infrastructure_ref: Option<Reference>,
+    pub infrastructure_ref: Option<ClusterApiReference>,
     /// Their spec in `v1beta2`.
     pub spec: Option<MachineSpec>,
 }
@@ -224,7 +224,7 @@ pub struct MachineSpec {
     /// Its Cluster.
     pub cluster_name: String,
     /// Its infrastructure, or the template of it.
-    pub infrastructure_ref: Option<Reference>,
+    pub infrastructure_ref: Option<ClusterApiReference>,
     /// Failure domain.
     pub failure_domain: Option<String>,
 }
@@ -238,7 +238,7 @@ pub struct HealthCheckSpec {
     /// Its Machines.
     pub selector: Option<LabelSelector>,
     /// Template of their remediation in `v1beta1`.
-    pub remediation_template: Option<Reference>,
+    pub remediation_template: Option<ClusterApiReference>,
     /// Their remediation in `v1beta2`.
     pub remediation: Remediation,
 }
@@ -248,7 +248,7 @@ pub struct HealthCheckSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct Remediation {
     /// Its template.
-    pub template_ref: Option<Reference>,
+    pub template_ref: Option<ClusterApiReference>,
 }
 
 /// Rollout in `v1beta2`.
@@ -360,9 +360,9 @@ pub struct ClassSpec {
 pub struct ControlPlaneClass {
     /// Its template in `v1beta1`.
     #[serde(rename = "ref")]
-    pub reference: Option<Reference>,
+    pub reference: Option<ClusterApiReference>,
     /// Its template in `v1beta2`.
-    pub template_ref: Option<Reference>,
+    pub template_ref: Option<ClusterApiReference>,
     /// Its Machines.
     pub machine_infrastructure: Option<TemplateReference>,
 }
@@ -373,9 +373,9 @@ pub struct ControlPlaneClass {
 pub struct TemplateReference {
     /// In `v1beta1`.
     #[serde(rename = "ref")]
-    pub reference: Option<Reference>,
+    pub reference: Option<ClusterApiReference>,
     /// In `v1beta2`.
-    pub template_ref: Option<Reference>,
+    pub template_ref: Option<ClusterApiReference>,
 }
 
 /// The workers of a ClusterClass.

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::gitops::{
-    FLUX_KIND, FluxKustomization, FluxKustomizationSpec, FluxSourceRef, GIT_REPOSITORY, Named,
+    AgentObjectName, FLUX_KIND, FluxKustomization, FluxKustomizationSpec, FluxSourceRef,
+    GIT_REPOSITORY,
 };
 
 /// The API group of Flux's HelmRelease.
@@ -39,7 +40,7 @@ pub struct ChartSpec {
 pub struct HelmChart {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The chart.
     pub spec: ChartSpec,
 }
@@ -49,7 +50,7 @@ pub struct HelmChart {
 pub struct HelmRelease {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The desired state.
     pub spec: HelmReleaseSpec,
 }
@@ -81,7 +82,7 @@ pub struct ChartTemplate {
 pub struct FluxInstance {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The desired state.
     pub spec: FluxInstanceSpec,
 }
@@ -116,7 +117,7 @@ impl FluxInstance {
         let name = sync.name.filter(|name| !name.is_empty());
         let name = name.or_else(|| namespace.clone()).unwrap_or_default();
         Some(FluxKustomization {
-            metadata: Named {
+            metadata: AgentObjectName {
                 name: name.clone(),
                 namespace: namespace.clone(),
             },

@@ -15,14 +15,15 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Agent {
+#[schemars(rename = "Agent")]
+pub enum GitopsAgent {
     /// Flux, by Kustomizations.
     Flux,
     /// Argo CD, by Applications.
     Argocd,
 }
 
-impl Agent {
+impl GitopsAgent {
     /// All agents.
     pub const ALL: [Self; 2] = [Self::Flux, Self::Argocd];
 
@@ -79,7 +80,7 @@ pub const APPLICATION_SET: &str = "ApplicationSet";
 
 /// The name of an agent's object.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Named {
+pub struct AgentObjectName {
     /// The object's name; empty if unset.
     #[serde(default)]
     pub name: String,
@@ -93,7 +94,7 @@ pub struct Named {
 pub struct FluxKustomization {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The desired state.
     pub spec: FluxKustomizationSpec,
 }
@@ -191,7 +192,7 @@ pub struct FluxSourceRef {
 pub struct Application {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The desired state.
     pub spec: ApplicationSpec,
 }
@@ -299,7 +300,7 @@ pub struct FluxSource {
     pub kind: String,
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The desired state.
     pub spec: FluxSourceSpec,
 }
@@ -330,7 +331,7 @@ pub struct FluxSourceSpec {
 #[serde(rename_all = "camelCase")]
 pub struct Include {
     /// The GitRepository.
-    pub repository: Named,
+    pub repository: AgentObjectName,
     /// The directory to copy; default: the root.
     #[serde(default)]
     pub from_path: String,
@@ -381,7 +382,7 @@ pub struct ClusterSecretMetadata {
 pub struct ApplicationSet {
     /// Name and namespace.
     #[serde(default)]
-    pub metadata: Named,
+    pub metadata: AgentObjectName,
     /// The generators, and the template of the Applications.
     pub spec: ApplicationSetSpec,
 }
@@ -391,7 +392,7 @@ pub struct ApplicationSet {
 pub struct ApplicationSetSpec {
     /// The sources of parameters.
     #[serde(default)]
-    pub generators: Vec<Generator>,
+    pub generators: Vec<ApplicationSetGenerator>,
     /// The template of an Application, with placeholders for parameters.
     pub template: ApplicationTemplate,
 }
@@ -406,7 +407,7 @@ pub struct ApplicationTemplate {
 
 /// A generator of parameters, limited to the types that sipgen evaluates.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Generator {
+pub struct ApplicationSetGenerator {
     /// Parameters from directories or files of a repo.
     #[serde(default)]
     pub git: Option<GitGenerator>,
@@ -451,7 +452,7 @@ pub struct ClusterGenerator {
 pub struct Generators {
     /// The nested generators.
     #[serde(default)]
-    pub generators: Vec<Generator>,
+    pub generators: Vec<ApplicationSetGenerator>,
     /// The parameters by which a merge generator matches parameter sets.
     #[serde(default, rename = "mergeKeys")]
     pub merge_keys: Vec<String>,

@@ -69,14 +69,14 @@ fn is_serial(text: &str) -> bool {
 
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields: Fields = deserializer.deserialize_any(Either(PhantomData))?;
+        let fields: HardwareFields = deserializer.deserialize_any(LenientVisitor(PhantomData))?;
         let macs = fields.nics.iter().filter_map(|nic| nic.text.as_deref());
         Ok(Self::new(macs, fields.vendor.text.as_deref()))
     }
 }
 
 /// A value that is read from a mapping, a list or a text, and has a default for any other.
-trait Part<'de>: Default {
+trait LenientValue<'de>: Default {
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
 
     fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
@@ -89,9 +89,9 @@ trait Part<'de>: Default {
     }
 }
 
-struct Either<T>(PhantomData<T>);
+struct LenientVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Part<'de>> Visitor<'de> for Either<T> {
+impl<'de, T: LenientValue<'de>> Visitor<'de> for LenientVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,29 +131,29 @@ impl<'de, T: Part<'de>> Visitor<'de> for Either<T> {
     }
 }
 
-/// Implements deserialization of a [`Part`].
+/// Implements deserialization of a [`LenientValue`].
 macro_rules! deserialize {
     ($($part:ty)*) => {
         $(impl<'de> Deserialize<'de> for $part {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Either(PhantomData))
+                deserializer.deserialize_any(LenientVisitor(PhantomData))
             }
         })*
     };
 }
 
-deserialize!(Nics Named<Mac> Named<Serial> Text);
+deserialize!(Nics FieldText<Mac> FieldText<Serial> LenientText);
 
 #[derive(Default)]
-struct Fields {
-    nics: Vec<Named<Mac>>,
-    vendor: Named<Serial>,
+struct HardwareFields {
+    nics: Vec<FieldText<Mac>>,
+    vendor: FieldText<Serial>,
 }
 
-impl<'de> Part<'de> for Fields {
+impl<'de> LenientValue<'de> for HardwareFields {
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut fields = Self::default();
-        while let Some(key) = map.next_key::<Text>()? {
+        while let Some(key) = map.next_key::<LenientText>()? {
             match key.0.as_deref() {
                 Some("nics") => fields.nics = map.next_value::<Nics>()?.0,
                 Some("systemVendor") => fields.vendor = map.next_value()?,
@@ -167,9 +167,9 @@ impl<'de> Part<'de> for Fields {
 }
 
 #[derive(Default)]
-struct Nics(Vec<Named<Mac>>);
+struct Nics(Vec<FieldText<Mac>>);
 
-impl<'de> Part<'de> for Nics {
+impl<'de> LenientValue<'de> for Nics {
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         skip(map)
     }
@@ -184,37 +184,37 @@ impl<'de> Part<'de> for Nics {
 }
 
 /// The name of a field.
-trait Field: Default {
+trait FieldName: Default {
     const NAME: &'static str;
 }
 
 #[derive(Default)]
 struct Mac;
 
-impl Field for Mac {
+impl FieldName for Mac {
     const NAME: &'static str = "mac";
 }
 
 #[derive(Default)]
 struct Serial;
 
-impl Field for Serial {
+impl FieldName for Serial {
     const NAME: &'static str = "serialNumber";
 }
 
 /// The text of one field of a mapping.
 #[derive(Default)]
-struct Named<F> {
+struct FieldText<F> {
     text: Option<String>,
     field: PhantomData<F>,
 }
 
-impl<'de, F: Field> Part<'de> for Named<F> {
+impl<'de, F: FieldName> LenientValue<'de> for FieldText<F> {
     fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         let mut named = Self::default();
-        while let Some(key) = map.next_key::<Text>()? {
+        while let Some(key) = map.next_key::<LenientText>()? {
             if key.0.as_deref() == Some(F::NAME) {
-                named.text = map.next_value::<Text>()?.0;
+                named.text = map.next_value::<LenientText>()?.0;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -224,9 +224,9 @@ impl<'de, F: Field> Part<'de> for Named<F> {
 }
 
 #[derive(Default)]
-struct Text(Option<String>);
+struct LenientText(Option<String>);
 
-impl<'de> Part<'de> for Text {
+impl<'de> LenientValue<'de> for LenientText {
     fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         skip(map)
     }

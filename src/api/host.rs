@@ -70,10 +70,10 @@ pub struct BareMetalHost {
     pub metadata: Metadata,
     /// The desired state.
     #[serde(default)]
-    pub spec: Option<Spec>,
+    pub spec: Option<BareMetalHostSpec>,
     /// The state as reported by Metal3.
     #[serde(default)]
-    pub status: Option<Status>,
+    pub status: Option<BareMetalHostStatus>,
 }
 
 /// The fields of an object's metadata that sipgen reads.
@@ -141,12 +141,12 @@ pub struct ManagedFields {
     pub operation: String,
     /// The owned fields.
     #[serde(rename = "fieldsV1", default)]
-    pub fields: Option<Fields>,
+    pub fields: Option<OwnedFields>,
 }
 
 /// The fields that a manager owns, limited to the spec as a whole and single labels.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Fields {
+pub struct OwnedFields {
     /// Set if the manager owns a field of the spec.
     #[serde(rename = "f:spec", default)]
     pub spec: Option<IgnoredAny>,
@@ -178,16 +178,16 @@ impl ManagedFields {
 /// The spec of a host.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+pub struct BareMetalHostSpec {
     /// The board management controller.
     #[serde(default)]
-    pub bmc: Option<Bmc>,
+    pub bmc: Option<BmcDetails>,
     /// The MAC address of the interface that the host boots from.
     #[serde(rename = "bootMACAddress", default)]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
     #[serde(default)]
-    pub network_data: Option<Reference>,
+    pub network_data: Option<NamespacedReference>,
     /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
     #[serde(default)]
     pub preprovisioning_network_data_name: Option<String>,
@@ -224,7 +224,7 @@ pub struct CustomDeploy {
     pub method: Option<String>,
 }
 
-impl Spec {
+impl BareMetalHostSpec {
     /// Returns whether Metal3 installs, or has installed, an image.
     pub fn has_image(&self) -> bool {
         let url = self.image.as_ref().and_then(|image| image.url.as_deref());
@@ -248,7 +248,7 @@ pub const SECRET_FIELDS: [&[&str]; 3] = [
     &["spec", "preprovisioningNetworkDataName"],
 ];
 
-impl Spec {
+impl BareMetalHostSpec {
     /// Returns the Secrets that the spec references, each with the route of its field.
     pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
         let bmc = self.bmc.as_ref().map(|bmc| {
@@ -276,7 +276,7 @@ impl Spec {
 /// The connection to a host's board management controller (BMC).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Bmc {
+pub struct BmcDetails {
     /// A URL whose scheme names the protocol, or a bare address.
     #[serde(default)]
     pub address: String,
@@ -307,7 +307,7 @@ pub fn has_user(address: &str) -> bool {
 
 /// A reference to an object by name.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Reference {
+pub struct NamespacedReference {
     /// The object's name.
     #[serde(default)]
     pub name: Option<String>,
@@ -333,7 +333,7 @@ pub struct Consumer {
 /// A host's status.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct BareMetalHostStatus {
     /// `OK`, `discovered`, `error`, `delayed` or `detached`.
     #[serde(default)]
     pub operational_status: Option<String>,
@@ -345,7 +345,7 @@ pub struct Status {
     pub error_message: Option<String>,
     /// The state of provisioning.
     #[serde(default)]
-    pub provisioning: Option<Provisioning>,
+    pub provisioning: Option<ProvisionStatus>,
     /// The values of the inspected hardware that identify the machine.
     #[serde(default)]
     pub hardware: Option<HardwareIdentity>,
@@ -353,7 +353,7 @@ pub struct Status {
 
 /// The state of a host's provisioning.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Provisioning {
+pub struct ProvisionStatus {
     /// `available`, `ready` (its former name), `provisioned`, `inspecting`, …
     #[serde(default)]
     pub state: Option<String>,

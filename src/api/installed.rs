@@ -12,9 +12,9 @@ pub const ANNOTATION: &str = "bpa.akraino.org/installed";
 
 /// What an installer Job installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstallationRecord {
     /// The playbook that the Job runs.
-    pub mode: Mode,
+    pub mode: InstallMode,
     /// Hash of everything but the machines.
     pub core: String,
     /// Hash of every machine: name, role, host and address.
@@ -23,20 +23,20 @@ pub struct Installed {
 
 /// The playbook of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum InstallMode {
     /// The full installation.
     Full,
     /// Only adds workers (kubespray's `scale.yml`).
     Scale,
 }
 
-impl Installed {
+impl InstallationRecord {
     /// Returns the record of the next Job. `are_workers` tells whether machines, given by their
     /// hashes, run workloads only.
     ///
     /// An unchanged installation keeps the mode, so that its Job keeps its name.
     pub fn next(
-        previous: Option<&Installed>,
+        previous: Option<&InstallationRecord>,
         core: String,
         machines: BTreeSet<String>,
         are_workers: impl Fn(&BTreeSet<&String>) -> bool,
@@ -50,9 +50,9 @@ impl Installed {
                     && previous.machines.is_subset(&machines)
                     && are_workers(&machines.difference(&previous.machines).collect()) =>
             {
-                Mode::Scale
+                InstallMode::Scale
             }
-            _ => Mode::Full,
+            _ => InstallMode::Full,
         };
         Self {
             mode,
@@ -75,18 +75,18 @@ impl Installed {
 }
 
 /// Formats the value of the annotation: `scale CORE MACHINE,MACHINE`.
-impl fmt::Display for Installed {
+impl fmt::Display for InstallationRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.mode {
-            Mode::Full => "full",
-            Mode::Scale => "scale",
+            InstallMode::Full => "full",
+            InstallMode::Scale => "scale",
         };
         let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
         write!(f, "{mode} {} {}", self.core, machines.join(","))
     }
 }
 
-impl FromStr for Installed {
+impl FromStr for InstallationRecord {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -95,8 +95,8 @@ impl FromStr for Installed {
             return Err(());
         };
         let mode = match *mode {
-            "full" => Mode::Full,
-            "scale" => Mode::Scale,
+            "full" => InstallMode::Full,
+            "scale" => InstallMode::Scale,
             _ => return Err(()),
         };
         Ok(Self {
@@ -117,21 +117,21 @@ mod tests {
 
     #[test]
     fn only_added_workers_scale_and_a_repeated_run_changes_nothing() {
-        let next = |previous: Option<&Installed>, core: &str, names: &[&str]| {
+        let next = |previous: Option<&InstallationRecord>, core: &str, names: &[&str]| {
             let are_workers =
                 |added: &BTreeSet<&String>| added.iter().all(|name| name.starts_with('w'));
-            Installed::next(previous, core.to_owned(), machines(names), are_workers)
+            InstallationRecord::next(previous, core.to_owned(), machines(names), are_workers)
         };
         let first = next(None, "c", &["m1", "w1"]);
-        assert_eq!(first.mode, Mode::Full);
+        assert_eq!(first.mode, InstallMode::Full);
         assert_eq!(next(Some(&first), "c", &["m1", "w1"]), first);
 
         let scaled = next(Some(&first), "c", &["m1", "w1", "w2"]);
-        assert_eq!(scaled.mode, Mode::Scale);
+        assert_eq!(scaled.mode, InstallMode::Scale);
         assert_eq!(next(Some(&scaled), "c", &["m1", "w1", "w2"]), scaled);
         assert_eq!(
             next(Some(&scaled), "c", &["m1", "w1", "w2", "w3"]).mode,
-            Mode::Scale
+            InstallMode::Scale
         );
 
         for (core, names) in [
@@ -141,7 +141,7 @@ mod tests {
         ] {
             assert_eq!(
                 next(Some(&scaled), core, names).mode,
-                Mode::Full,
+                InstallMode::Full,
                 "{core} {names:?}"
             );
         }
@@ -149,16 +149,16 @@ mod tests {
 
     #[test]
     fn a_record_is_read_back_from_a_job() {
-        let record = Installed {
-            mode: Mode::Scale,
+        let record = InstallationRecord {
+            mode: InstallMode::Scale,
             core: "0a".to_owned(),
             machines: machines(&["1b", "2c"]),
         };
         let job = format!("metadata:\n  annotations:\n    {ANNOTATION}: \"{record}\"\n");
-        assert_eq!(Installed::find(job.as_bytes()), Some(record));
-        assert_eq!(Installed::find(b"kind: Job\n"), None);
+        assert_eq!(InstallationRecord::find(job.as_bytes()), Some(record));
+        assert_eq!(InstallationRecord::find(b"kind: Job\n"), None);
         assert_eq!(
-            Installed::find(format!("{ANNOTATION}: odd\n").as_bytes()),
+            InstallationRecord::find(format!("{ANNOTATION}: odd\n").as_bytes()),
             None
         );
     }

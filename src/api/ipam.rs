@@ -126,22 +126,22 @@ pub struct AddressSpec {
     pub address: String,
     /// The pool that it is from.
     #[serde(alias = "poolRef")]
-    pub pool: Named,
+    pub pool: AddressObjectReference,
     /// The claim that has it.
     #[serde(alias = "claimRef")]
-    pub claim: Named,
+    pub claim: AddressObjectReference,
 }
 
 /// The spec of a Machine's data.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DataSpec {
     /// The claim for it, which has the name of the Metal3Machine.
-    pub claim: Named,
+    pub claim: AddressObjectReference,
 }
 
 /// A reference by name.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Named {
+pub struct AddressObjectReference {
     /// The name.
     #[serde(default)]
     pub name: String,
@@ -150,7 +150,7 @@ pub struct Named {
 /// An object with any spec.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct WithSpec<T> {
+pub struct SpecObject<T> {
     /// API group and version.
     #[serde(default)]
     pub api_version: String,
@@ -181,9 +181,9 @@ pub fn claim_of(holder: impl fmt::Display, pool: &str) -> String {
 
 /// Addresses by interface, in the form of [`ADDRESSES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Addresses(pub BTreeMap<String, IpAddr>);
+pub struct InterfaceAddresses(pub BTreeMap<String, IpAddr>);
 
-impl FromStr for Addresses {
+impl FromStr for InterfaceAddresses {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {

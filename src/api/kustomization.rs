@@ -108,10 +108,10 @@ pub struct Kustomization {
     pub helm_chart_inflation_generator: Option<Vec<IgnoredAny>>,
     /// Generators of Secrets.
     #[serde(default)]
-    pub secret_generator: Option<Vec<Generator>>,
+    pub secret_generator: Option<Vec<KustomizeGenerator>>,
     /// Generators of ConfigMaps.
     #[serde(default)]
-    pub config_map_generator: Option<Vec<Generator>>,
+    pub config_map_generator: Option<Vec<KustomizeGenerator>>,
     /// Default options of all generators.
     #[serde(default)]
     pub generator_options: Option<GeneratorOptions>,
@@ -168,7 +168,7 @@ pub struct Labels {
 /// cannot hold realistic network data.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Generator {
+pub struct KustomizeGenerator {
     /// The object's name without the hash suffix.
     #[serde(default)]
     pub name: Option<String>,
@@ -225,7 +225,7 @@ pub enum GeneratorValue<'a> {
     Literal(&'a str),
 }
 
-impl Generator {
+impl KustomizeGenerator {
     /// Returns whether it changes an existing object instead of creating one.
     pub fn overrides(&self) -> bool {
         matches!(self.behavior.as_deref(), Some("merge" | "replace"))

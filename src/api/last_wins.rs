@@ -13,9 +13,9 @@ use super::kustomization::Kustomization;
 use super::kustomization_fields::{KUSTOMIZATION, Type};
 
 /// A kustomization as kustomize decodes it, duplicate keys included, and its fields as written.
-pub struct Decoded(pub Kustomization, pub Value);
+pub struct DecodedKustomization(pub Kustomization, pub Value);
 
-impl<'de> Deserialize<'de> for Decoded {
+impl<'de> Deserialize<'de> for DecodedKustomization {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let LastWins(mut written) = LastWins::deserialize(deserializer)?;
         // kustomize's parser expands merge keys (`<<`) before it decodes fields.
@@ -43,8 +43,8 @@ fn in_usual_case(value: Value, wanted: Type) -> Value {
             let mut usual = Mapping::new();
             for (key, value) in entries {
                 match key.as_str().and_then(|key| wanted.field(key)) {
-                    Some((name, of_field)) => {
-                        usual.insert(Value::from(*name), in_usual_case(value, *of_field))
+                    Some((name, field_type)) => {
+                        usual.insert(Value::from(*name), in_usual_case(value, *field_type))
                     }
                     None => usual.insert(key, value),
                 };
@@ -65,13 +65,13 @@ struct LastWins(Value);
 
 impl<'de> Deserialize<'de> for LastWins {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any).map(Self)
+        deserializer.deserialize_any(LastWinsVisitor).map(Self)
     }
 }
 
-struct Any;
+struct LastWinsVisitor;
 
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for LastWinsVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn decoded(text: &str) -> Result<Kustomization, yaml_serde::Error> {
-        yaml_serde::from_str(text).map(|Decoded(kustomization, _)| kustomization)
+        yaml_serde::from_str(text).map(|DecodedKustomization(kustomization, _)| kustomization)
     }
 
     // Source: output of `kustomize build` 5.8.2 for the same texts.

@@ -233,10 +233,10 @@ mod tests {
         assert_eq!(workers.fit_machine_set("prod-x7k2p"), Some(NameFit::Exact));
         assert_eq!(workers.fit_owner("prod"), Some(NameFit::Exact));
 
-        let of_class = MachineNames::deployment_of_class("edge", "md");
-        assert_eq!(of_class.fit_owner("edge-md-x7k2p"), Some(NameFit::Exact));
+        let class_names = MachineNames::deployment_of_class("edge", "md");
+        assert_eq!(class_names.fit_owner("edge-md-x7k2p"), Some(NameFit::Exact));
         assert_eq!(
-            of_class.fit_machine("edge-md-x7k2p-4k7zd-h5rlz"),
+            class_names.fit_machine("edge-md-x7k2p-4k7zd-h5rlz"),
             Some(NameFit::Exact)
         );
         assert_eq!(

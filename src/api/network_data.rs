@@ -31,19 +31,19 @@ pub struct NetworkDataSecret {
     pub metadata: super::host::Metadata,
     /// Values: base64 in a Secret, plain text in a ConfigMap.
     #[serde(default)]
-    pub data: Option<Values>,
+    pub data: Option<NetworkDataValues>,
     /// Plain-text values of a Secret.
     #[serde(default)]
-    pub string_data: Option<Values>,
+    pub string_data: Option<NetworkDataValues>,
     /// Base64 values of a ConfigMap.
     #[serde(default)]
-    pub binary_data: Option<Values>,
+    pub binary_data: Option<NetworkDataValues>,
 }
 
 /// The values of a Secret or ConfigMap that may be network data.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Values {
+pub struct NetworkDataValues {
     /// Metal3's own key.
     #[serde(default)]
     pub network_data: Option<String>,
@@ -55,7 +55,7 @@ pub struct Values {
 /// The networks of a host.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkData {
-    networks: Vec<Network>,
+    networks: Vec<NetworkEntry>,
     /// Set if the data was encrypted: its ids may be compared, but not shown.
     is_secret: bool,
 }
@@ -71,7 +71,7 @@ impl Eq for NetworkData {}
 
 /// A network of a host. A `nodeInterfaceId` refers to its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Network {
+struct NetworkEntry {
     id: String,
     address: Option<IpAddr>,
     /// The MAC addresses of the network cards that it uses; several for a bond.
@@ -123,15 +123,15 @@ pub enum Malformed {
 
 /// A text. JSON without escapes is not copied.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl From<String> for Text<'_> {
+impl From<String> for BorrowedText<'_> {
     fn from(text: String) -> Self {
         Self(Cow::Owned(text))
     }
 }
 
-impl Deref for Text<'_> {
+impl Deref for BorrowedText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -142,7 +142,7 @@ impl Deref for Text<'_> {
 /// The fields that matter. `null` stands for a value of an unexpected type where services do not
 /// use it.
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct RawNetworkData<'a> {
     #[serde(borrow, default)]
     networks: Vec<RawNetwork<'a>>,
     #[serde(borrow, default)]
@@ -152,28 +152,28 @@ struct Raw<'a> {
 #[derive(Deserialize)]
 struct RawNetwork<'a> {
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    ip_address: Option<Text<'a>>,
+    ip_address: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    link: Option<Text<'a>>,
+    link: Option<BorrowedText<'a>>,
 }
 
 #[derive(Deserialize)]
 struct RawLink<'a> {
     #[serde(borrow)]
-    id: Text<'a>,
+    id: BorrowedText<'a>,
     #[serde(borrow, default)]
-    ethernet_mac_address: Option<Text<'a>>,
+    ethernet_mac_address: Option<BorrowedText<'a>>,
     /// The links of a bond.
     #[serde(borrow, default)]
-    bond_links: Option<Vec<Text<'a>>>,
+    bond_links: Option<Vec<BorrowedText<'a>>>,
     /// The link that a VLAN uses.
     #[serde(borrow, default)]
-    vlan_link: Option<Text<'a>>,
+    vlan_link: Option<BorrowedText<'a>>,
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawNetworkData<'a> {
     /// Parses JSON or YAML.
     fn parse(text: &'a str) -> Option<Self> {
         // JSON first, because it is usual in real Secrets and fast to parse.
@@ -184,7 +184,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The same as [`Raw`], but a value of an unexpected type does not fail the parse, because services
+/// The same as [`RawNetworkData`], but a value of an unexpected type does not fail the parse, because services
 /// do not use links. This takes several times as long.
 #[derive(Deserialize)]
 struct LenientRaw {
@@ -216,21 +216,21 @@ struct LenientLink {
 }
 
 impl LenientRaw {
-    fn into_raw(self) -> Raw<'static> {
+    fn into_raw(self) -> RawNetworkData<'static> {
         let network = |network: LenientNetwork| RawNetwork {
-            id: network.id.map(Text::from),
-            ip_address: network.ip_address.map(Text::from),
-            link: network.link.get().map(Text::from),
+            id: network.id.map(BorrowedText::from),
+            ip_address: network.ip_address.map(BorrowedText::from),
+            link: network.link.get().map(BorrowedText::from),
         };
-        let texts = |texts: Vec<String>| texts.into_iter().map(Text::from).collect();
+        let texts = |texts: Vec<String>| texts.into_iter().map(BorrowedText::from).collect();
         let link = |link: LenientLink| RawLink {
             id: link.id.into(),
-            ethernet_mac_address: link.ethernet_mac_address.get().map(Text::from),
+            ethernet_mac_address: link.ethernet_mac_address.get().map(BorrowedText::from),
             bond_links: link.bond_links.get().map(texts),
-            vlan_link: link.vlan_link.get().map(Text::from),
+            vlan_link: link.vlan_link.get().map(BorrowedText::from),
         };
         let links = self.links.get().into_iter().flatten();
-        Raw {
+        RawNetworkData {
             networks: self.networks.into_iter().map(network).collect(),
             links: links.filter_map(Lenient::get).map(link).collect(),
         }
@@ -290,14 +290,14 @@ fn cards(link: &str, links: &[RawLink<'_>]) -> Vec<MacAddress> {
 
 /// The top-level keys that distinguish plain network data from a manifest.
 #[derive(Deserialize)]
-struct Look {
+struct TopLevelKeys {
     #[serde(default)]
     kind: Option<IgnoredAny>,
     #[serde(default)]
     networks: Option<Vec<IgnoredAny>>,
 }
 
-impl Look {
+impl TopLevelKeys {
     fn at(text: &str) -> Option<Self> {
         // Skips parsing in the common case: most files with such names are Secrets.
         if text.lines().any(|line| line.starts_with("kind:")) {
@@ -315,14 +315,14 @@ impl Look {
 impl NetworkData {
     /// Returns whether a text is plain network data.
     pub fn is_plain(text: &str) -> bool {
-        Look::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
+        TopLevelKeys::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
     }
 
     /// Returns whether a text is a manifest, or several documents.
     pub fn is_manifest(text: &str) -> bool {
         // Several documents do not parse as one, so a text that does not parse counts as a
         // manifest.
-        Look::at(text).is_none_or(|look| look.kind.is_some())
+        TopLevelKeys::at(text).is_none_or(|look| look.kind.is_some())
     }
 
     /// Parses network data from JSON or YAML. An empty text has no networks.
@@ -330,19 +330,19 @@ impl NetworkData {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let parsed = Raw::parse(text);
+        let parsed = RawNetworkData::parse(text);
         if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty())
             && let Some(other) = network_format::other(text)
         {
             return Err(Malformed::OtherFormat(other));
         }
-        let Raw { networks, links } = parsed.ok_or(Malformed::Shape)?;
-        let mut networks: Vec<Network> = networks
+        let RawNetworkData { networks, links } = parsed.ok_or(Malformed::Shape)?;
+        let mut networks: Vec<NetworkEntry> = networks
             .into_iter()
             .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
             .map(
                 |(id, network)| match network.ip_address.as_deref().map(parse_address) {
-                    None | Some(Ok(None)) => Ok(Network {
+                    None | Some(Ok(None)) => Ok(NetworkEntry {
                         id,
                         address: None,
                         cards: Vec::new(),
@@ -359,7 +359,7 @@ impl NetworkData {
                     Some(Ok(address)) => {
                         let link = network.link.as_deref();
                         let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
-                        Ok(Network { id, address, cards })
+                        Ok(NetworkEntry { id, address, cards })
                     }
                     Some(Err(address)) => Err(Malformed::Address {
                         network: id,
@@ -445,11 +445,11 @@ impl NetworkData {
 
     /// Returns all addresses by which others reach the machine, in the order of the networks.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        self.networks.iter().filter_map(Network::reachable)
+        self.networks.iter().filter_map(NetworkEntry::reachable)
     }
 
     /// Returns the static addresses with their network cards, in the order of the networks.
-    pub fn of_cards(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
+    pub fn card_addresses(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
         let addressed = self
             .networks
             .iter()
@@ -491,7 +491,7 @@ impl NetworkData {
     }
 }
 
-impl Network {
+impl NetworkEntry {
     fn reachable(&self) -> Option<IpAddr> {
         self.address.filter(|address| is_reachable(*address))
     }
@@ -538,7 +538,7 @@ mod tests {
             - {id: c, link: loop, ip_address: 192.0.2.4}\n- {id: d, link: e1, type: ipv4_dhcp}\n";
         let data = NetworkData::parse(text).unwrap();
         let cards: Vec<String> = data
-            .of_cards()
+            .card_addresses()
             .map(|(mac, address)| format!("{mac} {address}"))
             .collect();
         let expected = [
@@ -558,7 +558,7 @@ mod tests {
             "networks": [{"id": "a", "link": "7", "ip_address": "192.0.2.7"}],
         });
         let data = NetworkData::parse(&text.to_string()).unwrap();
-        assert_eq!(data.of_cards().count(), 1);
+        assert_eq!(data.card_addresses().count(), 1);
     }
 
     #[test]
@@ -568,7 +568,7 @@ mod tests {
                 format!("links: {links}\nnetworks: [{{id: a, link: 1, ip_address: 192.0.2.2}}]\n");
             let data = NetworkData::parse(&text).unwrap();
             assert_eq!(
-                (data.of_cards().count(), data.addresses().count()),
+                (data.card_addresses().count(), data.addresses().count()),
                 (0, 1),
                 "{links}"
             );

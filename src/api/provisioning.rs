@@ -115,7 +115,7 @@ pub struct ProvisioningSpec {
         "minItems": 1,
         "items": named_machine()
     }))]
-    pub masters: Option<Vec<BTreeMap<String, Option<Machine>>>>,
+    pub masters: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The machines that run workloads, in the same form as `masters`. Default: the control-plane
     /// machines run them.
     #[serde(
@@ -124,7 +124,7 @@ pub struct ProvisioningSpec {
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
-    pub workers: Option<Vec<BTreeMap<String, Option<Machine>>>>,
+    pub workers: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The plugins that the installer adds to Kubernetes, such as `ovn4nfv`.
     #[serde(
         rename = "KUDPlugins",
@@ -191,7 +191,8 @@ const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$"
 /// The requirements of one machine. The host must meet all of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Machine {
+#[schemars(rename = "Machine")]
+pub struct MachineRequest {
     /// The MAC address of one of the machine's network cards, such as `52:54:00:ab:cd:ef`.
     #[serde(
         rename = "mac-address",
@@ -214,7 +215,7 @@ pub struct Machine {
         "pattern": QUANTITY_PATTERN,
         "patternErrorMessage": "A quantity of Kubernetes is a number with its unit, such as 16Gi"
     }))]
-    pub memory: Option<Text>,
+    pub memory: Option<WrittenText>,
     /// `true` if the machine must have network cards with SR-IOV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sriov: Option<bool>,
@@ -281,7 +282,7 @@ pub struct PackageDetails {
     /// The version, such as `1.5+dfsg-1ubuntu0.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"1.5+dfsg-1ubuntu0.1")]
-    pub version: Option<Text>,
+    pub version: Option<WrittenText>,
 }
 
 impl<'de> Deserialize<'de> for Package {
@@ -341,9 +342,9 @@ impl JsonSchema for Package {
 /// source text of a scalar where a text is expected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Text(pub String);
+pub struct WrittenText(pub String);
 
-impl JsonSchema for Text {
+impl JsonSchema for WrittenText {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Text".into()
     }
@@ -361,7 +362,7 @@ impl JsonSchema for Text {
 mod tests {
     use super::*;
 
-    fn machine(text: &str) -> Machine {
+    fn machine(text: &str) -> MachineRequest {
         yaml_serde::from_str(text).unwrap()
     }
 
@@ -410,7 +411,7 @@ mod tests {
         ] {
             assert_eq!(
                 machine(&format!("memory: {text}")).memory,
-                Some(Text(memory.to_owned()))
+                Some(WrittenText(memory.to_owned()))
             );
         }
         assert_eq!(
@@ -421,7 +422,7 @@ mod tests {
         );
         assert_eq!(
             machine(r#"{"memory": 4096}"#).memory,
-            Some(Text("4096".to_owned()))
+            Some(WrittenText("4096".to_owned()))
         );
     }
 
@@ -466,7 +467,7 @@ mod tests {
 
         let versioned = |name: &str, version: Option<&str>| {
             let details = PackageDetails {
-                version: version.map(|version| Text(version.to_owned())),
+                version: version.map(|version| WrittenText(version.to_owned())),
             };
             Package::Versioned(BTreeMap::from([(name.to_owned(), details)]))
         };

@@ -21,21 +21,21 @@ pub struct Service {
     pub metadata: Metadata,
     /// The desired state.
     #[serde(default)]
-    pub spec: Option<Spec>,
+    pub spec: Option<ServiceSpec>,
 }
 
 /// The spec of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Spec {
+pub struct ServiceSpec {
     /// The ports.
     #[serde(default)]
-    pub ports: Option<Vec<Port>>,
+    pub ports: Option<Vec<ServicePort>>,
 }
 
 /// A port of a Service.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Port {
+pub struct ServicePort {
     /// The port on every node.
     #[serde(default)]
     pub node_port: Option<i64>,

@@ -13,7 +13,8 @@ use super::unique;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["image"]))]
-pub struct Service {
+#[schemars(rename = "Service")]
+pub struct ServiceFields {
     /// The container image, such as `registry.example.com/haproxy:3.0`.
     // Optional in Rust, so that a missing image is reported with its position.
     #[serde(default)]

@@ -20,7 +20,7 @@ use super::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
 use super::object_kind::ObjectKind;
-use super::service_fields::Service;
+use super::service_fields::ServiceFields;
 use super::unique;
 
 /// The API group of SIPCluster.
@@ -105,17 +105,18 @@ pub struct SIPClusterSpec {
             }
         }]
     }))]
-    pub nodes: Option<BTreeMap<String, NodeSet>>,
+    pub nodes: Option<BTreeMap<String, NodeSetFields>>,
     /// The services of the cluster, such as load balancers and jump hosts.
     #[serde(default)]
-    pub services: Services,
+    pub services: ServiceLists,
 }
 
 /// The hosts that a cluster requests for one role.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["count"]}))]
-pub struct NodeSet {
+#[schemars(rename = "NodeSet")]
+pub struct NodeSetFields {
     /// Selects the hosts that may be assigned. Absent or empty: every host.
     #[serde(default)]
     pub label_selector: Option<LabelSelector>,
@@ -136,7 +137,7 @@ pub struct NodeSet {
     /// The number of hosts.
     #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]
-    pub count: Option<Count>,
+    pub count: Option<HostCount>,
 }
 
 /// A Kubernetes label selector. Write labels below `matchLabels`: a flat selector such as
@@ -195,7 +196,8 @@ pub struct Requirement {
 /// The number of hosts in a node set. Active and standby hosts get the same labels.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-editor" = {"required": ["active"]}))]
-pub struct Count {
+#[schemars(rename = "Count")]
+pub struct HostCount {
     /// Hosts that the cluster runs on.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000), extend("x-editor" = {"type": "integer"}))]
@@ -209,7 +211,8 @@ pub struct Count {
 /// The services of a cluster. Each list may have several entries.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Services {
+#[schemars(rename = "Services")]
+pub struct ServiceLists {
     /// Load balancers for the tenant's API servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_balancer_control_plane: Option<Vec<LoadBalancerControlPlane>>,
@@ -218,13 +221,13 @@ pub struct Services {
     pub load_balancer_worker: Option<Vec<LoadBalancerWorker>>,
     /// SSH jump hosts with access to the cluster's nodes and their power control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jump_host: Option<Vec<JumpHost>>,
+    pub jump_host: Option<Vec<JumpHostFields>>,
     /// OpenID Connect login by Dex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Vec<Auth>>,
 }
 
-impl Services {
+impl ServiceLists {
     /// Returns whether a service uses addresses of hosts.
     pub fn reach_hosts(&self) -> bool {
         let Self {
@@ -250,7 +253,7 @@ impl Services {
 pub struct LoadBalancerControlPlane {
     /// Fields common to all services.
     #[serde(flatten)]
-    pub service: Service,
+    pub service: ServiceFields,
     /// The NodePort of the tenant's API, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
@@ -271,7 +274,7 @@ pub struct LoadBalancerControlPlane {
 pub struct LoadBalancerWorker {
     /// Fields common to all services.
     #[serde(flatten)]
-    pub service: Service,
+    pub service: ServiceFields,
     /// The NodePorts to forward. Each leads to the same port of the workers.
     #[serde(default)]
     #[schemars(extend("x-editor" = {"type": "object"}))]
@@ -313,10 +316,11 @@ pub struct PortRange {
     "required": ["nodeInterfaceId"],
     "properties": {"nodeInterfaceId": {"type": "string", "minLength": 1}}
 }))]
-pub struct JumpHost {
+#[schemars(rename = "JumpHost")]
+pub struct JumpHostFields {
     /// Fields common to all services.
     #[serde(flatten)]
-    pub service: Service,
+    pub service: ServiceFields,
     /// The NodePort of the SSH server, in the base cluster's range: 30000 to 32767 by default.
     #[serde(default)]
     #[schemars(required, extend("x-kubernetes-validations" = [NodePort::rule()], "x-editor" = NodePort::range()))]
@@ -349,19 +353,20 @@ pub struct JumpHost {
     /// The source of the SSH server's host keys: one of `secretName`, `volumeClaim` and
     /// `ephemeral`. Default: new keys for each pod, with the warning SIP0260.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host_keys: Option<HostKeys>,
+    pub host_keys: Option<SshHostKeys>,
     /// The storage of home directories. Without a volume they are lost with each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub homes: Option<Homes>,
+    pub homes: Option<HomeDirectories>,
 }
 
 /// The storage of home directories.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Homes {
+#[schemars(rename = "Homes")]
+pub struct HomeDirectories {
     /// A volume that outlives the pods. It is not deleted with the jump host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub volume_claim: Option<VolumeClaim>,
+    pub volume_claim: Option<VolumeClaimFields>,
 }
 
 /// The source of an SSH server's host keys.
@@ -375,27 +380,28 @@ pub struct Homes {
     }],
     "x-editor" = {
         "allOf": [
-            {"if": HostKeys::given("secretName"), "then": {"properties": {
-                "volumeClaim": HostKeys::second(), "ephemeral": HostKeys::second()
+            {"if": SshHostKeys::given("secretName"), "then": {"properties": {
+                "volumeClaim": SshHostKeys::second(), "ephemeral": SshHostKeys::second()
             }}},
-            {"if": HostKeys::given("volumeClaim"), "then": {"properties": {"ephemeral": HostKeys::second()}}}
+            {"if": SshHostKeys::given("volumeClaim"), "then": {"properties": {"ephemeral": SshHostKeys::second()}}}
         ]
     }
 ))]
-pub struct HostKeys {
+#[schemars(rename = "HostKeys")]
+pub struct SshHostKeys {
     /// The Secret with the host keys, in entries such as `ssh_host_ed25519_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub secret_name: Option<String>,
     /// A volume in which the host keys are generated once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub volume_claim: Option<VolumeClaim>,
+    pub volume_claim: Option<VolumeClaimFields>,
     /// `true` if every pod generates new host keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
 }
 
-impl HostKeys {
+impl SshHostKeys {
     /// Returns the editor's condition that a source is chosen: a field with `null` is not.
     fn given(way: &str) -> serde_json::Value {
         json!({"required": [way], "properties": {way: {"type": ["object", "string"]}}})
@@ -410,7 +416,8 @@ impl HostKeys {
 /// A claim for a volume.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct VolumeClaim {
+#[schemars(rename = "VolumeClaim")]
+pub struct VolumeClaimFields {
     /// The storage class in the base cluster. Default: the cluster's default class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]

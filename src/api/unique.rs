@@ -11,16 +11,16 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 /// A mapping without duplicate keys.
-struct Unique<K, V>(BTreeMap<K, V>);
+struct UniqueMap<K, V>(BTreeMap<K, V>);
 
 impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deserialize<'de>
-    for Unique<K, V>
+    for UniqueMap<K, V>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Keys<K, V>(PhantomData<(K, V)>);
 
         impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Visitor<'de> for Keys<K, V> {
-            type Value = Unique<K, V>;
+            type Value = UniqueMap<K, V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a mapping")
@@ -39,7 +39,7 @@ impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deseriali
                         }
                     };
                 }
-                Ok(Unique(map))
+                Ok(UniqueMap(map))
             }
         }
 
@@ -58,7 +58,7 @@ where
     V: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Unique::deserialize(deserializer).map(|unique| unique.0)
+    UniqueMap::deserialize(deserializer).map(|unique| unique.0)
 }
 
 /// Deserializes a mapping or null.
@@ -72,7 +72,7 @@ where
     V: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Ok(Option::<Unique<K, V>>::deserialize(deserializer)?.map(|unique| unique.0))
+    Ok(Option::<UniqueMap<K, V>>::deserialize(deserializer)?.map(|unique| unique.0))
 }
 
 /// Deserializes a list of mappings, or null.
@@ -88,6 +88,6 @@ where
     V: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    let list = Option::<Vec<Unique<K, V>>>::deserialize(deserializer)?;
+    let list = Option::<Vec<UniqueMap<K, V>>>::deserialize(deserializer)?;
     Ok(list.map(|list| list.into_iter().map(|unique| unique.0).collect()))
 }

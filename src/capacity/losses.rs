@@ -6,14 +6,14 @@ use rayon::prelude::*;
 
 use super::{Lacks, Loss, LostMembers};
 use crate::api::names::ClusterKey;
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::overview::{ClusterOverview, HostOverview, Overview, Rack};
 use crate::plan::ask::{PlanHypothesis, PlannedSite};
 use crate::what_if::quorum;
 
 /// Returns the loss of each rack of the overview; none if racks have no label.
 pub(super) fn losses(
-    generated: &Generated,
+    generated: &GeneratedSite,
     planned: &PlannedSite<'_>,
     overview: &Overview,
 ) -> Vec<Loss> {

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::load::{Files, ReadError};
 use crate::overview::Overview;
 use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
@@ -290,7 +290,7 @@ pub enum Unanswerable {
 /// Fails if a file cannot be read.
 pub fn requested(
     files: &Files,
-    generated: &Generated,
+    generated: &GeneratedSite,
 ) -> Result<(Vec<Cluster>, Vec<Finding>), ReadError> {
     let (site, findings) = Site::read(files, generated.site.settings.clone())?;
     let requests = site.clusters.into_values();
@@ -308,7 +308,7 @@ pub fn requested(
 /// # Errors
 ///
 /// Fails if the question is about something that the site does not have.
-pub fn capacity(generated: &Generated, scope: &Scope<'_>) -> Result<Capacity, Unanswerable> {
+pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity, Unanswerable> {
     let site = &generated.site;
     let all: BTreeMap<&ClusterKey, &Cluster> = site
         .clusters

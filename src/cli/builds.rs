@@ -1,15 +1,18 @@
 //! Builds by the real kustomize, for `sipgen generate --check --build`.
 
-use sipgen::report::{self, Text};
+use sipgen::report::{self, ReportText};
 
-use super::Failure;
+use super::CommandError;
 use super::progress::Progress;
 use super::repo::Runs;
 
 /// Checks the builds of all sites, adds their findings, and returns what was built. Stale output is
 /// not built, because kustomize would read it from the disk.
-pub(super) fn check(runs: &mut Runs<'_>, progress: &Progress) -> Result<Vec<Text>, Failure> {
-    let is_current = |run: &sipgen::Generated| {
+pub(super) fn check(
+    runs: &mut Runs<'_>,
+    progress: &Progress,
+) -> Result<Vec<ReportText>, CommandError> {
+    let is_current = |run: &sipgen::GeneratedSite| {
         let changes = run.changes.as_ref();
         changes.is_some_and(|changes| changes.files.values().all(|it| it.is_in_mark_only()))
     };

@@ -8,7 +8,7 @@ use sipgen::finding::Finding;
 use sipgen::overview::Overview;
 use sipgen::report;
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{CommandError, CommandResult, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     clusters: Vec<ClusterKey>,
 
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// A file with other requests, to show how many of each fit; repeatable, `-` is stdin
     #[arg(long, value_name = "FILE")]
@@ -57,12 +57,12 @@ pub(crate) struct Arguments {
     all: bool,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
+    format: CapacityFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CapacityFormat {
     /// Text
     Text,
     /// Markdown
@@ -71,7 +71,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let mut scope = Scope {
         clusters: arguments.clusters.iter().cloned().collect(),
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             let (others, mistakes) = requested(&files, generated)?;
             if !mistakes.is_empty() {
                 say(report::findings(&mistakes, &files));
-                return Ok(Outcome::No);
+                return Ok(CommandResult::No);
             }
             scope.others = others;
         }
@@ -113,8 +113,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     drop(lock);
     match arguments.format {
-        Format::Text | Format::Markdown => {
-            let is_markdown = arguments.format == Format::Markdown;
+        CapacityFormat::Text | CapacityFormat::Markdown => {
+            let is_markdown = arguments.format == CapacityFormat::Markdown;
             for (site, capacity) in &capacities {
                 let (heading, body) = if is_markdown {
                     let body = report::capacity_as_markdown(capacity, arguments.all);
@@ -129,12 +129,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 print(body);
             }
         }
-        Format::Json => repo::print_json(&sites, capacities)?,
+        CapacityFormat::Json => repo::print_json(&sites, capacities)?,
     }
     say(report::findings(&errors, &files));
     Ok(if errors.is_empty() {
-        Outcome::Yes
+        CommandResult::Yes
     } else {
-        Outcome::No
+        CommandResult::No
     })
 }

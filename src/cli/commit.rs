@@ -3,25 +3,27 @@
 use camino::Utf8Path;
 use sipgen::output::Tree;
 use sipgen::output::compare::Change;
-use sipgen::output::git::{Committed, Committer, Content, Differs, Inputs, Standing};
-use sipgen::review::{Before, Review};
+use sipgen::output::git::{
+    BranchPosition, CommitDifference, CommitInputs, Committer, DifferenceExtent, NewCommit,
+};
+use sipgen::review::{Review, StateBefore};
 use sipgen::text::counted;
-use sipgen::{Generated, report};
+use sipgen::{GeneratedSite, report};
 
 use super::repo::Runs;
-use super::{Failure, say};
+use super::{CommandError, say};
 
 /// Pending commit of generated files.
 pub(super) struct Commit {
     committer: Committer,
-    content: Content,
+    content: CommitDifference,
     /// All generated files, by site.
     outputs: Vec<Tree>,
 }
 
 impl Commit {
     /// Computes the content of the commit for all sites.
-    pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, Failure> {
+    pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, CommandError> {
         let outputs = runs
             .iter()
             .map(|(site, generated)| generated.output(&site.files))
@@ -45,14 +47,14 @@ impl Commit {
             .iter()
             .flat_map(|(_, run)| &run.changes)
             .flat_map(|changes| changes.files.values());
-        self.content.differs() == Differs::InMarksOnly
+        self.content.differs() == DifferenceExtent::InMarksOnly
             && changes.into_iter().all(Change::is_in_mark_only)
     }
 
     /// Commits the changes, and reports the result.
-    pub(super) fn carry_out(self, runs: &Runs<'_>, staged: bool) -> Result<(), Failure> {
+    pub(super) fn carry_out(self, runs: &Runs<'_>, staged: bool) -> Result<(), CommandError> {
         match self.content.differs() {
-            Differs::Not => {
+            DifferenceExtent::Not => {
                 let staged = self.committer.stage_committed(&self.content)?;
                 say(format_args!("no commit: {}\n", self.location()));
                 if staged > 0 {
@@ -62,11 +64,11 @@ impl Commit {
                     ));
                 }
             }
-            Differs::InMarksOnly => say(format_args!(
+            DifferenceExtent::InMarksOnly => say(format_args!(
                 "no commit: only comments that name the inputs would change{}\n",
                 self.left_alone()
             )),
-            Differs::Really => {
+            DifferenceExtent::Really => {
                 let settings = || runs.iter().map(|(_, run)| &run.site.settings);
                 let outputs: Vec<&Utf8Path> = settings()
                     .map(|settings| settings.output.as_path())
@@ -74,13 +76,13 @@ impl Commit {
                 let templates: Vec<&Utf8Path> = settings()
                     .filter_map(|settings| settings.templates.as_deref())
                     .collect();
-                let inputs = Inputs {
+                let inputs = CommitInputs {
                     outputs: &outputs,
                     templates: &templates,
                     staged,
                 };
                 let message = message(&self.content, runs, &self.outputs);
-                let Committed { id, branch } =
+                let NewCommit { id, branch } =
                     self.committer
                         .commit(&self.content, &message, Some(inputs))?;
                 let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
@@ -99,7 +101,7 @@ impl Commit {
     fn location(&self) -> String {
         match self.committer.branch() {
             None => "the generated files are already committed".to_owned(),
-            Some(branch) if branch.standing() == Standing::Ahead => {
+            Some(branch) if branch.standing() == BranchPosition::Ahead => {
                 format!("branch `{}` already has the generated files", branch.name())
             }
             Some(_) => format!("HEAD already has the generated files{}", self.left_alone()),
@@ -111,22 +113,22 @@ impl Commit {
         self.committer
             .branch()
             .map_or_else(String::new, |branch| match branch.standing() {
-                Standing::New => format!("; branch `{}` was not created", branch.name()),
-                Standing::Behind => format!(
+                BranchPosition::New => format!("; branch `{}` was not created", branch.name()),
+                BranchPosition::Behind => format!(
                     "; branch `{}` was not moved and is behind HEAD",
                     branch.name()
                 ),
-                Standing::Ahead => format!("; branch `{}` is unchanged", branch.name()),
+                BranchPosition::Ahead => format!("; branch `{}` is unchanged", branch.name()),
             })
     }
 }
 
 /// Formats the commit message.
-fn message(content: &Content, runs: &Runs<'_>, outputs: &[Tree]) -> String {
-    let review = |generated: &Generated, later: &Tree| {
+fn message(content: &CommitDifference, runs: &Runs<'_>, outputs: &[Tree]) -> String {
+    let review = |generated: &GeneratedSite, later: &Tree| {
         let output = &generated.site.settings.output;
         let clusters = content.clusters(output);
-        let before = Before {
+        let before = StateBefore {
             clusters: &clusters,
             inventory: None,
             output: None,

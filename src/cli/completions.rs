@@ -3,9 +3,9 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use sipgen::report::Document;
+use sipgen::report::ReportDocument;
 
-use super::{Failure, Outcome, print_document};
+use super::{CommandError, CommandResult, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(
         arguments.shell,
@@ -30,6 +30,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         "sipgen",
         &mut script,
     );
-    print_document(&Document::of_sipgen(String::from_utf8(script)?));
-    Ok(Outcome::Yes)
+    print_document(&ReportDocument::trusted(String::from_utf8(script)?));
+    Ok(CommandResult::Yes)
 }

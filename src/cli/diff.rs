@@ -6,12 +6,12 @@ use sipgen::difference::claims::open_change;
 use sipgen::difference::{self, Difference};
 use sipgen::finding::{self, Finding};
 use sipgen::load::{self, Files, Merged, Redundancy};
-use sipgen::report::{self, Comparison};
+use sipgen::report::{self, DiffReport};
 use sipgen::sites::{Location, Sites};
 
 use super::progress::Progress;
-use super::repo::Chosen;
-use super::{Failure, Outcome, print, repo, say};
+use super::repo::SelectedFiles;
+use super::{CommandError, CommandResult, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     lines: bool,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    format: DiffFormat,
 
     /// Leave clusters with errors unchanged, and compare the others
     #[arg(long)]
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DiffFormat {
     /// Text
     Text,
     /// Markdown for a pull request comment, at most 65,000 characters
@@ -88,7 +88,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let Arguments {
         repo: directory,
         base,
@@ -98,17 +98,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let directory = directory.as_deref();
     let site = arguments.site.as_deref();
     let head = match revision {
-        Some(revision) => Chosen::at_revision(directory, revision, site)?,
+        Some(revision) => SelectedFiles::at_revision(directory, revision, site)?,
         None if repo::is_bare(directory)? => {
-            return Err(Failure(
+            return Err(CommandError(
                 "a bare repo has no files on disk: name a revision with --head".to_owned(),
             ));
         }
-        None => Chosen::on_disk(directory, &arguments.input, site)?,
+        None => SelectedFiles::on_disk(directory, &arguments.input, site)?,
     };
     let base_files = base
         .as_ref()
-        .map(|base| Chosen::at_revision(Some(head.files.root()), base, None))
+        .map(|base| SelectedFiles::at_revision(Some(head.files.root()), base, None))
         .transpose()?;
     let options = repo::options()?
         .keep_going(arguments.keep_going)
@@ -172,7 +172,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     progress.finish();
     drop(lock);
 
-    if arguments.format == Format::Text {
+    if arguments.format == DiffFormat::Text {
         for (site, difference) in &differences {
             if sites.single().is_none() {
                 print(report::site(&site.name));
@@ -197,7 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         say(report::findings(&found, &sites.repo));
     } else {
         let comparison = |difference: &Difference| {
-            Comparison::new(
+            DiffReport::new(
                 base.as_deref(),
                 revision.as_deref(),
                 difference,
@@ -210,7 +210,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .map(|(site, of)| (*site, comparison(of)))
             .collect();
         match (arguments.format, sites.single(), comparisons.as_slice()) {
-            (Format::Json, ..) => repo::print_json(&sites, comparisons)?,
+            (DiffFormat::Json, ..) => repo::print_json(&sites, comparisons)?,
             (_, Some(_), [(_, only)]) => print(report::markdown(only)),
             (_, _, all) => {
                 let all: Vec<_> = all
@@ -224,7 +224,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let failed = differences
         .iter()
         .any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
-    Ok(if failed { Outcome::No } else { Outcome::Yes })
+    Ok(if failed {
+        CommandResult::No
+    } else {
+        CommandResult::Yes
+    })
 }
 
 fn redundancy_note(redundancy: Redundancy, branch: &str) -> String {

@@ -12,13 +12,13 @@ use sipgen::git::{self, Checkout};
 use sipgen::layout;
 use sipgen::load::{Files, versions};
 use sipgen::output::lock::Lock;
-use sipgen::report::{self, Document, Examination};
+use sipgen::report::{self, Examination, ReportDocument};
 use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
-use sipgen::{Generated, is_interrupted};
+use sipgen::{GeneratedSite, is_interrupted};
 
-use super::repo::Chosen;
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::repo::SelectedFiles;
+use super::{CommandError, CommandResult, print, print_document, repo, say};
 
 /// Maximum number of commits in which the last change of a snapshot is searched.
 const COMMITS: usize = 10_000;
@@ -49,23 +49,23 @@ pub(crate) struct Arguments {
     site: Option<String>,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
+    format: DoctorFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DoctorFormat {
     /// Text
     Text,
     /// JSON; docs/doctor.schema.json is its schema
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let directory = arguments.repo.as_deref();
     let here = directory.unwrap_or(Utf8Path::new("."));
     if repo::is_bare(directory)? {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "`{here}` is in a bare repo without files on disk: run `sipgen doctor` in a clone"
         )));
     }
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let files = Files::on_disk(here);
         return show(arguments.format, &[("", surroundings)], &files);
     }
-    let chosen = Chosen::on_disk(directory, &[], arguments.site.as_deref())?;
+    let chosen = SelectedFiles::on_disk(directory, &[], arguments.site.as_deref())?;
     let lock = Lock::shared(chosen.files.root())?;
     let sites = chosen.sites()?;
     let runs = runs(&sites);
@@ -102,15 +102,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 let run = runs.iter().find(|(of, _)| of.directory == site.directory);
                 run.map(|(_, run)| run).ok_or("the site was not generated")
             }
-            Err(Failure(message)) => Err(message.as_str()),
+            Err(CommandError(message)) => Err(message.as_str()),
         };
         all.push(facts_of_site(site, run, checkout.as_ref())?);
     }
     let top = facts.top.as_ref().map(Files::on_disk);
     let top = top.as_ref().unwrap_or(&sites.repo);
-    let mut of_repo = surroundings;
-    of_repo.extend(check_repo(&facts, &sites, &all, top)?);
-    let mut checks = vec![("", of_repo)];
+    let mut repo_checks = surroundings;
+    repo_checks.extend(check_repo(&facts, &sites, &all, top)?);
+    let mut checks = vec![("", repo_checks)];
     for site in &all {
         checks.push((site.name, check_site(&facts, site)?));
     }
@@ -118,9 +118,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// Generates all sites, unless an interrupted run left one half written.
-fn runs(sites: &Sites) -> Result<repo::Runs<'_>, Failure> {
+fn runs(sites: &Sites) -> Result<repo::Runs<'_>, CommandError> {
     if let Some(directory) = sites.all.iter().find_map(interrupted) {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "not checked: an interrupted run left `{directory}` half written"
         )));
     }
@@ -138,9 +138,9 @@ fn interrupted(site: &Location) -> Option<Utf8PathBuf> {
 
 fn facts_of_site<'a>(
     site: &'a Location,
-    run: Result<&'a Generated, &'a str>,
+    run: Result<&'a GeneratedSite, &'a str>,
     checkout: Option<&Checkout>,
-) -> Result<SiteFacts<'a>, Failure> {
+) -> Result<SiteFacts<'a>, CommandError> {
     let settings = Settings::load(&site.files);
     let (mut output, mut snapshot) = (None, None);
     if let (Some(checkout), Ok(settings)) = (checkout, &settings) {
@@ -178,7 +178,7 @@ fn facts_of_site<'a>(
 
 /// Returns the generated files that record assignments, relative to the repo's root; or the path of
 /// one if there are none.
-fn recording_files(run: &Generated) -> Vec<Utf8PathBuf> {
+fn recording_files(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
     let output = &run.site.settings.output;
     let rendered = run.tree.keys().map(AsRef::<Utf8Path>::as_ref);
     let on_disk = run.site.state.files.values().flatten();
@@ -194,9 +194,13 @@ fn recording_files(run: &Generated) -> Vec<Utf8PathBuf> {
     files
 }
 
-fn show(format: Format, checks: &[(&str, Vec<Check>)], files: &Files) -> Result<Outcome, Failure> {
+fn show(
+    format: DoctorFormat,
+    checks: &[(&str, Vec<Check>)],
+    files: &Files,
+) -> Result<CommandResult, CommandError> {
     match format {
-        Format::Text => {
+        DoctorFormat::Text => {
             for (site, checks) in checks {
                 if !site.is_empty() {
                     print("\n");
@@ -205,13 +209,15 @@ fn show(format: Format, checks: &[(&str, Vec<Check>)], files: &Files) -> Result<
                 print(report::checks(checks, files));
             }
         }
-        Format::Json => print_document(&Document::json(&Examination::new(checks, files))?),
+        DoctorFormat::Json => {
+            print_document(&ReportDocument::json(&Examination::new(checks, files))?)
+        }
     }
     say(report::tally_of_checks(checks));
     let mut all = checks.iter().flat_map(|(_, checks)| checks);
     Ok(if all.any(|check| check.state == State::Failed) {
-        Outcome::No
+        CommandResult::No
     } else {
-        Outcome::Yes
+        CommandResult::Yes
     })
 }

@@ -11,7 +11,7 @@ use sipgen::hypothesis::{HostChoice, chosen, selectors};
 use sipgen::report;
 use sipgen::site::Site;
 
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::{CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,19 +41,19 @@ pub(crate) struct Arguments {
     hosts: Vec<HostChoice>,
 
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// Maximum number of hosts of a cluster that move in one step
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     at_once: NonZeroU16,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DrainFormat::Text)]
+    format: DrainFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DrainFormat {
     /// Text
     Text,
     /// Markdown
@@ -63,16 +63,16 @@ enum Format {
 }
 
 /// Returns the hosts in maintenance; fails without any.
-pub(super) fn marked(site: &Site) -> Result<BTreeSet<HostKey>, Failure> {
+pub(super) fn marked(site: &Site) -> Result<BTreeSet<HostKey>, CommandError> {
     let marked = in_maintenance(site);
     if marked.is_empty() {
         let message = "no host is in maintenance: name hosts, or mark them under `maintenance` in sipgen.yaml";
-        return Err(Failure(message.to_owned()));
+        return Err(CommandError(message.to_owned()));
     }
     Ok(marked)
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     repo::only(&sites)?;
     let runs = repo::generate(&sites)?;
@@ -93,16 +93,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         );
         is_planned &= answer.verdict == Verdict::Planned;
         match arguments.format {
-            Format::Text => print(report::drain(&answer)),
-            Format::Markdown => print(report::drain_as_markdown(&answer)),
-            Format::Json => print_document(&report::Document::json(&answer)?),
+            DrainFormat::Text => print(report::drain(&answer)),
+            DrainFormat::Markdown => print(report::drain_as_markdown(&answer)),
+            DrainFormat::Json => print_document(&report::ReportDocument::json(&answer)?),
         }
     }
     drop(lock);
     say(report::findings(&errors, &sites.repo));
     Ok(if is_planned && errors.is_empty() {
-        Outcome::Yes
+        CommandResult::Yes
     } else {
-        Outcome::No
+        CommandResult::No
     })
 }

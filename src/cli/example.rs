@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 use sipgen::example::{Example, Fit};
-use sipgen::report::{self, Document};
+use sipgen::report::{self, ReportDocument};
 
-use super::{Failure, Outcome, print_document, repo, say};
+use super::{CommandError, CommandResult, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,14 +24,14 @@ Examples:
 pub(crate) struct Arguments {
     /// The kind of request
     #[arg(value_enum)]
-    kind: Kind,
+    kind: ExampleKind,
 
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ExampleKind {
     /// SIPCluster of Airship's Support Infrastructure Provider
     Sipcluster,
     /// Cluster of Cluster API with Metal3's provider
@@ -40,11 +40,11 @@ enum Kind {
     Provisioning,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let example = match arguments.kind {
-        Kind::Sipcluster => Example::Sipcluster,
-        Kind::ClusterApi => Example::ClusterApi,
-        Kind::Provisioning => Example::Provisioning,
+        ExampleKind::Sipcluster => Example::Sipcluster,
+        ExampleKind::ClusterApi => Example::ClusterApi,
+        ExampleKind::Provisioning => Example::Provisioning,
     };
     let fit = if arguments.from.is_anywhere()? {
         let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
@@ -55,12 +55,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         // Where no plan can be made, no host is known to be free.
         if generated.changes.is_none() {
             say(report::findings(&generated.findings, files));
-            return Ok(Outcome::No);
+            return Ok(CommandResult::No);
         }
-        Fit::of(&generated)
+        Fit::new(&generated)
     } else {
         Fit::default()
     };
-    print_document(&Document::of_sipgen(example.manifest(&fit)?));
-    Ok(Outcome::Yes)
+    print_document(&ReportDocument::trusted(example.manifest(&fit)?));
+    Ok(CommandResult::Yes)
 }

@@ -7,10 +7,10 @@ use sipgen::api::names::{ClusterKey, HostKey};
 use sipgen::finding::{Code, Finding};
 use sipgen::inventory::hardware::HostHardware;
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
-use sipgen::report::{self, Document, ExplainedCode};
+use sipgen::report::{self, ExplainedCode, ReportDocument};
 use sipgen::site::hardware::{self};
 
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::{CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,11 +38,11 @@ pub(crate) struct Arguments {
     list: bool,
 
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    format: ExplainFormat,
 }
 
 /// Cluster or host name, or finding code.
@@ -76,7 +76,7 @@ impl FromStr for Subject {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExplainFormat {
     /// Text
     Text,
     /// JSON
@@ -85,7 +85,7 @@ enum Format {
 
 /// JSON output. One name may denote a cluster, a host, or both.
 #[derive(serde::Serialize)]
-struct Explanation {
+struct ExplainOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterExplanation>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ struct ExplainedHost {
     hardware: HostHardware,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     match &arguments.subject {
         None => explain_codes(arguments.format),
         Some(Subject::Code(code)) => explain_code(*code, arguments.format),
@@ -108,29 +108,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
-fn explain_codes(format: Format) -> Result<Outcome, Failure> {
+fn explain_codes(format: ExplainFormat) -> Result<CommandResult, CommandError> {
     match format {
-        Format::Text => print(report::codes()),
-        Format::Json => {
+        ExplainFormat::Text => print(report::codes()),
+        ExplainFormat::Json => {
             let codes: Vec<ExplainedCode> = Code::ALL
                 .iter()
                 .map(|code| ExplainedCode::from(*code))
                 .collect();
-            print_document(&Document::json(&codes)?);
+            print_document(&ReportDocument::json(&codes)?);
         }
     }
-    Ok(Outcome::Yes)
+    Ok(CommandResult::Yes)
 }
 
-fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
+fn explain_code(code: Code, format: ExplainFormat) -> Result<CommandResult, CommandError> {
     match format {
-        Format::Text => print(report::explain_code(code)),
-        Format::Json => print_document(&Document::json(&ExplainedCode::from(code))?),
+        ExplainFormat::Text => print(report::explain_code(code)),
+        ExplainFormat::Json => print_document(&ReportDocument::json(&ExplainedCode::from(code))?),
     }
-    Ok(Outcome::Yes)
+    Ok(CommandResult::Yes)
 }
 
-fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Failure> {
+fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
@@ -151,7 +151,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
                 hardware,
             });
         }
-        let explanation = Explanation {
+        let explanation = ExplainOutput {
             cluster: explain::cluster(site, plan, name),
             host,
         };
@@ -172,13 +172,13 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
             &repo::findings(&sites, &runs).0,
             &sites.repo,
         ));
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "no SIPCluster or BareMetalHost `{name}` in the repo"
         )));
     }
     match arguments.format {
-        Format::Json => repo::print_json(&sites, explained)?,
-        Format::Text => {
+        ExplainFormat::Json => repo::print_json(&sites, explained)?,
+        ExplainFormat::Text => {
             for (location, explanation) in &explained {
                 if sites.single().is_none() {
                     print(report::site(&location.name));
@@ -200,8 +200,8 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
     }
     say(report::findings(&findings, &sites.repo));
     Ok(if !findings.iter().any(Finding::is_error) {
-        Outcome::Yes
+        CommandResult::Yes
     } else {
-        Outcome::No
+        CommandResult::No
     })
 }

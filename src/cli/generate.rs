@@ -11,19 +11,21 @@ use sipgen::api::names::ClusterKey;
 use sipgen::drain::Verdict;
 use sipgen::finding::Finding;
 use sipgen::load::Files;
-use sipgen::output::compare::{Change, Changes, in_worktree};
+use sipgen::output::compare::{Change, OutputChanges, in_worktree};
 use sipgen::output::git::Committer;
 use sipgen::output::lock::Lock;
 use sipgen::plan::Move;
-use sipgen::report::{self, Document, Results, Text};
+use sipgen::report::{self, CiResults, ReportDocument, ReportText};
 use sipgen::sites::Sites;
 use sipgen::text::in_shell;
-use sipgen::{Generated, Options, WriteError};
+use sipgen::{GeneratedSite, Options, WriteError};
 
 use super::commit::Commit;
 use super::progress::Progress;
 use super::repo::Runs;
-use super::{Failure, Outcome, builds, drain, print, print_document, repo, say, staging};
+use super::{
+    CommandError, CommandResult, builds, drain, print, print_document, repo, say, staging,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +46,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// Write nothing, and exit with 1 if something would change
     ///
@@ -135,12 +137,12 @@ pub(crate) struct Arguments {
     /// Also print findings to stdout in a machine format; with --check, including stale files
     ///
     /// Text messages always go to stderr.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = GenerateFormat::Text)]
+    format: GenerateFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum GenerateFormat {
     /// No machine format: nothing is printed to stdout
     Text,
     /// GitHub Actions workflow commands, shown as annotations
@@ -151,9 +153,9 @@ enum Format {
     Sarif,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    if arguments.diff && arguments.format != Format::Text {
-        return Err(Failure(
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+    if arguments.diff && arguments.format != GenerateFormat::Text {
+        return Err(CommandError(
             "conflicting --diff and --format: both print to stdout; run sipgen once with each"
                 .to_owned(),
         ));
@@ -161,12 +163,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.from.rev.is_some() && !arguments.check {
         let message = "--rev requires --check: output of a revision belongs in a commit on top of it, not in the \
                        working tree; check out the revision to write it";
-        return Err(Failure(message.to_owned()));
+        return Err(CommandError(message.to_owned()));
     }
     if !arguments.from.input.is_empty() && (arguments.commit || arguments.branch.is_some()) {
         let message = "conflicting --input and --commit: a commit names the revision of its inputs, and \
                        a stream has none";
-        return Err(Failure(message.to_owned()));
+        return Err(CommandError(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
     let options = repo::options()?
@@ -198,7 +200,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = match arguments.drain {
         Some(at_once) => {
             let Some(moves) = next_moves(&sites, &options, at_once)? else {
-                return Ok(Outcome::No);
+                return Ok(CommandResult::No);
             };
             options.moves(moves)
         }
@@ -218,19 +220,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
     let writes = may_write && !is_idle;
     // Findings quote the lines that were read, so they are formatted before the files change.
-    let mut formatted = Formatted::of(arguments, &sites, &runs)?;
+    let mut formatted = FormattedFindings::new(arguments, &sites, &runs)?;
     let mut summaries = None;
     if writes {
         progress.show_writing();
         match to_write(&mut runs, arguments.from_index)? {
             // Neither keeps all cores busy.
             Some(mapped) => {
-                let (written, of_sites) =
+                let (written, site_summaries) =
                     rayon::join(|| write(&runs, &mapped), || summaries_of(&runs, true));
                 written?;
-                summaries = Some(of_sites);
+                summaries = Some(site_summaries);
             }
-            None => formatted = Formatted::of(arguments, &sites, &runs)?,
+            None => formatted = FormattedFindings::new(arguments, &sites, &runs)?,
         }
     }
     let summaries = summaries.unwrap_or_else(|| summaries_of(&runs, writes));
@@ -284,7 +286,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // The process ends, so it need not free a large site.
     drop(changes);
     mem::forget(runs);
-    Ok(if refused { Outcome::No } else { Outcome::Yes })
+    Ok(if refused {
+        CommandResult::No
+    } else {
+        CommandResult::Yes
+    })
 }
 
 /// Returns the moves of the next step that empties the hosts in maintenance. If there is no plan, says
@@ -293,7 +299,7 @@ fn next_moves(
     sites: &Sites,
     options: &Options,
     at_once: NonZeroU16,
-) -> Result<Option<Vec<Move>>, Failure> {
+) -> Result<Option<Vec<Move>>, CommandError> {
     let files = &repo::only(sites)?.files;
     let generated = sipgen::generate(files, options, &|_| {})?;
     let hosts = drain::marked(&generated.site)?;
@@ -306,14 +312,14 @@ fn next_moves(
 }
 
 /// Merges the changes of all sites.
-fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, Changes> {
-    let of_sites = runs.iter().filter_map(|(_, run)| run.changes.as_ref());
-    let of_sites: Vec<&Changes> = of_sites.collect();
-    if let [only] = of_sites[..] {
+fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, OutputChanges> {
+    let site_summaries = runs.iter().filter_map(|(_, run)| run.changes.as_ref());
+    let site_summaries: Vec<&OutputChanges> = site_summaries.collect();
+    if let [only] = site_summaries[..] {
         return Cow::Borrowed(only);
     }
-    let mut all = Changes::default();
-    for changes in of_sites {
+    let mut all = OutputChanges::default();
+    for changes in site_summaries {
         all.files.extend(changes.files.clone());
         all.leftovers.extend(changes.leftovers.clone());
     }
@@ -321,7 +327,7 @@ fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, Changes> {
 }
 
 impl Arguments {
-    fn committer(&self, files: &Files) -> Result<Option<Committer>, Failure> {
+    fn committer(&self, files: &Files) -> Result<Option<Committer>, CommandError> {
         let commits = self.commit || self.branch.is_some();
         let committer = commits.then(|| Committer::new(files.root(), self.branch.as_deref()));
         Ok(committer.transpose()?)
@@ -329,13 +335,13 @@ impl Arguments {
 
     /// Returns the command that brings the repo up to date.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
-        let changes = |run: &&Generated| {
+        let changes = |run: &&GeneratedSite| {
             run.changes
                 .as_ref()
                 .is_some_and(|changes| !changes.files.is_empty())
         };
-        let all: Vec<&Generated> = runs.iter().map(|(_, run)| run).collect();
-        let changed: Vec<&Generated> = all.iter().copied().filter(changes).collect();
+        let all: Vec<&GeneratedSite> = runs.iter().map(|(_, run)| run).collect();
+        let changed: Vec<&GeneratedSite> = all.iter().copied().filter(changes).collect();
         let shown = if changed.is_empty() { &all } else { &changed };
         let stage = staging::command(
             root,
@@ -403,7 +409,10 @@ impl Arguments {
 ///
 /// If files were edited or belong to the user, adds findings and returns `None`. Every site is
 /// checked before the first one is written.
-fn to_write(runs: &mut Runs<'_>, from_index: bool) -> Result<Option<Vec<Changes>>, Failure> {
+fn to_write(
+    runs: &mut Runs<'_>,
+    from_index: bool,
+) -> Result<Option<Vec<OutputChanges>>, CommandError> {
     let mut mapped = Vec::new();
     let mut is_free = true;
     for (site, generated) in runs.iter_mut() {
@@ -439,7 +448,7 @@ fn to_write(runs: &mut Runs<'_>, from_index: bool) -> Result<Option<Vec<Changes>
 }
 
 /// Writes the changes of all sites, or those in `mapped`, if any, in their place.
-fn write(runs: &Runs<'_>, mapped: &[Changes]) -> Result<(), Failure> {
+fn write(runs: &Runs<'_>, mapped: &[OutputChanges]) -> Result<(), CommandError> {
     let mut mapped = mapped.iter();
     for (site, generated) in runs.iter() {
         if let Some(changes) = &generated.changes {
@@ -452,23 +461,23 @@ fn write(runs: &Runs<'_>, mapped: &[Changes]) -> Result<(), Failure> {
 }
 
 /// Summarizes each site.
-fn summaries_of(runs: &Runs<'_>, written: bool) -> Vec<Text> {
-    let summarize = |(_, generated): &(_, Generated)| report::summary(generated, written);
+fn summaries_of(runs: &Runs<'_>, written: bool) -> Vec<ReportText> {
+    let summarize = |(_, generated): &(_, GeneratedSite)| report::summary(generated, written);
     runs.par_iter().map(summarize).collect()
 }
 
 /// Formatted findings.
-struct Formatted {
-    findings: Text,
+struct FormattedFindings {
+    findings: ReportText,
     /// Machine format, if one is requested.
-    results: Option<Document>,
+    results: Option<ReportDocument>,
 }
 
-impl Formatted {
-    fn of(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, Failure> {
+impl FormattedFindings {
+    fn new(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, CommandError> {
         let (found, _) = repo::findings(sites, runs);
         let findings = report::findings(&found, &sites.repo);
-        if arguments.format == Format::Text {
+        if arguments.format == GenerateFormat::Text {
             return Ok(Self {
                 findings,
                 results: None,
@@ -480,17 +489,17 @@ impl Formatted {
             .filter(|_| arguments.check)
             .flat_map(|(_, run)| report::stale(run, &remedy));
         let stale: Vec<Finding> = stale.collect();
-        let results = Results::new(
+        let results = CiResults::new(
             &found,
             &stale,
             &sites.repo,
             &repo::place_in_git(sites.repo.root())?,
         );
         let results = match arguments.format {
-            Format::Text => None,
-            Format::Github => Some(report::github(&results)),
-            Format::Gitlab => Some(report::gitlab(&results)?),
-            Format::Sarif => Some(report::sarif(&results)?),
+            GenerateFormat::Text => None,
+            GenerateFormat::Github => Some(report::github(&results)),
+            GenerateFormat::Gitlab => Some(report::gitlab(&results)?),
+            GenerateFormat::Sarif => Some(report::sarif(&results)?),
         };
         Ok(Self { findings, results })
     }

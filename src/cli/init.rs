@@ -2,13 +2,13 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::init::{self, Action, Forge};
+use sipgen::init::{self, FileAction, Forge};
 use sipgen::load::Files;
-use sipgen::report::{self, Inputs};
+use sipgen::report::{self, ExistingInputs};
 use sipgen::settings::Settings;
 use sipgen::sites::Sites;
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{CommandError, CommandResult, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,13 +47,13 @@ enum Ci {
     None,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (files, around) = repo::git_root(arguments.repo.as_deref())?;
     let settings = match Settings::load(&files) {
         Ok(settings) => settings,
         Err(findings) => {
             say(report::findings(&findings, &files));
-            return Ok(Outcome::No);
+            return Ok(CommandResult::No);
         }
     };
     let remote = around.remote;
@@ -89,18 +89,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let is_blocked = proposals
         .iter()
-        .any(|proposal| matches!(proposal.action, Action::Blocked(_)));
+        .any(|proposal| matches!(proposal.action, FileAction::Blocked(_)));
     Ok(if is_blocked {
-        Outcome::No
+        CommandResult::No
     } else {
-        Outcome::Yes
+        CommandResult::Yes
     })
 }
 
 /// Counts what the repo asks for, and has for it.
-fn inputs(files: Files) -> Result<Inputs, Failure> {
+fn inputs(files: Files) -> Result<ExistingInputs, CommandError> {
     let sites = Sites::find(files)?;
     let options = repo::options()?.keep_going(true).allow_empty(true);
     let runs = sipgen::generate_sites(&sites, &options, &|_| {})?;
-    Ok(Inputs::of(runs.iter().map(|(_, run)| run)))
+    Ok(ExistingInputs::from_runs(runs.iter().map(|(_, run)| run)))
 }

@@ -7,9 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use roff::{Roff, roman};
-use sipgen::report::Document;
+use sipgen::report::ReportDocument;
 
-use super::{Failure, Outcome, print_document};
+use super::{CommandError, CommandResult, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,13 +25,13 @@ pub(crate) struct Arguments {
     dir: Option<Utf8PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
     command.build();
     match &arguments.dir {
         Some(directory) => {
             let failed = |error: io::Error| {
-                Failure(format!(
+                CommandError(format!(
                     "cannot write manual pages to `{directory}`: {error}"
                 ))
             };
@@ -39,9 +39,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .and_then(|()| write_pages(&command, directory))
                 .map_err(failed)?;
         }
-        None => print_document(&Document::of_sipgen(String::from_utf8(page(&command)?)?)),
+        None => print_document(&ReportDocument::trusted(String::from_utf8(page(
+            &command,
+        )?)?)),
     }
-    Ok(Outcome::Yes)
+    Ok(CommandResult::Yes)
 }
 
 /// Writes the pages of a command and its subcommands.

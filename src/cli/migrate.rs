@@ -9,8 +9,8 @@ use sipgen::output::lock::Lock;
 use sipgen::report;
 use sipgen::text::counted;
 
-use super::repo::Chosen;
-use super::{Failure, Outcome, print, say};
+use super::repo::SelectedFiles;
+use super::{CommandError, CommandResult, print, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     diff: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let from = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?;
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+    let from = SelectedFiles::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?;
     let files = &from.files;
     let only = chosen(&arguments.files, files)?;
     let lock = if arguments.check {
@@ -101,21 +101,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let failed = migration.findings.iter().any(Finding::is_error);
     Ok(if failed || arguments.check && changed > 0 {
-        Outcome::No
+        CommandResult::No
     } else {
-        Outcome::Yes
+        CommandResult::Yes
     })
 }
 
 /// Resolves the named files relative to the repo; `None` stands for all files.
-fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8PathBuf>>, Failure> {
+fn chosen(
+    named: &[Utf8PathBuf],
+    files: &Files,
+) -> Result<Option<BTreeSet<Utf8PathBuf>>, CommandError> {
     if named.is_empty() {
         return Ok(None);
     }
     let root = files.root().canonicalize_utf8()?;
     let in_repo = |file: &Utf8PathBuf| {
         if file.is_symlink() {
-            return Err(Failure(format!(
+            return Err(CommandError(format!(
                 "`{file}` is a symbolic link, which sipgen does not read: name its target"
             )));
         }
@@ -128,15 +131,15 @@ fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8Pa
             .then(|| directory.canonicalize_utf8())
             .and_then(Result::ok);
         let path = found.and_then(|directory| Some(directory.join(file.file_name()?)));
-        let path = path.ok_or_else(|| Failure(format!("no such file: `{file}`")))?;
+        let path = path.ok_or_else(|| CommandError(format!("no such file: `{file}`")))?;
         let relative = path
             .strip_prefix(&root)
-            .map_err(|_| Failure(format!("`{file}` is not in the repo `{root}`")))?;
+            .map_err(|_| CommandError(format!("`{file}` is not in the repo `{root}`")))?;
         Ok(relative.to_owned())
     };
     named
         .iter()
         .map(in_repo)
-        .collect::<Result<_, Failure>>()
+        .collect::<Result<_, CommandError>>()
         .map(Some)
 }

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use sipgen::report::{Document, Text};
+use sipgen::report::{ReportDocument, ReportText};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,7 +91,7 @@ enum Command {
 }
 
 /// Result of a command that ran.
-enum Outcome {
+enum CommandResult {
     /// Success: exit code 0.
     Yes,
     /// Failed check: exit code 1.
@@ -99,9 +99,9 @@ enum Outcome {
 }
 
 /// Error that kept a command from running: exit code 2.
-struct Failure(String);
+struct CommandError(String);
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<E: std::error::Error> From<E> for CommandError {
     fn from(error: E) -> Self {
         Self(error.to_string())
     }
@@ -133,9 +133,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Man(arguments) => man::run(&arguments),
     };
     match outcome {
-        Ok(Outcome::Yes) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        Err(Failure(message)) => {
+        Ok(CommandResult::Yes) => ExitCode::SUCCESS,
+        Ok(CommandResult::No) => ExitCode::from(1),
+        Err(CommandError(message)) => {
             say(sipgen::report::failure(&message));
             ExitCode::from(2)
         }
@@ -146,7 +146,7 @@ pub(crate) fn run() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            print_document(&Document::of_sipgen(error.render().ansi().to_string()));
+            print_document(&ReportDocument::trusted(error.render().ansi().to_string()));
             return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -166,19 +166,19 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// Prints a message to stderr.
-fn say(text: impl Into<Text>) {
+fn say(text: impl Into<ReportText>) {
     // A closed stderr leaves no channel to report the failure.
     let _ = write!(anstream::stderr(), "{}", text.into().styled());
 }
 
 /// Prints a result as text to stdout.
-fn print(text: impl Into<Text>) {
+fn print(text: impl Into<ReportText>) {
     // A closed pipe, as after `| head`, is no failure.
     let _ = write!(anstream::stdout(), "{}", text.into().styled());
 }
 
 /// Prints a machine-readable result to stdout.
-fn print_document(document: &Document) {
+fn print_document(document: &ReportDocument) {
     // A closed pipe is no failure, as in `print`.
     let _ = write!(anstream::stdout(), "{document}");
 }

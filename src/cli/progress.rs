@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sipgen::Stage;
-use sipgen::snapshot::client::Step;
+use sipgen::snapshot::client::SnapshotProgress;
 
 /// Shorter work gets no bar, which would only flicker.
 const BLINK: Duration = Duration::from_millis(300);
@@ -54,11 +54,11 @@ impl Progress {
     }
 
     /// Shows how many objects of a cluster have been read.
-    pub(super) fn show_reading(&self, step: Step) {
+    pub(super) fn show_reading(&self, step: SnapshotProgress) {
         let (what, done, all) = match step {
-            Step::Hosts(done, all) => ("hosts", done, all),
-            Step::Hardware(done, all) => ("HardwareData", done, all),
-            Step::Secrets(done, all) => ("Secrets", done, Some(all)),
+            SnapshotProgress::Hosts(done, all) => ("hosts", done, all),
+            SnapshotProgress::Hardware(done, all) => ("HardwareData", done, all),
+            SnapshotProgress::Secrets(done, all) => ("Secrets", done, Some(all)),
         };
         self.bar.set_length(all.unwrap_or(done));
         self.bar.set_position(done);

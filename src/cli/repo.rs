@@ -9,23 +9,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::{self, Finding};
-use sipgen::git::{self, Around};
+use sipgen::git::{self, EnclosingRepo};
 use sipgen::load::{Files, Stream};
 use sipgen::output::lock::Lock;
-use sipgen::report::Document;
+use sipgen::report::ReportDocument;
 use sipgen::settings::Settings;
 use sipgen::site::hardware;
 use sipgen::sites::{Location, Sites};
-use sipgen::{Date, Generated, Options};
+use sipgen::{Date, GeneratedSite, Options};
 
-use super::{Failure, print_document};
+use super::{CommandError, print_document};
 
 /// Variable with the time that counts as now, in seconds since 1970, for reproducible runs.
 const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
 
 /// Arguments that select the input.
 #[derive(clap::Args)]
-pub(crate) struct From {
+pub(crate) struct RepoArguments {
     /// The repo's directory; default: the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     pub(super) repo: Option<Utf8PathBuf>,
@@ -52,39 +52,39 @@ pub(crate) struct From {
 }
 
 /// Runs of all selected sites.
-pub(super) type Runs<'a> = Vec<(&'a Location, Generated)>;
+pub(super) type Runs<'a> = Vec<(&'a Location, GeneratedSite)>;
 
 /// Files of a repo, with the selected site.
-pub(super) struct Chosen {
+pub(super) struct SelectedFiles {
     pub(super) files: Files,
     /// Name or directory of the selected site; `None` for all.
     pub(super) site: Option<String>,
 }
 
-impl From {
+impl RepoArguments {
     /// Returns whether the arguments or the working directory name a repo.
-    pub(super) fn is_anywhere(&self) -> Result<bool, Failure> {
+    pub(super) fn is_anywhere(&self) -> Result<bool, CommandError> {
         let is_named = self.repo.is_some() || self.rev.is_some() || !self.input.is_empty();
         Ok(is_named || git::around(Utf8Path::new("."))?.is_some())
     }
 
     /// Opens the selected files.
-    pub(super) fn chosen(&self) -> Result<Chosen, Failure> {
+    pub(super) fn chosen(&self) -> Result<SelectedFiles, CommandError> {
         let directory = self.repo.as_deref();
         match &self.rev {
-            Some(revision) => Chosen::at_revision(directory, revision, self.site.as_deref()),
-            None => Chosen::on_disk(directory, &self.input, self.site.as_deref()),
+            Some(revision) => SelectedFiles::at_revision(directory, revision, self.site.as_deref()),
+            None => SelectedFiles::on_disk(directory, &self.input, self.site.as_deref()),
         }
     }
 }
 
-impl Chosen {
+impl SelectedFiles {
     /// Opens files on disk. Rendered streams replace the inputs, if there are any.
     pub(super) fn on_disk(
         directory: Option<&Utf8Path>,
         inputs: &[Utf8PathBuf],
         site: Option<&str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         let files = find(directory)?;
         let Self { files, site } =
             Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
@@ -99,7 +99,7 @@ impl Chosen {
         directory: Option<&Utf8Path>,
         revision: &str,
         site: Option<&str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         Self::around(at_revision(directory, revision)?, directory, site, |top| {
             Ok(Files::at_revision(top, revision)?)
         })
@@ -111,8 +111,8 @@ impl Chosen {
         files: Files,
         directory: Option<&Utf8Path>,
         site: Option<&str>,
-        open: impl FnOnce(&Utf8Path) -> Result<Files, Failure>,
-    ) -> Result<Self, Failure> {
+        open: impl FnOnce(&Utf8Path) -> Result<Files, CommandError>,
+    ) -> Result<Self, CommandError> {
         let itself = |files| Self {
             files,
             site: site.map(str::to_owned),
@@ -120,7 +120,7 @@ impl Chosen {
         let Some(directory) = directory else {
             return Ok(itself(files));
         };
-        let Some(Around {
+        let Some(EnclosingRepo {
             top: Some(top),
             place,
             ..
@@ -150,7 +150,7 @@ impl Chosen {
     }
 
     /// Switches to the staged versions of the same files.
-    pub(super) fn staged(self) -> Result<Self, Failure> {
+    pub(super) fn staged(self) -> Result<Self, CommandError> {
         Ok(Self {
             files: Files::staged(self.files.root())?,
             ..self
@@ -158,7 +158,7 @@ impl Chosen {
     }
 
     /// Finds the selected sites.
-    pub(super) fn sites(&self) -> Result<Sites, Failure> {
+    pub(super) fn sites(&self) -> Result<Sites, CommandError> {
         let all = Sites::find(self.files.clone())?;
         let sites = match &self.site {
             Some(site) => all.only(site)?,
@@ -170,7 +170,7 @@ impl Chosen {
                 "--input describes one base cluster: choose its site with --site: {}",
                 names.join(", ")
             );
-            return Err(Failure(message));
+            return Err(CommandError(message));
         }
         Ok(sites)
     }
@@ -180,7 +180,7 @@ impl Chosen {
 const STDIN: &str = "<stdin>";
 
 /// Replaces the inputs by rendered streams, if there are any.
-pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files, Failure> {
+pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files, CommandError> {
     if inputs.is_empty() {
         return Ok(files);
     }
@@ -188,13 +188,13 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
 }
 
 /// Reads the files that an option names; `-` is stdin.
-pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>, Failure> {
+pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>, CommandError> {
     if paths.iter().filter(|path| *path == "-").count() > 1 {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "duplicate {option} -: stdin can be read only once"
         )));
     }
-    let stream = |path: &Utf8PathBuf| -> Result<Stream, Failure> {
+    let stream = |path: &Utf8PathBuf| -> Result<Stream, CommandError> {
         let mut content = Vec::new();
         let (name, read) = match path.as_str() {
             "-" if io::stdin().is_terminal() => {
@@ -202,7 +202,7 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
                     "{option} - reads stdin, which is a terminal: pipe manifests into it, as in `kustomize build \
                      sites/lab | sipgen generate --input -`"
                 );
-                return Err(Failure(message));
+                return Err(CommandError(message));
             }
             "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
             // A pipe works as well, such as the shell's `<(kustomize build …)`.
@@ -211,7 +211,7 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
                 File::open(path).and_then(|mut file| file.read_to_end(&mut content)),
             ),
         };
-        read.map_err(|error| Failure(format!("cannot read {option} `{path}`: {error}")))?;
+        read.map_err(|error| CommandError(format!("cannot read {option} `{path}`: {error}")))?;
         Ok(Stream {
             name: Arc::from(name),
             content,
@@ -223,7 +223,7 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
 /// Rolls back interrupted runs of all sites, also of those that were not selected.
 ///
 /// Returns whether there was one. The caller must hold the exclusive lock on the root.
-pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
+pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, CommandError> {
     let mut is_undone = false;
     for site in sites.all.iter().chain(&sites.others) {
         // A site with unreadable settings is never written.
@@ -244,7 +244,7 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
 }
 
 /// Takes the shared lock if files are read from disk, and finds the sites.
-pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Failure> {
+pub(super) fn lock_to_read(chosen: &SelectedFiles) -> Result<(Option<Lock>, Sites), CommandError> {
     let lock = chosen
         .files
         .are_on_disk()
@@ -260,7 +260,7 @@ pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Fai
             .into_iter()
             .find(|directory| sipgen::is_interrupted(site.files.root(), directory))
         {
-            return Err(Failure(format!(
+            return Err(CommandError(format!(
                 "`{directory}` is half written by an interrupted run: run `sipgen generate`, which rolls it back first"
             )));
         }
@@ -269,20 +269,20 @@ pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Fai
 }
 
 /// Returns the only site; fails if a command that answers for one would have to choose.
-pub(super) fn only(sites: &Sites) -> Result<&Location, Failure> {
+pub(super) fn only(sites: &Sites) -> Result<&Location, CommandError> {
     sites.single().ok_or_else(|| {
         let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        Failure(format!("choose a site with --site: {}", names.join(", ")))
+        CommandError(format!("choose a site with --site: {}", names.join(", ")))
     })
 }
 
-pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
+pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, CommandError> {
     Ok(sipgen::generate_sites(sites, &options()?, &|_| {})?)
 }
 
 /// Adds the findings about inspected hardware. Hardware does not affect the assignment to
 /// SIPClusters, so `generate` skips it for them.
-pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), Failure> {
+pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandError> {
     for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
         let (_, found) = hardware::of_all(&site.files, &run.site)?;
         let settings = &run.site.settings;
@@ -299,7 +299,7 @@ pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), Failure> 
 
 /// Returns the default options with the current date in UTC, or that of `SOURCE_DATE_EPOCH`
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
-pub(super) fn options() -> Result<Options, Failure> {
+pub(super) fn options() -> Result<Options, CommandError> {
     let seconds = match env::var_os(SOURCE_DATE_EPOCH) {
         None => SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -307,7 +307,7 @@ pub(super) fn options() -> Result<Options, Failure> {
         Some(value) => {
             let value = value.to_string_lossy();
             let seconds = value.parse().map_err(|_| {
-                Failure(format!(
+                CommandError(format!(
                     "invalid {SOURCE_DATE_EPOCH} `{value}`: set it to seconds since 1970, or unset it"
                 ))
             });
@@ -338,27 +338,27 @@ pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) 
 pub(super) fn print_json<T: serde::Serialize>(
     sites: &Sites,
     values: Vec<(&Location, T)>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     print_document(&match (sites.single(), values.as_slice()) {
-        (Some(_), [(_, value)]) => Document::json(value)?,
+        (Some(_), [(_, value)]) => ReportDocument::json(value)?,
         _ => {
             let by_name: BTreeMap<&str, &T> = values
                 .iter()
                 .map(|(site, value)| (site.name.as_str(), value))
                 .collect();
-            Document::json(&BTreeMap::from([("sites", by_name)]))?
+            ReportDocument::json(&BTreeMap::from([("sites", by_name)]))?
         }
     });
     Ok(())
 }
 
 /// Opens the named directory, or the root of the git repo around the working directory.
-pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
+pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, CommandError> {
     match directory {
         Some(directory) => {
             let around = git::around(existing(directory)?)?;
             // Hooks of a bare repo run with GIT_DIR set, also for files that are elsewhere.
-            let holds = |around: &&Around| {
+            let holds = |around: &&EnclosingRepo| {
                 directory
                     .canonicalize_utf8()
                     .is_ok_and(|directory| directory.starts_with(&around.directory))
@@ -370,7 +370,7 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
             let around = git::around(Utf8Path::new("."))?.ok_or_else(|| {
                 let message =
                     "the working directory is not in a git repo: name a directory with --repo";
-                Failure(message.to_owned())
+                CommandError(message.to_owned())
             })?;
             Ok(Files::on_disk(worktree(&around)?))
         }
@@ -378,9 +378,9 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
 }
 
 /// Returns the root of a repo's worktree.
-fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
+fn worktree(around: &EnclosingRepo) -> Result<&Utf8Path, CommandError> {
     around.top.as_deref().ok_or_else(|| {
-        Failure(format!(
+        CommandError(format!(
             "`{}` is a bare repo without files on disk: name a revision with --rev (`sipgen diff`: with --base and \
              --head), or clone it",
             around.directory
@@ -390,9 +390,12 @@ fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
 
 /// Opens a revision of the repo at the named directory, or around the working directory. The repo
 /// may be bare.
-pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Result<Files, Failure> {
+pub(super) fn at_revision(
+    directory: Option<&Utf8Path>,
+    revision: &str,
+) -> Result<Files, CommandError> {
     let directory = directory.map(existing).transpose()?;
-    let Around {
+    let EnclosingRepo {
         top,
         directory: own,
         ..
@@ -402,21 +405,23 @@ pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Resul
 }
 
 /// Reports whether the repo is bare and so has no files on disk.
-pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, Failure> {
+pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, CommandError> {
     let around = git::around(directory.unwrap_or(Utf8Path::new(".")))?;
     Ok(around.is_some_and(|around| around.top.is_none()))
 }
 
 /// Opens the git repo whose root is `directory`, or the one around the working directory.
-pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), Failure> {
+pub(super) fn git_root(
+    directory: Option<&Utf8Path>,
+) -> Result<(Files, EnclosingRepo), CommandError> {
     let files = find(directory)?;
     let around = git::around(files.root())?.ok_or_else(|| {
         let message = format!("`{}` is not in a git repo: run `git init`", files.root());
-        Failure(message)
+        CommandError(message)
     })?;
     if !around.place.as_str().is_empty() {
         let top = worktree(&around)?.as_str().trim_end_matches('/');
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "`{}` is not the root of its git repo, where hooks and CI jobs are read: run with --repo {top}",
             files.root()
         )));
@@ -426,23 +431,25 @@ pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), 
 
 /// Returns the directory's path in its git repo, from which forges count paths. It is empty at the
 /// root and outside git.
-pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
     Ok(git::around(directory)?
         .map(|around| around.place)
         .unwrap_or_default())
 }
 
-fn existing(directory: &Utf8Path) -> Result<&Utf8Path, Failure> {
+fn existing(directory: &Utf8Path) -> Result<&Utf8Path, CommandError> {
     if directory.is_dir() {
         Ok(directory)
     } else {
-        Err(Failure(format!("--repo `{directory}` is not a directory")))
+        Err(CommandError(format!(
+            "--repo `{directory}` is not a directory"
+        )))
     }
 }
 
-fn expect(directory: &Utf8Path) -> Result<Around, Failure> {
+fn expect(directory: &Utf8Path) -> Result<EnclosingRepo, CommandError> {
     git::around(directory)?.ok_or_else(|| {
-        Failure(format!(
+        CommandError(format!(
             "`{directory}` is not in a git repo and has no revisions"
         ))
     })

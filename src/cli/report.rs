@@ -8,11 +8,11 @@ use sipgen::capacity::{Scope, capacity};
 use sipgen::drain::{drain, in_maintenance};
 use sipgen::finding::Finding;
 use sipgen::git;
-use sipgen::output::compare::{Change, Changes};
+use sipgen::output::compare::{Change, OutputChanges};
 use sipgen::overview::Overview;
-use sipgen::report::{self, Status};
+use sipgen::report::{self, StatusReport};
 
-use super::{Failure, Outcome, print_document, repo, say};
+use super::{CommandError, CommandResult, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// The path of the page; `-` prints it. Only an earlier page is replaced, never another file.
     /// Each of several sites gets a page of its own: site.html becomes site.production.html
@@ -43,12 +43,12 @@ pub(crate) struct Arguments {
     by: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let chosen = arguments.from.chosen()?;
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let to_stdout = arguments.html == "-";
     if to_stdout && sites.single().is_none() {
-        return Err(Failure(
+        return Err(CommandError(
             "a page shows one site: choose it with --site, or name a file with --html".to_owned(),
         ));
     }
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let path = if sites.single().is_some() {
             arguments.html.clone()
         } else {
-            of_site(&arguments.html, &site.name)
+            site_path(&arguments.html, &site.name)
         };
         let before = if to_stdout { None } else { replaceable(&path)? };
         pages.push((path, before));
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             racks: Some(&overview),
             ..Scope::default()
         };
-        let status = Status {
+        let status = StatusReport {
             overview: &overview,
             capacity: &capacity(generated, &scope)?,
         };
@@ -96,11 +96,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (findings, _) = repo::findings(&sites, &runs);
     say(report::findings(&findings, &sites.repo));
     let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed { Outcome::No } else { Outcome::Yes })
+    Ok(if failed {
+        CommandResult::No
+    } else {
+        CommandResult::Yes
+    })
 }
 
 /// Returns the path of one site's page, with the site's name before the extension.
-fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
+fn site_path(path: &Utf8Path, site: &str) -> Utf8PathBuf {
     let site = site.replace('/', "-");
     let name = match (path.file_stem(), path.extension()) {
         (Some(stem), Some(extension)) => format!("{stem}.{site}.{extension}"),
@@ -117,9 +121,9 @@ fn whole(path: &Utf8Path) -> Option<Utf8PathBuf> {
 }
 
 /// Returns the existing page at a path, if any. Other files belong to the user and are refused.
-fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
+fn replaceable(path: &Utf8Path) -> Result<Option<String>, CommandError> {
     let refused = |what: &str| {
-        Failure(format!(
+        CommandError(format!(
             "`{path}` {what} and was not changed: name another file, or `-` for stdout"
         ))
     };
@@ -139,16 +143,16 @@ fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
 }
 
 /// Writes the page atomically. An unchanged page is not touched.
-fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), Failure> {
+fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), CommandError> {
     let directory = path
         .parent()
         .filter(|directory| !directory.as_str().is_empty())
         .unwrap_or(Utf8Path::new("."));
     let Some(name) = path.file_name() else {
-        return Err(Failure(format!("--html `{path}` is not a file name")));
+        return Err(CommandError(format!("--html `{path}` is not a file name")));
     };
     if !directory.is_dir() {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "cannot write `{path}`: no such directory: `{directory}`"
         )));
     }
@@ -157,7 +161,7 @@ fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), F
         Some(before) => Change::Update { before, after },
         None => Change::Create { after },
     };
-    let changes = Changes {
+    let changes = OutputChanges {
         files: [(name.into(), change)].into(),
         leftovers: Vec::new(),
     };

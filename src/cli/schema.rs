@@ -2,10 +2,10 @@
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
-use sipgen::report::Document;
+use sipgen::report::ReportDocument;
 use sipgen::schema;
 
-use super::{Failure, Outcome, print_document};
+use super::{CommandError, CommandResult, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,11 +24,11 @@ The first line of a file names its schema to editors:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: SchemaCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum SchemaCommand {
     /// Print the JSON Schema of SIPCluster
     #[command(after_long_help = "Example:\n  sipgen schema sipcluster > .schemas/sipcluster.json")]
     Sipcluster,
@@ -50,13 +50,13 @@ enum Command {
     #[command(after_long_help = "Example:\n  sipgen schema crd | kubectl apply --server-side -f -")]
     Crd {
         /// The kind to define
-        #[arg(value_enum, default_value_t = Kind::Sipcluster)]
-        kind: Kind,
+        #[arg(value_enum, default_value_t = SchemaKind::Sipcluster)]
+        kind: SchemaKind,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum SchemaKind {
     /// SIPCluster (airship.airshipit.org)
     Sipcluster,
     /// Provisioning (bpa.akraino.org)
@@ -65,26 +65,26 @@ enum Kind {
     Software,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     match &arguments.command {
-        Command::Sipcluster => print_schema(&schema::sipcluster())?,
-        Command::Provisioning => print_schema(&schema::provisioning())?,
-        Command::Software => print_schema(&schema::software())?,
-        Command::Settings => print_schema(&schema::settings())?,
-        Command::Crd { kind } => {
+        SchemaCommand::Sipcluster => print_schema(&schema::sipcluster())?,
+        SchemaCommand::Provisioning => print_schema(&schema::provisioning())?,
+        SchemaCommand::Software => print_schema(&schema::software())?,
+        SchemaCommand::Settings => print_schema(&schema::settings())?,
+        SchemaCommand::Crd { kind } => {
             let definition = match kind {
-                Kind::Sipcluster => schema::sipcluster_crd(),
-                Kind::Provisioning => schema::provisioning_crd(),
-                Kind::Software => schema::software_crd(),
+                SchemaKind::Sipcluster => schema::sipcluster_crd(),
+                SchemaKind::Provisioning => schema::provisioning_crd(),
+                SchemaKind::Software => schema::software_crd(),
             };
-            print_document(&Document::of_sipgen(schema::yaml(&definition)?));
+            print_document(&ReportDocument::trusted(schema::yaml(&definition)?));
         }
     }
-    Ok(Outcome::Yes)
+    Ok(CommandResult::Yes)
 }
 
-fn print_schema(schema: &Value) -> Result<(), Failure> {
-    print_document(&Document::of_sipgen(
+fn print_schema(schema: &Value) -> Result<(), CommandError> {
+    print_document(&ReportDocument::trusted(
         serde_json::to_string_pretty(schema)? + "\n",
     ));
     Ok(())

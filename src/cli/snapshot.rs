@@ -7,20 +7,20 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::api::names::{Namespace, ObjectName};
 use sipgen::load::{Copied, Files};
 use sipgen::output::Tree;
-use sipgen::output::compare::Changes;
-use sipgen::output::git::{Committed, Committer, Differs};
+use sipgen::output::compare::OutputChanges;
+use sipgen::output::git::{Committer, DifferenceExtent, NewCommit};
 use sipgen::output::lock::Lock;
-use sipgen::report::{self, Document};
+use sipgen::report::{self, ReportDocument};
 use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
-use sipgen::snapshot::client::{self, Connection, Scope};
+use sipgen::snapshot::client::{self, Connection, SnapshotScope};
 use sipgen::snapshot::{self, Access, Event, Snapshot};
 use sipgen::text::counted;
 use sipgen::{Options, difference};
 
 use super::progress::Progress;
-use super::repo::Chosen;
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::repo::SelectedFiles;
+use super::{CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -144,22 +144,22 @@ impl std::str::FromStr for Account {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let sites =
-        Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+    let sites = SelectedFiles::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?
+        .sites()?;
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
         let known = snapshot::read_back(target.files, &target.directory)?;
         let account = &arguments.service_account;
         let names = known.as_ref().filter(|_| !arguments.any_secret);
         let account = (&account.namespace, &account.name);
-        print_document(&Document::of_rbac(&Access {
+        print_document(&ReportDocument::rbac(&Access {
             account,
             namespaces: &target.scope.namespaces,
             names,
             addresses: target.scope.addresses,
         }));
-        return Ok(Outcome::Yes);
+        return Ok(CommandResult::Yes);
     }
     // Obstacles to the commit are reported before the cluster is read.
     let commits = arguments.commit || arguments.branch.is_some();
@@ -232,26 +232,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     Ok(if are_current {
-        Outcome::Yes
+        CommandResult::Yes
     } else {
-        Outcome::No
+        CommandResult::No
     })
 }
 
 /// Snapshot of a target, and its differences to the repo.
 struct Taken<'a> {
-    target: &'a Target<'a>,
+    target: &'a SnapshotTarget<'a>,
     after: Snapshot,
-    changes: Changes,
+    changes: OutputChanges,
     tree: Tree,
     events: Vec<Event>,
 }
 
 /// Lists the snapshots to take: one for a single site, else one per site, each with a context in
 /// its settings.
-fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>>, Failure> {
+fn targets<'a>(
+    arguments: &Arguments,
+    sites: &'a Sites,
+) -> Result<Vec<SnapshotTarget<'a>>, CommandError> {
     if let Some(site) = sites.single() {
-        return Ok(vec![Target::new(arguments, site)?]);
+        return Ok(vec![SnapshotTarget::new(arguments, site)?]);
     }
     let names = |sites: &[&str]| sites.join(", ");
     let option = [
@@ -261,15 +264,15 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
     ];
     if let Some((option, _)) = option.into_iter().find(|(_, is_given)| *is_given) {
         let all: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "{option} applies to one base cluster: choose its site with --site: {}",
             names(&all)
         )));
     }
-    let targets: Vec<Target<'_>> = sites
+    let targets: Vec<SnapshotTarget<'_>> = sites
         .all
         .iter()
-        .map(|site| Target::new(arguments, site))
+        .map(|site| SnapshotTarget::new(arguments, site))
         .collect::<Result<_, _>>()?;
     let without: Vec<&str> = targets
         .iter()
@@ -290,12 +293,12 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
                      set it in the sipgen.yaml of each",
                     target.site
                 );
-                return Err(Failure(message));
+                return Err(CommandError(message));
             }
         }
         return Ok(targets);
     }
-    Err(Failure(format!(
+    Err(CommandError(format!(
         "a snapshot covers one base cluster: choose its site with --site, or set `snapshot: {{context: NAME}}` in the \
          sipgen.yaml of each site; missing in: {}",
         names(&without)
@@ -303,7 +306,7 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
 }
 
 /// Reads the hosts of a base cluster.
-fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure> {
+fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, CommandError> {
     let progress = Progress::start();
     let timeout = Duration::from_secs(arguments.timeout);
     let connection = Connection {
@@ -311,9 +314,10 @@ fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure>
         context: target.context.clone(),
         timeout,
     };
-    let client::Read { snapshot, notes } = client::read(&connection, &target.scope, &|step| {
-        progress.show_reading(step)
-    })?;
+    let client::SnapshotRead { snapshot, notes } =
+        client::read(&connection, &target.scope, &|step| {
+            progress.show_reading(step)
+        })?;
     progress.finish();
     for note in notes {
         say(format!("note: {note}\n"));
@@ -322,21 +326,21 @@ fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure>
 }
 
 /// Target directory and scope of a snapshot.
-struct Target<'a> {
+struct SnapshotTarget<'a> {
     site: &'a str,
     files: &'a Files,
     context: Option<String>,
     directory: Utf8PathBuf,
-    scope: Scope,
+    scope: SnapshotScope,
     split_by: Option<String>,
 }
 
-impl<'a> Target<'a> {
-    fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, Failure> {
+impl<'a> SnapshotTarget<'a> {
+    fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, CommandError> {
         let Location { name, files, .. } = site;
         let settings = Settings::load(files).map_err(|findings| {
             let messages = findings.into_iter().map(|finding| finding.message);
-            Failure(messages.collect::<Vec<_>>().join("; "))
+            CommandError(messages.collect::<Vec<_>>().join("; "))
         })?;
         let directory = match &arguments.to {
             Some(to) => inside(to, files.site_directory(), &settings)?,
@@ -352,7 +356,7 @@ impl<'a> Target<'a> {
             .as_ref()
             .filter(|label| !sipgen::api::names::is_label_key(label))
         {
-            return Err(Failure(format!(
+            return Err(CommandError(format!(
                 "invalid --split-by: `{label}` is not a label key"
             )));
         }
@@ -367,7 +371,7 @@ impl<'a> Target<'a> {
             files,
             context,
             directory,
-            scope: Scope {
+            scope: SnapshotScope {
                 namespaces,
                 selector,
                 assignment: settings.assignment,
@@ -378,9 +382,13 @@ impl<'a> Target<'a> {
     }
 }
 
-fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
+fn inside(
+    to: &Utf8Path,
+    site: &Utf8Path,
+    settings: &Settings,
+) -> Result<Utf8PathBuf, CommandError> {
     let directory = sipgen::settings::inside(to).ok_or_else(|| {
-        Failure(format!(
+        CommandError(format!(
             "--to `{to}` is not a directory inside the repo: give a path relative to the root"
         ))
     })?;
@@ -394,7 +402,7 @@ fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8Pat
         let message = format!(
             "--to `{to}` overlaps the output directory `{output}`, which is never read as input"
         );
-        return Err(Failure(message));
+        return Err(CommandError(message));
     }
     Ok(directory)
 }
@@ -404,18 +412,18 @@ fn refuse_losses(
     before: &Snapshot,
     after: &Snapshot,
     directory: &Utf8Path,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if arguments.allow_removal {
         return Ok(());
     }
     let why = "check the context, namespaces and selector; if the hosts are gone, run again with --allow-removal";
     if after.hosts.is_empty() && before.hosts.is_empty() {
-        return Err(Failure(format!(
+        return Err(CommandError(format!(
             "no BareMetalHost found in the cluster, nothing written: {why}"
         )));
     }
     match snapshot::lost(before, after) {
-        Some(lost) => Err(Failure(format!(
+        Some(lost) => Err(CommandError(format!(
             "`{directory}` would lose {lost}, nothing written: {why}"
         ))),
         None => Ok(()),
@@ -423,7 +431,11 @@ fn refuse_losses(
 }
 
 /// Prints how a stale snapshot changes the plan. Returns whether the snapshot is current.
-fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool, Failure> {
+fn is_current(
+    files: &Files,
+    changes: &OutputChanges,
+    taken: &Snapshot,
+) -> Result<bool, CommandError> {
     if changes.files.is_empty() {
         say(format!(
             "the snapshot of {} is current\n",
@@ -436,7 +448,7 @@ fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool
         .iter()
         .map(|(path, change)| (path, change.texts().1));
     let copied = Copied::with(files, texts)?;
-    let chosen = Chosen {
+    let chosen = SelectedFiles {
         files: files.clone(),
         site: None,
     };
@@ -462,7 +474,12 @@ fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool
     Ok(false)
 }
 
-fn summary(changes: &Changes, after: &Snapshot, directory: &Utf8Path, is_written: bool) -> String {
+fn summary(
+    changes: &OutputChanges,
+    after: &Snapshot,
+    directory: &Utf8Path,
+    is_written: bool,
+) -> String {
     let hosts = counted(after.hosts.len(), "host");
     match (changes.files.len(), is_written) {
         (0, _) => format!("{hosts} read; {directory} is current\n"),
@@ -479,14 +496,14 @@ fn commit(
     directory: &Utf8Path,
     tree: &Tree,
     events: &[Event],
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let content = committer.snapshot_content(directory, tree)?;
-    if content.differs() == Differs::Not {
+    if content.differs() == DifferenceExtent::Not {
         committer.stage_committed(&content)?;
         say("no commit: the snapshot is already committed\n".to_owned());
         return Ok(());
     }
-    let Committed { id, branch } =
+    let NewCommit { id, branch } =
         committer.commit(&content, &report::snapshot_message(events), None)?;
     let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
         format!("branch {branch}")

@@ -5,10 +5,10 @@ use sipgen::api::names::ClusterKey;
 use sipgen::capacity::{Scope, capacity};
 use sipgen::finding::Finding;
 use sipgen::overview::Overview;
-use sipgen::report::status::{Focus, View};
-use sipgen::report::{self, Status};
+use sipgen::report::status::{StatusFocus, StatusView};
+use sipgen::report::{self, StatusReport};
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{CommandError, CommandResult, print, repo, say};
 
 /// Line width if stdout is not a terminal, in characters.
 const WIDTH: usize = 100;
@@ -32,7 +32,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// Show this rack and its hosts; an empty name selects the hosts without a rack
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
@@ -51,12 +51,12 @@ pub(crate) struct Arguments {
     all: bool,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = StatusFormat::Text)]
+    format: StatusFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum StatusFormat {
     /// Text
     Text,
     /// Markdown: the whole site, whatever `--rack` or `--cluster` selects
@@ -65,7 +65,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     for (site, generated) in &runs {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
         let scope = Scope {
-            losses_only: arguments.format == Format::Text,
+            losses_only: arguments.format == StatusFormat::Text,
             racks: Some(&overview),
             ..Scope::default()
         };
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         overviews.push((*site, overview, capacity));
     }
     match arguments.format {
-        Format::Text => {
+        StatusFormat::Text => {
             let views: Vec<_> = overviews
                 .iter()
                 .map(|(_, overview, _)| focus(arguments, overview))
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             // A site without the requested cluster or rack is skipped.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
-                return Ok(Outcome::No);
+                return Ok(CommandResult::No);
             }
             for ((site, overview, capacity), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 print(report::status(
                     overview,
                     capacity,
-                    &View {
+                    &StatusView {
                         focus,
                         all: arguments.all,
                         width: width(),
@@ -107,7 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ));
             }
         }
-        Format::Markdown => {
+        StatusFormat::Markdown => {
             for (site, overview, capacity) in &overviews {
                 if sites.single().is_none() {
                     print(report::site_as_markdown(&site.name));
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ));
             }
         }
-        Format::Json => {
+        StatusFormat::Json => {
             overviews
                 .iter()
                 .map(|(_, overview, _)| focus(arguments, overview))
@@ -127,18 +127,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .transpose()?;
             let all = overviews
                 .iter()
-                .map(|(site, overview, capacity)| (*site, Status { overview, capacity }));
+                .map(|(site, overview, capacity)| (*site, StatusReport { overview, capacity }));
             repo::print_json(&sites, all.collect())?;
         }
     }
     let (findings, _) = repo::findings(&sites, &runs);
     say(report::findings(&findings, &sites.repo));
     let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed { Outcome::No } else { Outcome::Yes })
+    Ok(if failed {
+        CommandResult::No
+    } else {
+        CommandResult::Yes
+    })
 }
 
 /// Selects the cluster or rack to show, if the site has it.
-fn focus<'a>(arguments: &'a Arguments, overview: &Overview) -> Result<Focus<'a>, Failure> {
+fn focus<'a>(
+    arguments: &'a Arguments,
+    overview: &Overview,
+) -> Result<StatusFocus<'a>, CommandError> {
     if let Some(key) = &arguments.cluster {
         let known = overview.clusters.iter().any(|cluster| cluster.key == *key);
         let names = overview
@@ -146,13 +153,13 @@ fn focus<'a>(arguments: &'a Arguments, overview: &Overview) -> Result<Focus<'a>,
             .iter()
             .map(|cluster| cluster.key.to_string());
         return if known {
-            Ok(Focus::Cluster(key))
+            Ok(StatusFocus::Cluster(key))
         } else {
             Err(unknown("cluster", key.to_string(), names))
         };
     }
     let Some(name) = &arguments.rack else {
-        return Ok(Focus::Site);
+        return Ok(StatusFocus::Site);
     };
     let rack = Some(name.as_str()).filter(|name| !name.is_empty());
     let known = overview
@@ -161,13 +168,13 @@ fn focus<'a>(arguments: &'a Arguments, overview: &Overview) -> Result<Focus<'a>,
         .any(|other| other.name.as_deref() == rack);
     let names = overview.racks.iter().filter_map(|rack| rack.name.clone());
     if known {
-        Ok(Focus::Rack(rack))
+        Ok(StatusFocus::Rack(rack))
     } else {
         Err(unknown("rack", name.clone(), names))
     }
 }
 
-fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Failure {
+fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> CommandError {
     let known: Vec<String> = known.collect();
     let more = known.len().saturating_sub(NAMES_SHOWN);
     let shown = match known.as_slice() {
@@ -179,7 +186,7 @@ fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Fai
     } else {
         String::new()
     };
-    Failure(format!(
+    CommandError(format!(
         "unknown {kind} `{name}`; the site has {shown}{more}"
     ))
 }

@@ -2,9 +2,9 @@
 
 use clap::Subcommand;
 use sipgen::render::{templates, values};
-use sipgen::report::{self, Document};
+use sipgen::report::{self, ReportDocument};
 
-use super::{Failure, Outcome, print, print_document, say};
+use super::{CommandError, CommandResult, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,11 +21,11 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: TemplateCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum TemplateCommand {
     /// List the built-in templates
     #[command(after_long_help = "Example:\n  sipgen template list")]
     List,
@@ -43,27 +43,29 @@ enum Command {
     },
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     match &arguments.command {
-        Command::List => templates::names().for_each(|name| print(format_args!("{name}\n"))),
-        Command::Show { name } => {
-            print_document(&Document::of_sipgen(
+        TemplateCommand::List => {
+            templates::names().for_each(|name| print(format_args!("{name}\n")))
+        }
+        TemplateCommand::Show { name } => {
+            print_document(&ReportDocument::trusted(
                 templates::embedded(name).ok_or_else(|| unknown(name))?,
             ));
         }
-        Command::Values { name } => {
+        TemplateCommand::Values { name } => {
             match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
                 [] => say(format_args!("`{name}` receives no values\n")),
                 given => print(report::given(given)),
             }
         }
     }
-    Ok(Outcome::Yes)
+    Ok(CommandResult::Yes)
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str) -> CommandError {
     let alike = templates::alike(name);
-    Failure(format!(
+    CommandError(format!(
         "unknown template `{name}`; did you mean `{alike}`? `sipgen template list` lists all of them"
     ))
 }

@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 use sipgen::finding::{Finding, Severity};
-use sipgen::report::{self, Document, Results, Validation};
+use sipgen::report::{self, CiResults, ReportDocument, Validation};
 
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::{CommandError, CommandResult, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    from: repo::From,
+    from: repo::RepoArguments,
 
     /// Treat warnings as errors, and exit with 1 if there is one
     #[arg(long)]
@@ -36,12 +36,12 @@ pub(crate) struct Arguments {
     from_index: bool,
 
     /// The format of stdout; with a machine format, findings also go to stderr as text
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ValidateFormat::Text)]
+    format: ValidateFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ValidateFormat {
     /// Text
     Text,
     /// JSON; docs/findings.schema.json is its schema
@@ -54,7 +54,7 @@ enum Format {
     Sarif,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let chosen = arguments.from.chosen()?;
     let chosen = if arguments.from_index {
         chosen.staged()?
@@ -73,8 +73,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .for_each(|finding| finding.severity = Severity::Error);
     }
     let text = report::findings(&findings, files);
-    let results = || -> Result<Results, Failure> {
-        Ok(Results::new(
+    let results = || -> Result<CiResults, CommandError> {
+        Ok(CiResults::new(
             &findings,
             &[],
             files,
@@ -82,22 +82,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         ))
     };
     match arguments.format {
-        Format::Text => print(text.clone()),
-        Format::Json => {
+        ValidateFormat::Text => print(text.clone()),
+        ValidateFormat::Json => {
             let validation = Validation::new(&findings, muted, files);
-            print_document(&Document::json(&validation)?);
+            print_document(&ReportDocument::json(&validation)?);
         }
-        Format::Github => print_document(&report::github(&results()?)),
-        Format::Gitlab => print_document(&report::gitlab(&results()?)?),
-        Format::Sarif => print_document(&report::sarif(&results()?)?),
+        ValidateFormat::Github => print_document(&report::github(&results()?)),
+        ValidateFormat::Gitlab => print_document(&report::gitlab(&results()?)?),
+        ValidateFormat::Sarif => print_document(&report::sarif(&results()?)?),
     }
-    if arguments.format != Format::Text {
+    if arguments.format != ValidateFormat::Text {
         say(text);
     }
     say(report::tally(&findings, muted));
     Ok(if findings.iter().any(Finding::is_error) {
-        Outcome::No
+        CommandResult::No
     } else {
-        Outcome::Yes
+        CommandResult::Yes
     })
 }

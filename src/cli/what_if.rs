@@ -6,12 +6,12 @@ use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
 use sipgen::hypothesis::{BoughtHosts, HostChoice, Hypothesis, Scale, Spread};
-use sipgen::report::{self, Comparison, Document, WhatIf};
+use sipgen::report::{self, DiffReport, ReportDocument, WhatIf};
 use sipgen::what_if::what_if;
 
 use super::progress::Progress;
-use super::repo::{self, Chosen};
-use super::{Failure, Outcome, print, print_document, say};
+use super::repo::{self, SelectedFiles};
+use super::{CommandError, CommandResult, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,12 +81,12 @@ pub(crate) struct Arguments {
     remove: Vec<ClusterKey>,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = WhatIfFormat::Text)]
+    format: WhatIfFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum WhatIfFormat {
     /// Text
     Text,
     /// Markdown
@@ -95,10 +95,10 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let directory = arguments.repo.as_deref();
     let site = arguments.site.as_deref();
-    let (lock, sites) = repo::lock_to_read(&Chosen::on_disk(directory, &[], site)?)?;
+    let (lock, sites) = repo::lock_to_read(&SelectedFiles::on_disk(directory, &[], site)?)?;
     let location = repo::only(&sites)?;
     let hypothesis = hypothesis(arguments);
     let additions = repo::streams("--cluster", &arguments.cluster)?;
@@ -112,26 +112,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
     let difference = &consequences.difference;
     match arguments.format {
-        Format::Text => {
+        WhatIfFormat::Text => {
             print(report::plan(difference));
             print(report::consequences(&consequences));
             say(report::notes(difference));
             say(report::findings(&difference.findings, &after));
         }
-        Format::Markdown => {
-            let comparison = Comparison::new(None, None, difference, &after, false);
+        WhatIfFormat::Markdown => {
+            let comparison = DiffReport::new(None, None, difference, &after, false);
             print(report::markdown(&comparison));
             print(report::consequences_as_markdown(&consequences));
         }
-        Format::Json => {
+        WhatIfFormat::Json => {
             let answer = WhatIf::new(&hypothesis, &consequences, &after);
-            print_document(&Document::json(&answer)?);
+            print_document(&ReportDocument::json(&answer)?);
         }
     }
     Ok(if consequences.is_served {
-        Outcome::Yes
+        CommandResult::Yes
     } else {
-        Outcome::No
+        CommandResult::No
     })
 }
 

@@ -3,7 +3,7 @@
 use yaml_serde::Value;
 
 use crate::api::sipcluster;
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::layout;
 use crate::text::credentials::{self, Credential};
 use crate::text::visible::is_hidden;
@@ -16,7 +16,9 @@ pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<
             let is_credential = matches!(code, Code::CredentialInUrl | Code::TokenInText);
             let message = match route.last() {
                 // The last step is the text itself if the text is a key.
-                Some(Step::Key(field)) if is_credential && field != text && is_field(field) => {
+                Some(RouteStep::Key(field))
+                    if is_credential && field != text && is_field(field) =>
+                {
                     message.replacen("the text", &format!("`{field}`"), 1)
                 }
                 _ => message.to_owned(),
@@ -39,13 +41,17 @@ fn is_field(key: &str) -> bool {
 /// providers for Dex.
 const WITH_QUERY: [&str; 2] = ["redirectURIs", "connectors"];
 
-fn is_below(route: &[Step], keys: &[&str]) -> bool {
+fn is_below(route: &[RouteStep], keys: &[&str]) -> bool {
     route
         .iter()
-        .any(|step| matches!(step, Step::Key(key) if keys.contains(&key.as_str())))
+        .any(|step| matches!(step, RouteStep::Key(key) if keys.contains(&key.as_str())))
 }
 
-fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str, &'static str)> {
+fn reason(
+    text: &str,
+    kind: &str,
+    route: &[RouteStep],
+) -> Option<(Code, &'static str, &'static str)> {
     let is_from_environment = "read it from a Secret of the base cluster, or in a connector from an environment variable; rotate it if it \
          was pushed";
     let credential = credentials::found(text, is_below(route, &WITH_QUERY));
@@ -106,7 +112,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Visits every text and its route, including the keys of mappings.
-fn collect(value: &Value, route: &mut Vec<Step>, take: &mut impl FnMut(&str, &[Step])) {
+fn collect(value: &Value, route: &mut Vec<RouteStep>, take: &mut impl FnMut(&str, &[RouteStep])) {
     match value {
         Value::String(text) => take(text, route),
         Value::Mapping(map) => {

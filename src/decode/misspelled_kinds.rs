@@ -36,7 +36,7 @@ const SLIPS_IN_GROUP: usize = 3;
 
 /// The part of an object that identifies its type.
 #[derive(Deserialize)]
-struct Head {
+struct TypeMeta {
     #[serde(rename = "apiVersion", default)]
     api_version: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(crate) fn misspelled_kind(
     } = *intended(kind)?;
     let read = || {
         document
-            .parse::<Head>()
+            .parse::<TypeMeta>()
             .map(|head| head.api_version.unwrap_or_default())
             .ok()
     };

@@ -12,14 +12,14 @@ use crate::finding::Origin;
 use crate::load::{Document, ParseError};
 
 /// A suspected template.
-pub(crate) struct Template {
+pub(crate) struct SuspectedTemplate {
     pub(crate) origin: Origin,
     /// The kind and cluster, for a suspected Provisioning or Software.
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<SuspectedObject>,
 }
 
 /// The object that a suspected template would be.
-pub(crate) struct Asked {
+pub(crate) struct SuspectedObject {
     pub(crate) kind: &'static str,
     /// Cluster name, if it needs no rendering.
     pub(crate) cluster: Option<ObjectName>,
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
     pub(crate) broken: Option<ParseError>,
 }
 
-impl Template {
+impl SuspectedTemplate {
     /// Describes a document as a template. Kinds of the Binary Provisioning Agent are recorded.
     pub(crate) fn new(document: &Document<'_>) -> Self {
         let kinds = [api::KIND, SOFTWARE_KIND];
@@ -36,7 +36,7 @@ impl Template {
             .into_iter()
             .find(|kind| document.mentions(&[api::GROUP]) && document.mentions_kind(&[kind]));
         let cluster = || document.scalar_of(CLUSTER)?.parse().ok();
-        let asked = kind.map(|kind| Asked {
+        let asked = kind.map(|kind| SuspectedObject {
             kind,
             cluster: cluster(),
             broken: document.parse::<IgnoredAny>().err(),

@@ -13,13 +13,13 @@ use yaml_serde::Value;
 
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::load::ParseError;
 use crate::text::suggest::alike;
 
 /// The field errors of a spec.
 #[derive(Default)]
-pub(crate) struct Misfit {
+pub(crate) struct FieldErrors {
     pub(crate) unknown: Vec<Finding>,
     /// Values of the wrong type, which make the spec unreadable.
     pub(crate) wrong: Vec<Finding>,
@@ -29,30 +29,30 @@ pub(crate) struct Misfit {
 }
 
 /// The known fields of a kind's spec.
-pub(crate) struct Fields {
+pub(crate) struct SpecFields {
     kind: &'static str,
     schema: Schema,
 }
 
 /// Built once per process, like the others: a site may have hundreds of requests.
-pub(crate) static OF_SIPCLUSTER: LazyLock<Fields> = LazyLock::new(|| Fields {
+pub(crate) static OF_SIPCLUSTER: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
     kind: sipcluster::KIND,
     schema: schema_for!(SIPClusterSpec).to_value(),
 });
 
-pub(crate) static OF_PROVISIONING: LazyLock<Fields> = LazyLock::new(|| Fields {
+pub(crate) static OF_PROVISIONING: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
     kind: provisioning::KIND,
     schema: schema_for!(ProvisioningSpec).to_value(),
 });
 
-pub(crate) static OF_SOFTWARE: LazyLock<Fields> = LazyLock::new(|| Fields {
+pub(crate) static OF_SOFTWARE: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
     kind: provisioning::SOFTWARE_KIND,
     schema: schema_for!(SoftwareSpec).to_value(),
 });
 
-impl Fields {
+impl SpecFields {
     /// Validates an object: the fields of its spec, and the spelling of `spec` itself.
-    pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> Misfit {
+    pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> FieldErrors {
         let mut misfit = object
             .get("spec")
             .map(|spec| self.misfit(spec, origin))
@@ -63,25 +63,23 @@ impl Fields {
             .flat_map(|object| object.keys())
             .filter_map(Value::as_str);
         let wrong = keys.filter(|key| *key != "spec" && key.eq_ignore_ascii_case("spec"));
-        misfit.wrong.extend(
-            wrong.map(|key| {
-                wrong_case(self.kind, key, "spec").at(origin.key(vec![Step::from(key)]))
-            }),
-        );
+        misfit.wrong.extend(wrong.map(|key| {
+            wrong_case(self.kind, key, "spec").at(origin.key(vec![RouteStep::from(key)]))
+        }));
         misfit
     }
 
     /// Validates the fields of a spec.
-    pub(crate) fn misfit(&self, spec: &Value, origin: &Origin) -> Misfit {
+    pub(crate) fn misfit(&self, spec: &Value, origin: &Origin) -> FieldErrors {
         // An empty spec is reported elsewhere, with the way to write one.
         if spec.is_null() {
-            return Misfit::default();
+            return FieldErrors::default();
         }
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             fields: self,
             origin,
             route: vec!["spec".into()],
-            misfit: Misfit::default(),
+            misfit: FieldErrors::default(),
         };
         walk.value(spec, &self.schema);
         walk.misfit
@@ -146,7 +144,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
     let place = error
         .line
         .map_or(origin.start(), |line| origin.spot(line, error.column));
-    let of_machines = [
+    let number_fields = [
         (
             "cpu",
             Code::InvalidRequirement,
@@ -171,7 +169,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
         .into_iter()
         .any(is_in);
     let field = path.rsplit('.').next().unwrap_or_default();
-    if let Some((_, code, message, help)) = of_machines
+    if let Some((_, code, message, help)) = number_fields
         .into_iter()
         .find(|(name, ..)| is_of_bpa && *name == field)
     {
@@ -180,7 +178,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
     let field = ["active", "standby"]
         .into_iter()
         .find(|field| path.ends_with(&format!(".count.{field}")))?;
-    let route = path.split('.').map(Step::from);
+    let route = path.split('.').map(RouteStep::from);
     let finding = Finding::new(
         Code::InvalidCount,
         format!("`{field}` is too large for a number of hosts"),
@@ -192,7 +190,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
     )
 }
 
-impl Fields {
+impl SpecFields {
     /// Resolves references, and unwraps nullable schemas. Also returns whether null is allowed.
     fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
         if let Some(name) = schema
@@ -222,14 +220,14 @@ impl Fields {
 }
 
 /// A parallel walk through a spec and its schema.
-struct Walk<'a> {
-    fields: &'a Fields,
+struct SchemaWalk<'a> {
+    fields: &'a SpecFields,
     origin: &'a Origin,
-    route: Vec<Step>,
-    misfit: Misfit,
+    route: Vec<RouteStep>,
+    misfit: FieldErrors,
 }
 
-impl Walk<'_> {
+impl SchemaWalk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
         let (schema, may_be_null) = self.fields.resolved(schema);
         // Fields that must be absent are refused elsewhere, with their own messages.
@@ -256,11 +254,14 @@ impl Walk<'_> {
             return;
         }
         if let Some(expected) = expected
-            && let Some(found) = Kind::of(value)
+            && let Some(found) = ValueType::new(value)
             && !found.is_taken_by(expected)
         {
             let is_unquoted = takes(expected, "string")
-                && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
+                && matches!(
+                    found,
+                    ValueType::Flag | ValueType::Whole | ValueType::Number
+                );
             let finding = self.wrong(
                 found,
                 if *expected == number_or_text {
@@ -346,7 +347,8 @@ impl Walk<'_> {
                 self.value(value, mapping.pointer("/allOf/0").unwrap_or(mapping))
             }
             _ => {
-                let finding = Kind::of(value).map(|found| self.wrong(found, &json!("string")));
+                let finding =
+                    ValueType::new(value).map(|found| self.wrong(found, &json!("string")));
                 self.misfit.wrong.extend(finding);
             }
         }
@@ -355,7 +357,12 @@ impl Walk<'_> {
     /// Returns the help for an empty mapping.
     fn nothing(&self) -> &'static str {
         let list = match self.route.as_slice() {
-            [_, Step::Key(list), Step::Index(_), Step::Key(_)] => list.as_str(),
+            [
+                _,
+                RouteStep::Key(list),
+                RouteStep::Index(_),
+                RouteStep::Key(_),
+            ] => list.as_str(),
             _ => "",
         };
         match list {
@@ -367,25 +374,29 @@ impl Walk<'_> {
     }
 
     /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
-    fn wrong(&self, found: Kind, expected: &Schema) -> Finding {
+    fn wrong(&self, found: ValueType, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
-            [.., Step::Key(field), Step::Index(_)] => format!("an item of `{field}`"),
-            [.., Step::Key(field)] => format!("`{field}`"),
+            [.., RouteStep::Key(field), RouteStep::Index(_)] => format!("an item of `{field}`"),
+            [.., RouteStep::Key(field)] => format!("`{field}`"),
             _ => "this".to_owned(),
         };
-        let known = Kind::ALL
+        let known = ValueType::ALL
             .into_iter()
             .find(|kind| takes(expected, kind.schema()))
-            .unwrap_or(Kind::Text);
+            .unwrap_or(ValueType::Text);
         let help = match (known, found) {
-            (Kind::Whole, Kind::Text) => "write a whole number, without quotes or leading zeros",
-            (Kind::Flag, Kind::Text) => "write true or false, without quotes",
-            (Kind::Text, Kind::Flag | Kind::Whole | Kind::Number) => "put it in quotes",
-            (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",
-            (Kind::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
-            (Kind::Mapping, Kind::Nothing) => self.nothing(),
-            (_, Kind::Nothing) => "write a value, or remove it",
-            (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
+            (ValueType::Whole, ValueType::Text) => {
+                "write a whole number, without quotes or leading zeros"
+            }
+            (ValueType::Flag, ValueType::Text) => "write true or false, without quotes",
+            (ValueType::Text, ValueType::Flag | ValueType::Whole | ValueType::Number) => {
+                "put it in quotes"
+            }
+            (ValueType::Mapping, ValueType::List) => "write `KEY: VALUE` without a dash before it",
+            (ValueType::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (ValueType::Mapping, ValueType::Nothing) => self.nothing(),
+            (_, ValueType::Nothing) => "write a value, or remove it",
+            (ValueType::Mapping, _) => "write its fields below it as `KEY: VALUE`",
             _ => "fix the value; the API server refuses it",
         };
         let message = format!("{field} must be {}, found {}", known.words(), found.words());
@@ -397,7 +408,7 @@ impl Walk<'_> {
 
 /// A type of YAML values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueType {
     Mapping,
     List,
     Whole,
@@ -407,26 +418,26 @@ enum Kind {
     Nothing,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] = [
-        Kind::Mapping,
-        Kind::List,
-        Kind::Whole,
-        Kind::Number,
-        Kind::Flag,
-        Kind::Text,
+impl ValueType {
+    const ALL: [ValueType; 6] = [
+        ValueType::Mapping,
+        ValueType::List,
+        ValueType::Whole,
+        ValueType::Number,
+        ValueType::Flag,
+        ValueType::Text,
     ];
 
     /// Returns a value's type, or `None` for a tagged value, which may become anything.
-    fn of(value: &Value) -> Option<Self> {
+    fn new(value: &Value) -> Option<Self> {
         Some(match value {
-            Value::Null => Kind::Nothing,
-            Value::Bool(_) => Kind::Flag,
-            Value::Number(number) if number.is_f64() => Kind::Number,
-            Value::Number(_) => Kind::Whole,
-            Value::String(_) => Kind::Text,
-            Value::Sequence(_) => Kind::List,
-            Value::Mapping(_) => Kind::Mapping,
+            Value::Null => ValueType::Nothing,
+            Value::Bool(_) => ValueType::Flag,
+            Value::Number(number) if number.is_f64() => ValueType::Number,
+            Value::Number(_) => ValueType::Whole,
+            Value::String(_) => ValueType::Text,
+            Value::Sequence(_) => ValueType::List,
+            Value::Mapping(_) => ValueType::Mapping,
             Value::Tagged(_) => return None,
         })
     }
@@ -434,31 +445,31 @@ impl Kind {
     /// Returns the type's name in JSON Schema.
     fn schema(self) -> &'static str {
         match self {
-            Kind::Mapping => "object",
-            Kind::List => "array",
-            Kind::Whole => "integer",
-            Kind::Number => "number",
-            Kind::Flag => "boolean",
-            Kind::Text => "string",
-            Kind::Nothing => "null",
+            ValueType::Mapping => "object",
+            ValueType::List => "array",
+            ValueType::Whole => "integer",
+            ValueType::Number => "number",
+            ValueType::Flag => "boolean",
+            ValueType::Text => "string",
+            ValueType::Nothing => "null",
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Kind::Mapping => "a mapping",
-            Kind::List => "a list",
-            Kind::Whole => "a whole number",
-            Kind::Number => "a number with a fraction or exponent",
-            Kind::Flag => "true or false",
-            Kind::Text => "a string",
-            Kind::Nothing => "null",
+            ValueType::Mapping => "a mapping",
+            ValueType::List => "a list",
+            ValueType::Whole => "a whole number",
+            ValueType::Number => "a number with a fraction or exponent",
+            ValueType::Flag => "true or false",
+            ValueType::Text => "a string",
+            ValueType::Nothing => "null",
         }
     }
 
     fn is_taken_by(self, expected: &Schema) -> bool {
         takes(expected, self.schema())
-            || self == Kind::Whole && takes(expected, Kind::Number.schema())
+            || self == ValueType::Whole && takes(expected, ValueType::Number.schema())
     }
 }
 
@@ -476,7 +487,7 @@ mod tests {
     use super::*;
     use crate::load::Files;
 
-    fn found(spec: &str) -> Misfit {
+    fn found(spec: &str) -> FieldErrors {
         let directory = tempfile::tempdir().unwrap();
         let text = format!("kind: SIPCluster\nspec:\n{spec}");
         std::fs::write(directory.path().join("c.yaml"), text).unwrap();

@@ -3,13 +3,13 @@
 use camino::Utf8PathBuf;
 
 use super::build_changes::BuildChanges;
-use crate::api::gitops::{Agent, DirectorySource};
+use crate::api::gitops::{DirectorySource, GitopsAgent};
 use crate::finding::Place;
 use crate::inventory::apply_options::ApplyOption;
 
 /// A directory that an agent applies.
 pub(crate) struct Applied {
-    pub(crate) agent: Agent,
+    pub(crate) agent: GitopsAgent,
     /// Object that applies it: `Flux Kustomization flux-system/infra`.
     pub(crate) by: String,
     /// Place that names it.

@@ -6,9 +6,9 @@ use regex::Regex;
 use yaml_serde::Value;
 
 use super::applied::Applied;
-use crate::api::gitops::{Agent, ApplicationSpec, FluxKustomizationSpec};
+use crate::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAgent};
 use crate::api::host;
-use crate::finding::{Finding, Origin, Step};
+use crate::finding::{Finding, Origin, RouteStep};
 use crate::inventory::Host;
 use crate::inventory::apply_options::{ARGOCD, ApplyOption, Effect, finding};
 use crate::settings::Settings;
@@ -37,7 +37,7 @@ pub(super) fn from_flux(
     let mut options = Vec::new();
     if spec.force.as_ref().and_then(Value::as_bool) == Some(true) {
         options.push(ApplyOption {
-            agent: Agent::Flux,
+            agent: GitopsAgent::Flux,
             text: "force: true".to_owned(),
             effect: Effect::Recreates,
             place: origin.at(["spec", "force"]),
@@ -57,14 +57,14 @@ pub(super) fn from_flux(
             && matches("kind", host::KIND)
             && matches("group", host::GROUP)
         {
-            let route: [Step; 5] = [
+            let route: [RouteStep; 5] = [
                 "spec".into(),
                 "ignore".into(),
                 index.into(),
                 "paths".into(),
                 at.into(),
             ];
-            options.push(ignored(Agent::Flux, path, origin, route.to_vec()));
+            options.push(ignored(GitopsAgent::Flux, path, origin, route.to_vec()));
         }
     }
     options
@@ -77,10 +77,10 @@ pub(super) fn from_argocd(
     route: &[&str],
     spec: &ApplicationSpec,
 ) -> Vec<ApplyOption> {
-    let below = |steps: Vec<Step>| -> Vec<Step> {
+    let below = |steps: Vec<RouteStep>| -> Vec<RouteStep> {
         route
             .iter()
-            .map(|key| Step::from(*key))
+            .map(|key| RouteStep::from(*key))
             .chain(steps)
             .collect()
     };
@@ -89,7 +89,7 @@ pub(super) fn from_argocd(
         for (index, text) in texts(policy, "syncOptions") {
             let known = ARGOCD.into_iter().find(|(option, _)| *option == text);
             options.extend(known.map(|(option, effect)| ApplyOption {
-                agent: Agent::Argocd,
+                agent: GitopsAgent::Argocd,
                 text: option.to_owned(),
                 effect,
                 place: origin.at(below(vec![
@@ -114,7 +114,7 @@ pub(super) fn from_argocd(
             ("jqPathExpressions", &|path| covers_by_jq(settings, path)),
             // Its own values of the past would outrank those in git.
             ("managedFieldsManagers", &|name| {
-                name == Agent::Argocd.manager()
+                name == GitopsAgent::Argocd.manager()
             }),
         ];
         for (field, covers) in fields {
@@ -125,14 +125,14 @@ pub(super) fn from_argocd(
                     field.into(),
                     at.into(),
                 ]);
-                options.push(ignored(Agent::Argocd, text, origin, route));
+                options.push(ignored(GitopsAgent::Argocd, text, origin, route));
             }
         }
     }
     options
 }
 
-fn ignored(agent: Agent, text: &str, origin: &Origin, route: Vec<Step>) -> ApplyOption {
+fn ignored(agent: GitopsAgent, text: &str, origin: &Origin, route: Vec<RouteStep>) -> ApplyOption {
     ApplyOption {
         agent,
         text: text.to_owned(),

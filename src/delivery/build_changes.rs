@@ -5,7 +5,7 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::gitops::{FluxKustomization, KustomizeSource, PostBuild};
 use crate::api::kustomization::Kustomization;
-use crate::finding::{Moved, Origin, Place, Step};
+use crate::finding::{Origin, Place, RouteMapping, RouteStep};
 
 /// Changes of an agent's object to what it builds.
 pub(crate) struct BuildChanges {
@@ -53,7 +53,7 @@ impl BuildChanges {
     pub(super) fn from_argocd(
         directory: &Utf8PathBuf,
         origin: &Origin,
-        route: &[Step],
+        route: &[RouteStep],
         options: &KustomizeSource,
     ) -> Self {
         let mut fields = Mapping::new();
@@ -115,8 +115,8 @@ fn kustomization(fields: Mapping) -> Result<Kustomization, String> {
 }
 
 /// Returns the position of an object whose routes continue at `route`.
-fn moved(origin: &Origin, route: &[Step]) -> Origin {
-    let mut moved = Moved::default();
+fn moved(origin: &Origin, route: &[RouteStep]) -> Origin {
+    let mut moved = RouteMapping::default();
     moved.add(Vec::new(), route.to_vec());
     origin.clone().read_as(moved)
 }

@@ -11,19 +11,19 @@ use ignore::gitignore::GitignoreBuilder;
 use super::applied::Applied;
 use super::repo::{Repo, shown};
 use super::{Wiring, includes};
-use crate::api::gitops::{Agent, FluxSource};
+use crate::api::gitops::{FluxSource, GitopsAgent};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::sops;
 use crate::settings;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 
 /// File that excludes paths of a repo from Flux's sources.
 const IGNORE_FILE: &str = ".sourceignore";
 
 /// Reports conditions that prevent the agent of the settings from applying the output.
 pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
-    if repo.settings.gitops != Some(Agent::Flux) {
+    if repo.settings.gitops != Some(GitopsAgent::Flux) {
         return Vec::new();
     }
     let source = repo
@@ -67,7 +67,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
         .filter(|applied| applied.decryption.is_some())
         .collect();
     if repo.settings.flux.decryption.is_some()
-        || repo.settings.hosts.form == Form::Component
+        || repo.settings.hosts.form == HostsForm::Component
         || decrypting.is_empty()
     {
         return Vec::new();
@@ -113,7 +113,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
 /// only the shared files that services refer to.
 fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
     let of = |directory: &Utf8Path| left_out_directory(repo, source, directory);
-    of(&layout::agent_directory(Agent::Flux)).or_else(|| {
+    of(&layout::agent_directory(GitopsAgent::Flux)).or_else(|| {
         let shared = of(layout::SHARED.into())?;
         of(layout::CLUSTERS.into()).is_none().then_some(shared)
     })

@@ -17,10 +17,10 @@ use super::paths::{in_repo, matching_directories};
 use super::repo::Repo;
 use crate::api::flux::HelmRelease;
 use crate::api::gitops::{
-    Agent, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
-    FluxKustomization, FluxKustomizationSpec, GitDirectory, Named,
+    AgentObjectName, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
+    FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
 };
-use crate::finding::{Origin, Place, Step};
+use crate::finding::{Origin, Place, RouteStep};
 use crate::kustomize::join;
 use crate::settings::gitops::SourceRef;
 
@@ -90,7 +90,7 @@ fn components(
         .collect()
 }
 
-fn named(kind: &str, metadata: &Named) -> String {
+fn named(kind: &str, metadata: &AgentObjectName) -> String {
     match &metadata.namespace {
         Some(namespace) => format!("{kind} {namespace}/{}", metadata.name),
         None => format!("{kind} {}", metadata.name),
@@ -116,7 +116,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     // The settings need no source before sipgen writes Kustomizations, so the default proves
     // nothing. Root directories are excluded, because every repo has one.
     let is_unsaid =
-        repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
+        repo.settings.gitops != Some(GitopsAgent::Flux) && flux.source_ref == SourceRef::default();
     let exclusion = if is_root(&directory) && !is_ours {
         return None;
     } else if !is_ours && !is_unsaid {
@@ -133,14 +133,14 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     let renamed = changed_names("namePrefix", &spec.name_prefix)
         .or(changed_names("nameSuffix", &spec.name_suffix));
     Some(Applied {
-        agent: Agent::Flux,
+        agent: GitopsAgent::Flux,
         by: named("Flux Kustomization", metadata),
         place: origin.at(["spec", "path"]),
         exclusion,
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
         renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
         components: components(&directory, spec.components.clone(), |index| {
-            origin.at(["spec".into(), "components".into(), Step::from(index)])
+            origin.at(["spec".into(), "components".into(), RouteStep::from(index)])
         }),
         options: apply_options::from_flux(repo.settings, origin, spec),
         changes: Some(Box::new(changes(&directory))),
@@ -212,7 +212,7 @@ fn by_argocd(
     let mut applied = Vec::new();
     for (index, source) in one.chain(several) {
         let steps = |fields: &[&str]| {
-            let mut steps: Vec<Step> = route.iter().map(|key| (*key).into()).collect();
+            let mut steps: Vec<RouteStep> = route.iter().map(|key| (*key).into()).collect();
             match index {
                 Some(index) => steps.extend(["sources".into(), index.into()]),
                 None => steps.push("source".into()),
@@ -272,7 +272,7 @@ fn by_argocd(
                 Plain::Files(DirectorySource::default())
             };
             applied.push(Applied {
-                agent: Agent::Argocd,
+                agent: GitopsAgent::Argocd,
                 by: format!("Argo CD's {by}"),
                 place: place(&["path"]),
                 exclusion,

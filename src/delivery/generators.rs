@@ -12,7 +12,9 @@ use yaml_serde::Value;
 use super::clusters::{Cluster, Parameters};
 use super::paths::matching_directories;
 use super::repo::Repo;
-use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
+use crate::api::gitops::{
+    ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
+};
 use crate::settings::gitops::IN_CLUSTER;
 use crate::text::bounded;
 
@@ -28,7 +30,10 @@ const DEPTH: usize = 8;
 
 /// Returns the parameters of each generated Application. Missing parameters are unknown; beyond a
 /// limit, all are.
-pub(super) fn parameters(repo: &Repo<'_>, generators: &[Generator]) -> Vec<Parameters> {
+pub(super) fn parameters(
+    repo: &Repo<'_>,
+    generators: &[ApplicationSetGenerator],
+) -> Vec<Parameters> {
     let mut generation = Generation {
         repo,
         left: PARAMETERS,
@@ -48,7 +53,11 @@ struct Generation<'r, 'a> {
 }
 
 impl Generation<'_, '_> {
-    fn of_all(&mut self, generators: &[Generator], depth: usize) -> Option<Vec<Parameters>> {
+    fn of_all(
+        &mut self,
+        generators: &[ApplicationSetGenerator],
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
         if depth > DEPTH {
             return None;
         }
@@ -59,7 +68,11 @@ impl Generation<'_, '_> {
         Some(all)
     }
 
-    fn of_one(&mut self, generator: &Generator, depth: usize) -> Option<Vec<Parameters>> {
+    fn of_one(
+        &mut self,
+        generator: &ApplicationSetGenerator,
+        depth: usize,
+    ) -> Option<Vec<Parameters>> {
         if let Some(git) = &generator.git {
             if git.directories.len() + git.files.len() > GLOBS {
                 return None;

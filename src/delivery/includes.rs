@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::paths::plain_path;
 use super::repo::Repo;
 use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::text::repo_url;
 
 /// The target of a path in a source.
@@ -138,7 +138,7 @@ pub(super) fn over_output(
     } else {
         "toPath"
     };
-    let route: [Step; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
+    let route: [RouteStep; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
     Some(
         Finding::new(Code::IncludeOverOutput, message)
             .at(origin.at(route))

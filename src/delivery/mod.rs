@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Inventory;
@@ -50,7 +50,7 @@ use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::Files;
 use crate::settings::Settings;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 
 pub(crate) use agent_objects::{AgentObject, GROUPS};
 pub(crate) use agents::{Agents, AppliedBuilds, Followed, RenderedDirectory};
@@ -110,8 +110,8 @@ pub(crate) fn wire(
     repo.added = added;
     let mut wiring = Wiring::default();
     match settings.hosts.form {
-        Form::Overlay => findings.extend(listings::of_overlays(&repo)),
-        Form::Component => {
+        HostsForm::Overlay => findings.extend(listings::of_overlays(&repo)),
+        HostsForm::Component => {
             let (components, found) = components::included(&repo);
             wiring.components = components;
             findings.extend(found);
@@ -132,8 +132,8 @@ pub(crate) fn wire(
 /// at once, and hosts would lose the guards against the old agent while that still applies them.
 fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     let (other, name) = match repo.settings.gitops? {
-        Agent::Flux => (Agent::Argocd, "Argo CD"),
-        Agent::Argocd => (Agent::Flux, "Flux"),
+        GitopsAgent::Flux => (GitopsAgent::Argocd, "Argo CD"),
+        GitopsAgent::Argocd => (GitopsAgent::Flux, "Flux"),
     };
     let directory = repo.settings.output.join(layout::agent_directory(other));
     let file = directory.join(layout::KUSTOMIZATION);

@@ -11,7 +11,7 @@ use super::repo::Repo;
 use crate::api::names::HostKey;
 use crate::finding::Origin;
 use crate::kustomize::Root;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 
 /// Content of a directory that an agent applies.
 pub(super) struct Reached<'a> {
@@ -70,7 +70,7 @@ impl Overlays {
             directories: BTreeMap::new(),
             listed_by: BTreeMap::new(),
         };
-        if repo.settings.hosts.form == Form::Overlay {
+        if repo.settings.hosts.form == HostsForm::Overlay {
             let directory =
                 |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
             overlays.directories = roots.iter().map(directory).collect();

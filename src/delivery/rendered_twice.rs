@@ -10,13 +10,13 @@ use super::paths::takes;
 use super::reached::{Overlays, Reached};
 use super::repo::{Repo, shown};
 use super::{Component, Wiring, apply_options, delivered};
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
 use crate::inventory::{Evidence, Host};
 use crate::kustomize::Root;
 use crate::layout;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::text::counted;
 
 /// Maximum number of hosts that a message lists.
@@ -116,7 +116,7 @@ impl Reached<'_> {
         } = self.applied;
         let output = &repo.settings.output;
         let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
-        if repo.settings.hosts.form == Form::Component
+        if repo.settings.hosts.form == HostsForm::Component
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
             return Some(
@@ -206,16 +206,16 @@ impl Reached<'_> {
         ))
         .at(place.clone())
         .help(match agent {
-            Agent::Flux => format!(
+            GitopsAgent::Flux => format!(
                 "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
                  kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
             ),
-            Agent::Argocd if self.applied.explicit.is_some() => format!(
+            GitopsAgent::Argocd if self.applied.explicit.is_some() => format!(
                 "remove `directory` from its source, for which Argo CD passes by every kustomization, and have a \
                  kustomization.yaml there: `cd {here} && kustomize create --autodetect --recursive` writes one; if the \
                  files are a snapshot, move them out of {here}"
             ),
-            Agent::Argocd => format!(
+            GitopsAgent::Argocd => format!(
                 "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
                  the files are a snapshot, move them out of {here}"
             ),
@@ -351,11 +351,11 @@ impl Reached<'_> {
             );
         }
         let prefix = match agent {
-            Agent::Flux => &repo.settings.flux.path,
-            Agent::Argocd => &repo.settings.argocd.path,
+            GitopsAgent::Flux => &repo.settings.flux.path,
+            GitopsAgent::Argocd => &repo.settings.argocd.path,
         };
         let path = prefix.join(&overlay);
-        let path = if *agent == Agent::Flux {
+        let path = if *agent == GitopsAgent::Flux {
             format!("./{path}")
         } else {
             path.to_string()
@@ -385,7 +385,9 @@ impl Reached<'_> {
 
     /// Returns the help that makes the object wait for services, like sipgen's own objects.
     fn after_services(&self, repo: &Repo<'_>) -> String {
-        if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
+        if self.applied.agent != GitopsAgent::Flux
+            || repo.settings.gitops != Some(GitopsAgent::Flux)
+        {
             return String::new();
         }
         let flux = &repo.settings.flux;

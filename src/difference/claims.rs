@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::Finding;
-use crate::generate::{Error, Generated, Options, Stage, generate};
+use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::layout;
 use crate::load::{Files, Merged};
 use crate::output::Tree;
@@ -26,11 +26,11 @@ pub struct OpenChange {
     /// Resources that both changes claim.
     pub claims: Vec<SharedClaim>,
     /// Files that git cannot merge.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<MergeConflict>,
     /// Effect on this change if the other one is merged first; null if inputs conflict.
-    pub if_merged_first: Option<Outcome>,
+    pub if_merged_first: Option<MergeOutcome>,
     /// Effect on the other change if this one is merged first; null if inputs conflict.
-    pub if_merged_second: Option<Outcome>,
+    pub if_merged_second: Option<MergeOutcome>,
 }
 
 /// A resource that both changes claim.
@@ -64,7 +64,8 @@ pub enum ClaimKind {
 /// A file that git cannot merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Conflict {
+#[schemars(rename = "Conflict")]
+pub struct MergeConflict {
     /// Its path.
     #[schemars(with = "String")]
     pub path: Utf8PathBuf,
@@ -75,7 +76,8 @@ pub struct Conflict {
 /// The effect on a change that is merged second.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+#[schemars(rename = "Outcome")]
+pub struct MergeOutcome {
     /// Clusters that get other hosts.
     pub clusters: Vec<OtherHosts>,
     /// Errors that neither change has alone, such as shortages.
@@ -97,10 +99,10 @@ pub struct OtherHosts {
 impl OpenChange {
     /// Returns whether both changes can be merged without an effect on each other.
     pub fn is_independent(&self) -> bool {
-        let is_none = |outcome: &Option<Outcome>| {
+        let is_none = |outcome: &Option<MergeOutcome>| {
             outcome
                 .as_ref()
-                .is_some_and(|outcome| *outcome == Outcome::default())
+                .is_some_and(|outcome| *outcome == MergeOutcome::default())
         };
         self.claims.is_empty()
             && self.conflicts.is_empty()
@@ -110,15 +112,15 @@ impl OpenChange {
 }
 
 /// A generated change, and its claims.
-struct Side {
-    generated: Generated,
+struct MergeSide {
+    generated: GeneratedSite,
     output: Tree,
     claims: Claims,
 }
 
 type Claims = BTreeMap<(ClaimKind, String), ClusterKey>;
 
-impl Side {
+impl MergeSide {
     fn read(files: &Files, progress: &dyn Fn(Stage)) -> Result<Self, Error> {
         let generated = generate(files, &lenient(), progress)?;
         Ok(Self {
@@ -129,11 +131,11 @@ impl Side {
     }
 
     fn files_of<'a>(&'a self, cluster: &'a ClusterKey) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let of_cluster = self
+        let cluster_files = self
             .output
             .iter()
             .filter(move |(path, _)| layout::cluster_of(path).as_ref() == Some(cluster));
-        of_cluster.map(|(path, text)| (path.as_str(), text.as_str()))
+        cluster_files.map(|(path, text)| (path.as_str(), text.as_str()))
     }
 }
 
@@ -158,19 +160,19 @@ pub fn open_change(
     progress: &dyn Fn(Stage),
 ) -> Result<OpenChange, Error> {
     let [base, here, there] = [
-        Side::read(base, progress)?,
-        Side::read(head, progress)?,
-        Side::read(other, progress)?,
+        MergeSide::read(base, progress)?,
+        MergeSide::read(head, progress)?,
+        MergeSide::read(other, progress)?,
     ];
     let outputs = [&here, &there].map(|side| &side.generated.site.settings.output);
-    let conflict = |path: Utf8PathBuf| Conflict {
+    let conflict = |path: Utf8PathBuf| MergeConflict {
         generated: outputs.iter().any(|output| path.starts_with(output)),
         path,
     };
     let Merged { files, conflicts } = merged;
-    let conflicts: Vec<Conflict> = conflicts.into_iter().map(conflict).collect();
+    let conflicts: Vec<MergeConflict> = conflicts.into_iter().map(conflict).collect();
     let can_merge = conflicts.iter().all(|conflict| conflict.generated);
-    let outcome = |first: &Side, second: &Side| {
+    let outcome = |first: &MergeSide, second: &MergeSide| {
         can_merge
             .then(|| outcome(&files, &base, first, second, progress))
             .transpose()
@@ -185,7 +187,7 @@ pub fn open_change(
 }
 
 /// Returns the resources of a plan, each with the cluster that has it.
-fn claims(generated: &Generated) -> Claims {
+fn claims(generated: &GeneratedSite) -> Claims {
     let mut claims = Claims::new();
     for (host, cluster) in hosts(generated) {
         claims.insert((ClaimKind::Host, host.to_string()), cluster);
@@ -204,14 +206,14 @@ fn claims(generated: &Generated) -> Claims {
     claims
 }
 
-fn hosts(generated: &Generated) -> Vec<(HostKey, ClusterKey)> {
-    let hosts = Overview::of(generated).hosts.into_iter();
+fn hosts(generated: &GeneratedSite) -> Vec<(HostKey, ClusterKey)> {
+    let hosts = Overview::from_generated(generated).hosts.into_iter();
     let assigned = hosts.filter_map(|host| Some((host.key, host.assigned?.cluster)));
     assigned.collect()
 }
 
 /// Returns what both sides claim and the base does not have.
-fn shared_claims(base: &Side, here: &Side, there: &Side) -> Vec<SharedClaim> {
+fn shared_claims(base: &MergeSide, here: &MergeSide, there: &MergeSide) -> Vec<SharedClaim> {
     let is_new =
         |key: &(ClaimKind, String), cluster: &ClusterKey| base.claims.get(key) != Some(cluster);
     let both = here.claims.iter().filter_map(|(key, one)| {
@@ -234,11 +236,11 @@ fn shared_claims(base: &Side, here: &Side, there: &Side) -> Vec<SharedClaim> {
 /// Plans the change `second` on top of the output of `first`.
 fn outcome(
     merged: &Files,
-    base: &Side,
-    first: &Side,
-    second: &Side,
+    base: &MergeSide,
+    first: &MergeSide,
+    second: &MergeSide,
     progress: &dyn Fn(Stage),
-) -> Result<Outcome, Error> {
+) -> Result<MergeOutcome, Error> {
     let output = &first.generated.site.settings.output;
     let files = merged.clone().with_directory(output, first.output.clone());
     let both = generate(&files, &lenient(), progress)?;
@@ -253,7 +255,7 @@ fn outcome(
         .iter()
         .filter(|finding| finding.is_error() && !is_known(finding))
         .map(|finding| finding.message.clone());
-    let by_cluster = |generated: &Generated| {
+    let by_cluster = |generated: &GeneratedSite| {
         let mut all: BTreeMap<ClusterKey, BTreeSet<HostKey>> = BTreeMap::new();
         for (host, cluster) in hosts(generated) {
             all.entry(cluster).or_default().insert(host);
@@ -277,7 +279,7 @@ fn outcome(
             instead: then.difference(hosts).cloned().collect(),
         })
     });
-    Ok(Outcome {
+    Ok(MergeOutcome {
         clusters: other_hosts.collect(),
         errors: errors.collect(),
     })

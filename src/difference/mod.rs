@@ -14,12 +14,12 @@ use claims::OpenChange;
 
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
-use crate::generate::{Error, Generated, Options, Stage, generate, generate_by};
+use crate::generate::{Error, GeneratedSite, Options, Stage, generate, generate_by};
 use crate::layout;
 use crate::load::Files;
 use crate::output::Tree;
-use crate::output::compare::{Change, Changes};
-use crate::review::{Before, Review};
+use crate::output::compare::{Change, OutputChanges};
+use crate::review::{Review, StateBefore};
 use crate::settings::Settings;
 use crate::text::counted;
 
@@ -27,7 +27,7 @@ use crate::text::counted;
 #[derive(Debug, Default)]
 pub struct Difference {
     /// Changes with their review; `None` if errors in the later state prevent generation.
-    pub known: Option<(Changes, Review)>,
+    pub known: Option<(OutputChanges, Review)>,
     /// Changes that the base had not generated. They reach agents together with this change,
     /// although no input causes them. Their dangers are also listed in `known`.
     pub brought: Option<Review>,
@@ -66,7 +66,7 @@ pub fn pending(
     options: &Options,
     progress: &dyn Fn(Stage),
 ) -> Result<Difference, Error> {
-    let Generated {
+    let GeneratedSite {
         site,
         tree,
         changes,
@@ -76,7 +76,7 @@ pub fn pending(
     let mut notes = Vec::new();
     let known = changes.map(|mut changes| {
         notes.extend(note_of_marks(take_idle(&mut changes)));
-        let review = Review::of(&changes, &tree, &site);
+        let review = Review::new(&changes, &tree, &site);
         (changes, review)
     });
     Ok(Difference {
@@ -126,7 +126,7 @@ pub fn between(
     let mut before = before?;
     let pending = later.changes.clone().zip(after?);
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
-    let Generated {
+    let GeneratedSite {
         site: earlier,
         tree: earlier_tree,
         changes: ungenerated,
@@ -140,7 +140,7 @@ pub fn between(
         && !is_all_new(pending, after)
     {
         before.clear();
-        ungenerated = Changes::default();
+        ungenerated = OutputChanges::default();
         notes.push("The base has no overlays: all overlays are new.".to_owned());
     }
     notes.extend(note_of_stale_base(&ungenerated));
@@ -158,12 +158,12 @@ pub fn between(
             .filter_map(|path| layout::cluster_of(path))
             .collect();
         let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
-        let known_before = Before {
+        let known_before = StateBefore {
             clusters: &clusters,
             inventory: Some(&earlier.inventory),
             output: moved_from,
         };
-        let mut changes = Changes::between(&before, &after, new);
+        let mut changes = OutputChanges::between(&before, &after, new);
         take_idle(&mut changes);
         let mut review = Review::between(&changes, &known_before, &after, &later.site);
         if let Some(old) = moved_from {
@@ -172,7 +172,7 @@ pub fn between(
         }
         let brought = brought(ungenerated, &after, old);
         if !brought.files.is_empty() {
-            let brought = Review::of(&brought, &earlier_tree, &earlier);
+            let brought = Review::new(&brought, &earlier_tree, &earlier);
             review.bring_along(&brought);
             difference.brought = Some(brought);
         }
@@ -189,9 +189,9 @@ pub fn between(
 /// Fails if the output of frozen clusters cannot be read.
 pub(crate) fn supposed(
     before: Tree,
-    earlier: Generated,
+    earlier: GeneratedSite,
     head: &Files,
-    later: Generated,
+    later: GeneratedSite,
 ) -> Result<Difference, Error> {
     let clusters: BTreeSet<ClusterKey> = before
         .keys()
@@ -199,9 +199,9 @@ pub(crate) fn supposed(
         .collect();
     let known = if later.changes.is_some() {
         let after = later.output(head)?;
-        let mut changes = Changes::between(&before, &after, &later.site.settings.output);
+        let mut changes = OutputChanges::between(&before, &after, &later.site.settings.output);
         take_idle(&mut changes);
-        let before = Before {
+        let before = StateBefore {
             clusters: &clusters,
             inventory: Some(&earlier.site.inventory),
             output: None,
@@ -229,7 +229,7 @@ fn settings_in_place(head: &Files) -> Settings {
 
 /// Selects the ungenerated changes of the base that the later output includes: files that are no
 /// longer as committed in `output`.
-fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes {
+fn brought(mut ungenerated: OutputChanges, after: &Tree, output: &Utf8Path) -> OutputChanges {
     ungenerated.files.retain(|path, change| {
         let (committed, _) = change.texts();
         let later = path
@@ -242,7 +242,7 @@ fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes
 }
 
 /// Reports whether an output directory has no generated files yet.
-fn is_all_new(pending: &Changes, output: &Tree) -> bool {
+fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
     let created = pending
         .files
         .values()
@@ -253,7 +253,7 @@ fn is_all_new(pending: &Changes, output: &Tree) -> bool {
 
 /// Removes idle changes and returns their number: line ends that git converts on checkout, and
 /// comments that name a renamed input.
-fn take_idle(changes: &mut Changes) -> usize {
+fn take_idle(changes: &mut OutputChanges) -> usize {
     let all = changes.files.len();
     changes
         .files
@@ -279,11 +279,11 @@ fn is_checkout(change: &Change) -> bool {
 }
 
 /// Lists all files as deleted and created, for an output directory that moves.
-fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> Changes {
-    let mut changes = Changes::between(before, &Tree::new(), old);
+fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> OutputChanges {
+    let mut changes = OutputChanges::between(before, &Tree::new(), old);
     changes
         .files
-        .extend(Changes::between(&Tree::new(), after, new).files);
+        .extend(OutputChanges::between(&Tree::new(), after, new).files);
     changes
 }
 
@@ -311,7 +311,7 @@ fn note_of_errors(findings: &[Finding]) -> Option<String> {
 }
 
 /// Ungenerated changes of the base are included in the next generated output.
-fn note_of_stale_base(ungenerated: &Changes) -> Option<String> {
+fn note_of_stale_base(ungenerated: &OutputChanges) -> Option<String> {
     let files = counted(ungenerated.files.len(), "file");
     let note = format!(
         "The overlays of the base are stale in {files}: the missing changes are included here."
@@ -319,7 +319,7 @@ fn note_of_stale_base(ungenerated: &Changes) -> Option<String> {
     (!ungenerated.files.is_empty()).then_some(note)
 }
 
-fn note_of_pending(pending: &Changes) -> Option<String> {
+fn note_of_pending(pending: &OutputChanges) -> Option<String> {
     let files = counted(pending.files.len(), "file");
     let note =
         format!("The overlays are stale in {files}: run `sipgen generate`, and commit the result.");

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 
 use super::{Check, RepoFacts, SiteFacts};
 use crate::api::date::Date;
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::git::LastChange;
 use crate::text::{counted, in_shell};
 
@@ -13,7 +13,7 @@ pub const AGE_LIMIT_DAYS: u32 = 7;
 
 /// Returns the snapshot of observed hosts: the snapshot directory, or files elsewhere. Without
 /// observed hosts, it is empty.
-pub fn snapshot_paths(run: &Generated) -> Vec<Utf8PathBuf> {
+pub fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
     let observed = run.site.inventory.hosts.iter();
     let observed = observed.filter(|host| !host.is_declared());
     let mut paths: Vec<Utf8PathBuf> = observed
@@ -117,7 +117,7 @@ pub(super) fn input(site: &SiteFacts<'_>) -> Option<Check> {
     })
 }
 
-fn size(run: &Generated) -> String {
+fn size(run: &GeneratedSite) -> String {
     let clusters = counted(run.site.clusters.len(), "cluster");
     format!(
         "{clusters} and {}",

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::api::date::Date;
 use crate::finding::{Finding, Place};
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::git::{DirectoryState, Hook, LastChange};
 use crate::load::versions::Installed;
 use crate::load::{Files, ReadError};
@@ -87,7 +87,7 @@ pub struct SiteFacts<'a> {
     /// Its settings, or the findings about them.
     pub settings: Result<Settings, Vec<Finding>>,
     /// A run with its findings, or the reason why there is none.
-    pub run: Result<&'a Generated, &'a str>,
+    pub run: Result<&'a GeneratedSite, &'a str>,
     /// A directory that an interrupted run left half written.
     pub interrupted: Option<Utf8PathBuf>,
     /// The output directory in git; `None` outside git.

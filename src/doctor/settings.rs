@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Check, SiteFacts, State};
-use crate::finding::{Code, Finding, Place, Step};
-use crate::generate::Generated;
+use crate::finding::{Code, Finding, Place, RouteStep};
+use crate::generate::GeneratedSite;
 use crate::settings::{self, Settings};
 use crate::sites::Sites;
 use crate::text::counted;
@@ -92,7 +92,7 @@ struct Unused {
 }
 
 /// Finds the settings of a site without effect in its run.
-fn unused(settings: &Settings, run: &Generated, muted_of_repo: &BTreeSet<Code>) -> Vec<Unused> {
+fn unused(settings: &Settings, run: &GeneratedSite, muted_of_repo: &BTreeSet<Code>) -> Vec<Unused> {
     let mut unused = Vec::new();
     for finding in &run.findings {
         let key = IDLE.iter().find(|(code, _)| *code == finding.code);
@@ -103,7 +103,7 @@ fn unused(settings: &Settings, run: &Generated, muted_of_repo: &BTreeSet<Code>) 
             check: Check::of_finding(State::Warning, SUBJECT, finding),
         }));
     }
-    let mut add = |key: &'static str, route: Vec<Step>, fact: String, help: &str| {
+    let mut add = |key: &'static str, route: Vec<RouteStep>, fact: String, help: &str| {
         let place = settings.place(route);
         let check = Check::warning(SUBJECT, fact).at(place.clone()).help(help);
         unused.push(Unused { key, place, check });

@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::api::cluster_api::DELETE_MACHINE;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::capacity::Lacks;
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::inventory::usage::Usage;
 use crate::plan;
 use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
@@ -172,7 +172,7 @@ impl Drain {
 /// Plans moves that empty hosts of a planned site, at most `at_once` per cluster and step. Hosts with
 /// labels that match `selectors` would be emptied as well, so none are bought.
 pub fn drain(
-    generated: &Generated,
+    generated: &GeneratedSite,
     hosts: &BTreeSet<HostKey>,
     selectors: &[Selector],
     at_once: usize,

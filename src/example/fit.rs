@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::api::names::{Namespace, is_label};
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::inventory::Host;
 use crate::inventory::networks::Network;
 use crate::plan::host_state::{self, HostStanding, HostState};
@@ -37,8 +37,8 @@ pub struct Fit {
     namespace: String,
     /// Label of failure domains.
     topology_key: Option<String>,
-    control_plane: NodeSet,
-    workers: NodeSet,
+    control_plane: FittingNodeSet,
+    workers: FittingNodeSet,
     /// A network that hosts have.
     interface: String,
     /// MAC addresses of free machines with an operating system.
@@ -46,18 +46,18 @@ pub struct Fit {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct NodeSet {
-    label: Option<Label>,
+struct FittingNodeSet {
+    label: Option<SelectorLabel>,
     count: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Label {
+struct SelectorLabel {
     key: String,
     value: String,
 }
 
-impl Label {
+impl SelectorLabel {
     fn new(key: &str, value: &str) -> Self {
         Self {
             key: key.to_owned(),
@@ -73,18 +73,18 @@ impl Label {
 impl Default for Fit {
     /// Returns placeholders, for a repo without free hosts.
     fn default() -> Self {
-        let flavor = |value| Some(Label::new("hardware.example.com/flavor", value));
+        let flavor = |value| Some(SelectorLabel::new("hardware.example.com/flavor", value));
         Self {
             found: false,
             free: 0,
             name: NAME.to_owned(),
             namespace: NAMESPACE.to_owned(),
             topology_key: Some("topology.example.com/rack".to_owned()),
-            control_plane: NodeSet {
+            control_plane: FittingNodeSet {
                 label: flavor("control-plane"),
                 count: QUORUM,
             },
-            workers: NodeSet {
+            workers: FittingNodeSet {
                 label: flavor("worker"),
                 count: WORKERS,
             },
@@ -96,7 +96,7 @@ impl Default for Fit {
 
 impl Fit {
     /// Chooses hosts of a site: those of the namespace with the most free ones.
-    pub fn of(generated: &Generated) -> Self {
+    pub fn new(generated: &GeneratedSite) -> Self {
         let site = &generated.site;
         let standings = host_state::of_all(site, &generated.plan);
         let all = site.inventory.hosts.iter().zip(&standings);
@@ -172,10 +172,10 @@ fn topology_key(hosts: &[&Host]) -> Option<String> {
 }
 
 /// Returns the node sets of control plane and workers, which the hosts suffice for.
-fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [NodeSet; 2] {
+fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2] {
     let [for_control_plane, for_workers] =
         [&CONTROL_PLANE[..], &WORKER].map(|words| label_with(hosts, words));
-    let matching = |label: &Option<Label>| -> Vec<&Host> {
+    let matching = |label: &Option<SelectorLabel>| -> Vec<&Host> {
         let matches = |host: &&Host| label.as_ref().is_none_or(|label| label.matches(host));
         hosts.iter().copied().filter(matches).collect()
     };
@@ -193,11 +193,11 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [NodeSet; 2] {
     let lost = workers.iter().filter(|host| is_shared(host)).count();
     let left = workers.len() - lost.min(count);
     [
-        NodeSet {
+        FittingNodeSet {
             label: for_control_plane,
             count,
         },
-        NodeSet {
+        FittingNodeSet {
             label: for_workers,
             count: left.min(WORKERS),
         },
@@ -205,11 +205,11 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [NodeSet; 2] {
 }
 
 /// Returns the label of most hosts whose value has one of these words.
-fn label_with(hosts: &[&Host], words: &[&str]) -> Option<Label> {
-    let mut uses: BTreeMap<Label, usize> = BTreeMap::new();
+fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
+    let mut uses: BTreeMap<SelectorLabel, usize> = BTreeMap::new();
     for (key, value) in hosts.iter().flat_map(|host| &host.labels) {
         if is_label(key, value) && words.iter().any(|word| value.contains(word)) {
-            *uses.entry(Label::new(key, value)).or_default() += 1;
+            *uses.entry(SelectorLabel::new(key, value)).or_default() += 1;
         }
     }
     let most = uses.into_iter().rev().max_by_key(|(_, uses)| *uses);
@@ -233,7 +233,7 @@ fn interface(hosts: &[&Host]) -> Option<String> {
 }
 
 /// Returns a name that no cluster of the namespace has.
-fn unused_name(generated: &Generated, namespace: &str) -> String {
+fn unused_name(generated: &GeneratedSite, namespace: &str) -> String {
     let requested = generated.site.clusters.keys();
     let used: BTreeSet<String> = requested
         .chain(&generated.site.state.clusters)

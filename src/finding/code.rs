@@ -26,10 +26,10 @@ use serde::Deserialize;
 use super::Severity;
 
 /// An entry of the catalogue.
-struct Entry {
+struct CatalogueEntry {
     id: &'static str,
     severity: Severity,
-    scope: Scope,
+    scope: ErrorScope,
     value: Value,
     title: &'static str,
     explanation: &'static str,
@@ -37,7 +37,7 @@ struct Entry {
 
 /// The part of a run that an error stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ErrorScope {
     /// The whole run. The finding names no cluster.
     Run,
     /// The clusters that the finding names, at least one: `--keep-going` generates the others.
@@ -70,12 +70,12 @@ macro_rules! codes {
             /// All codes, by number.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
-            fn entry(self) -> Entry {
+            fn entry(self) -> CatalogueEntry {
                 match self {
-                    $(Code::$name => Entry {
+                    $(Code::$name => CatalogueEntry {
                         id: concat!("SIP", $number),
                         severity: Severity::$severity,
-                        scope: Scope::$scope,
+                        scope: ErrorScope::$scope,
                         value: Value::$value,
                         title: $title,
                         explanation: include_str!(concat!(
@@ -391,7 +391,7 @@ impl Code {
     }
 
     /// Returns the part of a run that an error with this code stops.
-    pub fn scope(self) -> Scope {
+    pub fn scope(self) -> ErrorScope {
         self.entry().scope
     }
 

@@ -10,9 +10,9 @@ use crate::api::names::ClusterKey;
 use crate::text::credentials::masked;
 use crate::text::visible::visible;
 
-pub use code::{Code, Scope, UnknownCode};
-pub(crate) use position::{Delivered, Given, Level};
-pub use position::{Field, Moved, Origin, Place, Position, Step};
+pub use code::{Code, ErrorScope, UnknownCode};
+pub(crate) use position::{ComponentLevel, DocumentBuilds, ForeignValue};
+pub use position::{DocumentField, Origin, Place, Position, RouteMapping, RouteStep};
 
 /// Importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,9 +99,9 @@ impl Finding {
     /// clusters stops the whole run.
     fn has_its_scope(&self) -> bool {
         match self.code.scope() {
-            Scope::Run => self.clusters.is_empty(),
-            Scope::Cluster => !self.clusters.is_empty(),
-            Scope::Either => true,
+            ErrorScope::Run => self.clusters.is_empty(),
+            ErrorScope::Cluster => !self.clusters.is_empty(),
+            ErrorScope::Either => true,
         }
     }
 

@@ -12,17 +12,17 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 /// Mapping from routes of a converted document to routes of the written text. Routes below follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
+pub struct RouteMapping(Vec<(Vec<RouteStep>, Vec<RouteStep>)>);
 
-impl Moved {
+impl RouteMapping {
     /// Records that the value read at one route is written at another. The last record of a route
     /// counts.
-    pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
+    pub fn add(&mut self, read: Vec<RouteStep>, written: Vec<RouteStep>) {
         self.0.push((read, written));
     }
 
     /// Converts a written route to the route where it is read.
-    pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
+    pub(crate) fn read(&self, written: &[RouteStep]) -> Vec<RouteStep> {
         let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
         // A single service is also read as a list with one item. The written value is the whole
         // list.
@@ -33,7 +33,7 @@ impl Moved {
     }
 
     /// Converts a read route to the route where it is written.
-    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+    fn written(&self, route: Vec<RouteStep>) -> Vec<RouteStep> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
             Some((read, written)) => written
@@ -54,43 +54,43 @@ pub struct Origin {
     /// First line of the document in the file, from 1.
     pub first_line: usize,
     pub(crate) range: Range<usize>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: DocumentShape,
     /// `None` for a document that is read as it is written in a file of the repo. Most are.
-    pub(crate) apart: Option<Arc<Apart>>,
+    pub(crate) apart: Option<Arc<OriginDifferences>>,
 }
 
 /// Differences from a document that is read as it is written in a file of the repo.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Apart {
+pub(crate) struct OriginDifferences {
     way: Way,
     /// Routes that differ from the written text.
-    moved: Moved,
+    moved: RouteMapping,
     /// Result of builds, if known.
-    delivered: Option<Arc<Delivered>>,
+    delivered: Option<Arc<DocumentBuilds>>,
     /// The overridden place.
     instead_of: Option<Box<Place>>,
 }
 
 /// The result of builds for a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Delivered {
+pub(crate) struct DocumentBuilds {
     /// Outermost kustomizations of these builds, by index.
     pub(crate) roots: Vec<usize>,
     /// Set if the document is read from the build's result instead of its file.
     pub(crate) is_evaluated: bool,
     /// Values that come from elsewhere.
-    pub(crate) given: Vec<Given>,
+    pub(crate) given: Vec<ForeignValue>,
     /// Names and namespaces at intermediate kustomizations.
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<ComponentLevel>,
     /// Texts before variables in them were substituted.
-    pub(crate) unsubstituted: Vec<(Vec<Step>, String)>,
+    pub(crate) unsubstituted: Vec<(Vec<RouteStep>, String)>,
 }
 
 /// A value of a document that comes from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Given {
+pub(crate) struct ForeignValue {
     /// Route where it is read.
-    pub(crate) route: Vec<Step>,
+    pub(crate) route: Vec<RouteStep>,
     /// Place where it is written.
     pub(crate) place: Place,
     /// Set if routes below it continue at that place.
@@ -101,7 +101,7 @@ pub(crate) struct Given {
 
 /// Name and namespace of an object at the point where a kustomization's components run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Level {
+pub(crate) struct ComponentLevel {
     /// Directory of the kustomization.
     pub(crate) directory: Utf8PathBuf,
     /// Name at that point.
@@ -128,7 +128,7 @@ const STREAM: &str = "a rendered stream";
 
 /// Position of a document within its range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Shape {
+pub(crate) enum DocumentShape {
     /// All of the range.
     Document,
     /// The only item of a block sequence.
@@ -137,41 +137,41 @@ pub(crate) enum Shape {
     Nested(u32),
 }
 
-impl Shape {
+impl DocumentShape {
     /// Returns the steps from the content of the range to the document.
-    pub(crate) fn steps_into(self) -> Vec<Step> {
+    pub(crate) fn steps_into(self) -> Vec<RouteStep> {
         match self {
-            Shape::Document => vec![],
-            Shape::ListItem => vec![0.into()],
-            Shape::Nested(index) => vec!["items".into(), (index as usize).into()],
+            DocumentShape::Document => vec![],
+            DocumentShape::ListItem => vec![0.into()],
+            DocumentShape::Nested(index) => vec!["items".into(), (index as usize).into()],
         }
     }
 }
 
 /// A step of a route into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub enum RouteStep {
     /// The value of a key in a mapping.
     Key(String),
     /// An item of a sequence.
     Index(usize),
 }
 
-impl From<&str> for Step {
+impl From<&str> for RouteStep {
     fn from(key: &str) -> Self {
-        Step::Key(key.to_owned())
+        RouteStep::Key(key.to_owned())
     }
 }
 
-impl From<String> for Step {
+impl From<String> for RouteStep {
     fn from(key: String) -> Self {
-        Step::Key(key)
+        RouteStep::Key(key)
     }
 }
 
-impl From<usize> for Step {
+impl From<usize> for RouteStep {
     fn from(index: usize) -> Self {
-        Step::Index(index)
+        RouteStep::Index(index)
     }
 }
 
@@ -179,9 +179,9 @@ impl From<usize> for Step {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The node at the end of a route; an empty route is the whole document.
-    Node(Origin, Vec<Step>),
+    Node(Origin, Vec<RouteStep>),
     /// The key at the end of a route, without its value.
-    Key(Origin, Vec<Step>),
+    Key(Origin, Vec<RouteStep>),
     /// A line of a file with its column, if known.
     Spot(Arc<Utf8Path>, usize, Option<usize>),
     /// A file or directory.
@@ -190,11 +190,11 @@ pub enum Place {
 
 /// A field of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct DocumentField {
     /// The document.
     pub origin: Origin,
     /// The route to the field.
-    pub route: Vec<Step>,
+    pub route: Vec<RouteStep>,
 }
 
 /// A position to print: `file:line:column`.
@@ -220,9 +220,9 @@ impl fmt::Display for Position {
     }
 }
 
-impl Field {
+impl DocumentField {
     /// Returns a field of a document.
-    pub fn new<S: Into<Step>>(origin: &Origin, route: impl IntoIterator<Item = S>) -> Self {
+    pub fn new<S: Into<RouteStep>>(origin: &Origin, route: impl IntoIterator<Item = S>) -> Self {
         Self {
             origin: origin.clone(),
             route: route.into_iter().map(Into::into).collect(),
@@ -230,7 +230,7 @@ impl Field {
     }
 
     /// Returns a field inside this one.
-    pub fn below(&self, steps: impl IntoIterator<Item = Step>) -> Self {
+    pub fn below(&self, steps: impl IntoIterator<Item = RouteStep>) -> Self {
         Self {
             origin: self.origin.clone(),
             route: self.route.iter().cloned().chain(steps).collect(),
@@ -249,7 +249,7 @@ impl Origin {
         file: Arc<Utf8Path>,
         first_line: usize,
         range: Range<usize>,
-        shape: Shape,
+        shape: DocumentShape,
     ) -> Self {
         Self {
             file,
@@ -261,8 +261,8 @@ impl Origin {
     }
 
     /// Returns the origin of the only document in a file with this text.
-    pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
-        Self::in_file(file, 1, 0..text.len(), Shape::Document)
+    pub fn for_file(file: Arc<Utf8Path>, text: &str) -> Self {
+        Self::in_file(file, 1, 0..text.len(), DocumentShape::Document)
     }
 
     /// Sets the way in which the document was read.
@@ -270,24 +270,24 @@ impl Origin {
         self.with(|apart| apart.way = way)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Apart)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut OriginDifferences)) -> Self {
         change(Arc::make_mut(self.apart.get_or_insert_default()));
         self
     }
 
     /// Sets the result of builds.
-    pub(crate) fn delivered_as(self, delivered: Delivered) -> Self {
+    pub(crate) fn delivered_as(self, delivered: DocumentBuilds) -> Self {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 
     /// Returns the result of builds, if it differs from the file.
-    pub(crate) fn delivered(&self) -> Option<&Delivered> {
+    pub(crate) fn delivered(&self) -> Option<&DocumentBuilds> {
         self.apart.as_ref()?.delivered.as_deref()
     }
 
     /// Returns name and namespace at the point where a kustomization's components run, if builds
     /// were evaluated.
-    pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
+    pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&ComponentLevel> {
         self.delivered()?
             .levels
             .iter()
@@ -298,7 +298,7 @@ impl Origin {
     pub(crate) fn unsubstituted(&self, route: &[&str]) -> Option<&str> {
         let mut texts = self.delivered()?.unsubstituted.iter();
         let (_, text) = texts.find(|(at, _)| {
-            let steps = route.iter().map(|key| Step::from(*key));
+            let steps = route.iter().map(|key| RouteStep::from(*key));
             at.iter().cloned().eq(steps)
         })?;
         Some(text)
@@ -357,14 +357,14 @@ impl Origin {
     }
 
     /// Returns the place of the node at a route of keys and indices.
-    pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        let route: Vec<Step> = route.into_iter().map(Into::into).collect();
+    pub fn at<S: Into<RouteStep>>(&self, route: impl IntoIterator<Item = S>) -> Place {
+        let route: Vec<RouteStep> = route.into_iter().map(Into::into).collect();
         let given = self.given(&route);
         given.unwrap_or_else(|| Place::Node(self.clone(), self.written(route)))
     }
 
     /// Returns the place of a value that a kustomization sets.
-    fn given(&self, route: &[Step]) -> Option<Place> {
+    fn given(&self, route: &[RouteStep]) -> Option<Place> {
         let given = self
             .delivered()?
             .given
@@ -388,13 +388,13 @@ impl Origin {
     }
 
     /// Sets the mapping to the written text, for a document that is read in a converted form.
-    pub fn read_as(self, moved: Moved) -> Self {
+    pub fn read_as(self, moved: RouteMapping) -> Self {
         self.with(|apart| apart.moved = moved)
     }
 
     /// Returns the document without that mapping, so that routes refer to the written text.
     pub fn as_written(&self) -> Self {
-        self.clone().read_as(Moved::default())
+        self.clone().read_as(RouteMapping::default())
     }
 
     /// Returns the byte range in the file's text, without a byte order mark, that contains the
@@ -404,17 +404,17 @@ impl Origin {
     }
 
     /// Returns the steps from the content of [`Self::range`] to the document.
-    pub fn steps_into(&self) -> Vec<Step> {
+    pub fn steps_into(&self) -> Vec<RouteStep> {
         self.shape.steps_into()
     }
 
     /// Returns the place of the key at the end of a route, for a key that should not exist.
-    pub fn key(&self, route: Vec<Step>) -> Place {
+    pub fn key(&self, route: Vec<RouteStep>) -> Place {
         Place::Key(self.clone(), self.written(route))
     }
 
     /// Converts a route to the route in the written text.
-    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+    fn written(&self, route: Vec<RouteStep>) -> Vec<RouteStep> {
         match &self.apart {
             Some(apart) => apart.moved.written(route),
             None => route,

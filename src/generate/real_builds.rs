@@ -8,15 +8,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
-use super::{Error, Generated};
-use crate::api::gitops::Agent;
+use super::{Error, GeneratedSite};
+use crate::api::gitops::GitopsAgent;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::kustomize::{NotBuilt, build_in_place};
 use crate::load::{Files, texts_of_documents};
 use crate::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::text::yaml;
 
 /// The time limit of a build. Argo CD ends one after 90 s.
@@ -35,7 +35,7 @@ pub struct CheckedBuilds {
 }
 
 /// The result of one build.
-enum Checked {
+enum BuildComparison {
     Correct,
     Wrong(Finding),
     Skipped(Utf8PathBuf),
@@ -50,7 +50,7 @@ enum Checked {
 /// Fails if kustomize is not installed, or a file cannot be read.
 pub fn check_builds(
     repo: &Files,
-    generated: &Generated,
+    generated: &GeneratedSite,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<CheckedBuilds, Error> {
     let builds: Vec<(Utf8PathBuf, Option<usize>)> =
@@ -66,16 +66,17 @@ pub fn check_builds(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
     };
-    let checked: Vec<Checked> = builds.par_iter().map(check).collect::<Result<_, Error>>()?;
+    let checked: Vec<BuildComparison> =
+        builds.par_iter().map(check).collect::<Result<_, Error>>()?;
     let mut all = CheckedBuilds::default();
     for checked in checked {
         match checked {
-            Checked::Correct => all.count += 1,
-            Checked::Wrong(finding) => {
+            BuildComparison::Correct => all.count += 1,
+            BuildComparison::Wrong(finding) => {
                 all.count += 1;
                 all.findings.push(finding);
             }
-            Checked::Skipped(directory) => all.skipped.push(directory),
+            BuildComparison::Skipped(directory) => all.skipped.push(directory),
         }
     }
     Ok(all)
@@ -84,7 +85,7 @@ pub fn check_builds(
 /// Returns the directories that agents build, with the root whose hosts they patch, if any.
 fn directories(
     repo: &Files,
-    generated: &Generated,
+    generated: &GeneratedSite,
 ) -> Result<BTreeMap<Utf8PathBuf, Option<usize>>, Error> {
     let site = &generated.site;
     let output = &site.settings.output;
@@ -113,10 +114,10 @@ fn directories(
             .get(index)
             .is_some_and(|component| component.included);
         match site.settings.hosts.form {
-            Form::Overlay if directories.contains(&overlay) => {
+            HostsForm::Overlay if directories.contains(&overlay) => {
                 builds.insert(overlay, Some(*index));
             }
-            Form::Component if is_included => {
+            HostsForm::Component if is_included => {
                 builds.insert(root.directory.clone(), Some(*index));
             }
             _ => {}
@@ -128,11 +129,11 @@ fn directories(
 /// Builds a directory. `hosts` are a root with the planned hosts in the build.
 fn check_build(
     repo: &Files,
-    generated: &Generated,
+    generated: &GeneratedSite,
     directory: &Utf8Path,
     hosts: Option<(usize, &[PlannedHost<'_>])>,
-) -> Result<Checked, Error> {
-    let is_component = generated.site.settings.hosts.form == Form::Component;
+) -> Result<BuildComparison, Error> {
+    let is_component = generated.site.settings.hosts.form == HostsForm::Component;
     let built = build(repo, generated, directory);
     let difference = match (&built, hosts) {
         (Ok(objects), Some((root, planned))) => {
@@ -158,17 +159,17 @@ fn check_build(
     let wrong = |code: Code, why: &str, help: &str| {
         let place = Place::File(directory.join(layout::KUSTOMIZATION).into());
         let finding = Finding::new(code, format!("`kustomize build {shown}` {why}"));
-        Ok(Checked::Wrong(finding.at(place).help(help)))
+        Ok(BuildComparison::Wrong(finding.at(place).help(help)))
     };
     match (built, difference) {
-        (Ok(_), None) => Ok(Checked::Correct),
+        (Ok(_), None) => Ok(BuildComparison::Correct),
         (Ok(_), Some(why)) => wrong(
             Code::PatchesDiffer,
             &format!("differs from the plan: {why}"),
             "compare the build with the generated patches",
         ),
         (Err(error @ NotBuilt::NoProgram), _) => Err(Error::Build(error.to_string())),
-        (Err(NotBuilt::Elsewhere { .. }), _) => Ok(Checked::Skipped(directory.to_owned())),
+        (Err(NotBuilt::Elsewhere { .. }), _) => Ok(BuildComparison::Skipped(directory.to_owned())),
         (Err(NotBuilt::Failed(said)), _) => wrong(
             Code::BuildRefused,
             "fails",
@@ -188,10 +189,10 @@ type BuiltObjects = BTreeMap<(String, String, Option<String>), Vec<Mapping>>;
 /// Builds a directory with the real kustomize.
 fn build(
     repo: &Files,
-    generated: &Generated,
+    generated: &GeneratedSite,
     directory: &Utf8Path,
 ) -> Result<BuiltObjects, NotBuilt> {
-    let is_restricted = generated.site.settings.gitops != Some(Agent::Flux);
+    let is_restricted = generated.site.settings.gitops != Some(GitopsAgent::Flux);
     let text = build_in_place(repo, directory, is_restricted, LONGEST)?;
     let mut objects = BuiltObjects::new();
     let read = texts_of_documents(&text).map(yaml::from_str::<Mapping>);
@@ -211,17 +212,17 @@ fn build(
 /// Returns the first difference of a build from the plan. `before` is the build of the repo's own
 /// files.
 fn difference(
-    generated: &Generated,
+    generated: &GeneratedSite,
     planned: &[PlannedHost<'_>],
     before: &BuiltObjects,
     after: &BuiltObjects,
 ) -> Option<String> {
     let site = &generated.site;
     let allowed = AllowedChanges::new(site, &generated.plan);
-    let mut of_hosts = HashMap::with_capacity(planned.len());
+    let mut hosts_by_id = HashMap::with_capacity(planned.len());
     for planned in planned {
         let key = &planned.host.key;
-        let (name, namespace) = if site.settings.hosts.form == Form::Component {
+        let (name, namespace) = if site.settings.hosts.form == HostsForm::Component {
             (key.name.to_string(), Some(key.namespace.to_string()))
         } else {
             planned.named.clone()
@@ -231,7 +232,7 @@ fn difference(
         if count != 1 {
             return Some(format!("it has the host `{key}` {count} times"));
         }
-        of_hosts.insert(id, planned);
+        hosts_by_id.insert(id, planned);
     }
     before.keys().chain(after.keys()).find_map(|id| {
         let (kind, name, _) = id;
@@ -243,7 +244,7 @@ fn difference(
             ));
         }
         let mut pairs = before.get(id)?.iter().zip(after.get(id)?);
-        pairs.find_map(|(before, after)| match of_hosts.get(id) {
+        pairs.find_map(|(before, after)| match hosts_by_id.get(id) {
             Some(planned) => planned
                 .difference(before, after)
                 .map(|what| format!("the host `{}` has {what}", planned.host.key)),

@@ -6,10 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{ErrorCode, Oid, Repository, StatusOptions, Tree};
 
 use super::GitError;
-use super::open::{Opened, open};
+use super::open::{OpenedRepo, open};
 
 /// The worktree around a directory. Paths are relative to that directory.
-pub struct Checkout(Opened);
+pub struct Checkout(OpenedRepo);
 
 /// The state of a directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use camino::Utf8PathBuf;
 use git2::{Index, Oid};
 
 use super::GitError;
-use super::open::Opened;
+use super::open::OpenedRepo;
 use super::program::Program;
 
 /// The name prefix of sipgen's directories in the repo's own directory.
@@ -33,7 +33,7 @@ pub(crate) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
 
 /// Returns the index entries of some paths.
 pub(crate) fn entries<'a>(
-    opened: &Opened,
+    opened: &OpenedRepo,
     paths: impl Iterator<Item = &'a Utf8PathBuf>,
 ) -> Result<Entries, GitError> {
     let index = current(opened)?;
@@ -46,7 +46,7 @@ pub(crate) fn entries<'a>(
 }
 
 /// Returns the index on the disk. An open repo caches the first one that it has read.
-pub(crate) fn current(opened: &Opened) -> Result<Index, GitError> {
+pub(crate) fn current(opened: &OpenedRepo) -> Result<Index, GitError> {
     let mut index = opened.index()?;
     index.read(true)?;
     Ok(index)
@@ -54,7 +54,7 @@ pub(crate) fn current(opened: &Opened) -> Result<Index, GitError> {
 
 /// Updates entries in the index, and leaves all others unchanged. `directory` is one of sipgen's.
 pub(crate) fn put(
-    opened: &Opened,
+    opened: &OpenedRepo,
     program: &Program,
     directory: &Path,
     entries: &Entries,
@@ -102,7 +102,7 @@ pub(crate) fn put(
 }
 
 /// Removes leftovers of killed runs. The caller must hold the lock on the repo's root directory.
-pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
+pub(crate) fn clean_up(opened: &OpenedRepo) -> Result<(), GitError> {
     let cannot = |error: io::Error| GitError::new(format!("cannot tidy the repo: {error}"));
     let inode = |path: &Path| {
         fs::symlink_metadata(path)
@@ -127,7 +127,7 @@ pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
 }
 
 /// Checks that no other git process is writing the index.
-pub(crate) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
+pub(crate) fn expect_unlocked(opened: &OpenedRepo) -> Result<(), GitError> {
     if lock(opened).exists() {
         Err(busy(opened))
     } else {
@@ -135,18 +135,18 @@ pub(crate) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
     }
 }
 
-fn busy(opened: &Opened) -> GitError {
+fn busy(opened: &OpenedRepo) -> GitError {
     GitError::new(format!(
         "another git is at work here; if it has died, delete {}",
         lock(opened).display()
     ))
 }
 
-fn place(opened: &Opened) -> PathBuf {
+fn place(opened: &OpenedRepo) -> PathBuf {
     opened.repo.path().join("index")
 }
 
-fn lock(opened: &Opened) -> PathBuf {
+fn lock(opened: &OpenedRepo) -> PathBuf {
     opened.repo.path().join("index.lock")
 }
 

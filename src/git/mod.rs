@@ -13,8 +13,8 @@ pub(crate) mod program;
 mod version;
 
 pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
-pub use open::{Around, Branches, around};
-pub use version::{Version, version};
+pub use open::{EnclosingRepo, KnownBranches, around};
+pub use version::{RepoVersion, version};
 
 /// The reason why git's files cannot be read, or a commit failed.
 #[derive(Debug, thiserror::Error)]

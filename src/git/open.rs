@@ -22,16 +22,16 @@ const INDEX_FILE: &str = "GIT_INDEX_FILE";
 const WORK_TREE: &str = "GIT_WORK_TREE";
 
 /// A repo, and the position of a directory in it.
-pub(crate) struct Opened {
+pub(crate) struct OpenedRepo {
     pub(crate) repo: Repository,
     /// The directory, relative to the worktree; empty in a bare repo.
     pub(crate) prefix: Utf8PathBuf,
     /// Set if environment variables refer to this repo.
-    pub(crate) of_environment: bool,
+    pub(crate) is_from_environment: bool,
 }
 
 /// Opens the repo around a directory; returns `None` without one.
-pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
+pub(crate) fn open(root: &Utf8Path) -> Result<Option<OpenedRepo>, GitError> {
     // git itself does not hash objects that it reads: their compression has a checksum. Hashing
     // takes three quarters of the time to read an object.
     git2::opts::strict_hash_verification(false);
@@ -41,16 +41,16 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
         Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
         Err(error) => return Err(error.into()),
     };
-    let (repo, of_environment) = match (of_environment(root, found.as_ref()), found) {
+    let (repo, is_from_environment) = match (environment_repo(root, found.as_ref()), found) {
         (Some(repo), _) => (repo, true),
         (None, Some(repo)) => (repo, false),
         (None, None) => return Ok(None),
     };
     let prefix = prefix(&repo, root)?;
-    Ok(Some(Opened {
+    Ok(Some(OpenedRepo {
         repo,
         prefix,
-        of_environment,
+        is_from_environment,
     }))
 }
 
@@ -63,7 +63,7 @@ fn discover(directory: impl AsRef<Path>) -> Result<Repository, git2::Error> {
 
 /// The git repo around a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Around {
+pub struct EnclosingRepo {
     /// The top directory of its worktree; `None` in a bare repo.
     pub top: Option<Utf8PathBuf>,
     /// The repo's own directory.
@@ -73,12 +73,12 @@ pub struct Around {
     /// The fetch URL.
     pub remote: Option<String>,
     /// Its branches.
-    pub branches: Branches,
+    pub branches: KnownBranches,
 }
 
 /// The branches that a clone knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Branches {
+pub struct KnownBranches {
     /// The default branch of the remote `origin`, as set by the last clone or `git remote
     /// set-head`.
     pub default: Option<String>,
@@ -93,8 +93,8 @@ pub struct Branches {
 /// # Errors
 ///
 /// If it cannot be opened, or has a path that is not UTF-8.
-pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
-    let Some(Opened { repo, prefix, .. }) = open(directory)? else {
+pub fn around(directory: &Utf8Path) -> Result<Option<EnclosingRepo>, GitError> {
+    let Some(OpenedRepo { repo, prefix, .. }) = open(directory)? else {
         return Ok(None);
     };
     let in_utf8 = |path: &Path| {
@@ -102,7 +102,7 @@ pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
         path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
     };
     let top = repo.workdir().map(in_utf8).transpose()?;
-    Ok(Some(Around {
+    Ok(Some(EnclosingRepo {
         top,
         directory: in_utf8(repo.path())?,
         place: prefix,
@@ -111,7 +111,7 @@ pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
     }))
 }
 
-fn branches(repo: &Repository) -> Branches {
+fn branches(repo: &Repository) -> KnownBranches {
     let named = |reference: git2::Reference<'_>, prefix: &str| {
         let target = reference.symbolic_target().ok().flatten()?;
         Some(target.strip_prefix(prefix)?.to_owned())
@@ -133,7 +133,7 @@ fn branches(repo: &Repository) -> Branches {
                 Some(name)
             }
         });
-    Branches {
+    KnownBranches {
         default: default.and_then(|head| named(head, "refs/remotes/origin/")),
         current: current.and_then(|head| named(head, "refs/heads/")),
         all: all.collect(),
@@ -156,20 +156,20 @@ pub(super) fn remote(repo: &Repository) -> Option<String> {
 }
 
 /// Opens the repo around a directory, which must be in one.
-pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
+pub(crate) fn expect(root: &Utf8Path) -> Result<OpenedRepo, GitError> {
     open(root)?.ok_or_else(|| GitError::new(format!("`{root}` is not in a git repo")))
 }
 
 /// Opens a repo again, for another thread.
-pub(crate) fn again(git_dir: &Path, of_environment: bool) -> Result<Repository, git2::Error> {
-    if of_environment {
+pub(crate) fn again(git_dir: &Path, is_from_environment: bool) -> Result<Repository, git2::Error> {
+    if is_from_environment {
         Repository::open_from_env()
     } else {
         Repository::open(git_dir)
     }
 }
 
-impl Opened {
+impl OpenedRepo {
     /// Returns the index: the one that the environment sets for this repo, if any. `git commit -a`
     /// and `git commit FILE` run hooks with an index of the files to commit.
     pub(crate) fn index(&self) -> Result<Index, GitError> {
@@ -183,14 +183,14 @@ impl Opened {
     /// Returns the index file that the environment sets for this repo. Its path is relative to the
     /// worktree's top, where git runs hooks.
     pub(crate) fn index_of_environment(&self) -> Option<PathBuf> {
-        let file = env::var_os(INDEX_FILE).filter(|_| self.of_environment)?;
+        let file = env::var_os(INDEX_FILE).filter(|_| self.is_from_environment)?;
         Some(self.repo.workdir().unwrap_or(Path::new("")).join(file))
     }
 
     /// Returns the repo's own directory if it can be found only by the environment.
     pub(super) fn named_by_environment(&self) -> Option<&Path> {
         let is_found = || self.repo.workdir().is_some_and(|top| discover(top).is_ok());
-        (self.of_environment && !is_found()).then(|| self.repo.path())
+        (self.is_from_environment && !is_found()).then(|| self.repo.path())
     }
 
     /// Returns the worktree's top directory.
@@ -206,7 +206,7 @@ impl Opened {
 
 /// Returns the repo that the environment sets, if it is the repo around `root`. A hook may also
 /// work in another repo.
-fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
+fn environment_repo(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
     if VARIABLES
         .iter()
         .all(|variable| env::var_os(variable).is_none())

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 
 use super::GitError;
-use super::open::Opened;
+use super::open::OpenedRepo;
 
 /// Environment variables that locate a repo and its parts. Those of another repo must not affect
 /// this one.
@@ -34,7 +34,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(opened: &Opened) -> Result<Self, GitError> {
+    pub(crate) fn new(opened: &OpenedRepo) -> Result<Self, GitError> {
         let workdir = opened.workdir()?.to_owned();
         let mut places: Vec<_> = opened
             .index_of_environment()

@@ -7,12 +7,12 @@ use git2::{ErrorCode, Repository, Status, StatusOptions};
 use serde::Serialize;
 
 use super::GitError;
-use super::open::{Opened, open, remote};
+use super::open::{OpenedRepo, open, remote};
 
 /// The version of the files of a repo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+pub struct RepoVersion {
     /// The repo's name, without the place of its remote.
     pub repo: String,
     /// The abbreviated id of the commit; `None` without commits.
@@ -31,8 +31,8 @@ pub fn version(
     directory: &Utf8Path,
     revision: Option<&str>,
     ignored: &[Utf8PathBuf],
-) -> Result<Option<Version>, GitError> {
-    let Some(Opened { repo, .. }) = open(directory)? else {
+) -> Result<Option<RepoVersion>, GitError> {
+    let Some(OpenedRepo { repo, .. }) = open(directory)? else {
         return Ok(None);
     };
     let commit = match repo.revparse_single(revision.unwrap_or("HEAD")) {
@@ -45,7 +45,7 @@ pub fn version(
         Err(error) if revision.is_none() && error.code() == ErrorCode::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(Some(Version {
+    Ok(Some(RepoVersion {
         repo: name(&repo, directory),
         commit,
         is_changed: revision.is_none() && is_changed(&repo, ignored)?,
@@ -54,16 +54,16 @@ pub fn version(
 
 fn name(repo: &Repository, directory: &Utf8Path) -> String {
     let remote = remote(repo);
-    let of_remote = remote.iter().filter_map(|url| {
+    let remote_names = remote.iter().filter_map(|url| {
         let (path, _) = url.split_once(['?', '#']).unwrap_or((url, ""));
         let name = path.trim_end_matches('/').rsplit(['/', ':']).next()?;
         // Without a path, this is the host, maybe with a password.
         let name = Some(name).filter(|name| !name.contains('@'))?;
         Some(name.strip_suffix(".git").unwrap_or(name).to_owned())
     });
-    let of_directory = repo.workdir().and_then(Path::file_name);
-    let of_directory = of_directory.map(|name| name.to_string_lossy().into_owned());
-    let mut names = of_remote.chain(of_directory);
+    let directory_name = repo.workdir().and_then(Path::file_name);
+    let directory_name = directory_name.map(|name| name.to_string_lossy().into_owned());
+    let mut names = remote_names.chain(directory_name);
     let name = names.find(|name| !name.is_empty());
     name.unwrap_or_else(|| directory.to_string())
 }

@@ -13,7 +13,7 @@ use super::Unknown;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::label_query;
 use crate::api::names::{HostKey, Namespace, is_label_key, is_label_value};
-use crate::finding::position::{Origin, Shape};
+use crate::finding::position::{DocumentShape, Origin};
 use crate::inventory::addresses::{AddressSource, KnownAddress};
 use crate::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
 use crate::inventory::machine::Machine;
@@ -226,7 +226,7 @@ pub(crate) fn available_host<'a>(
             file: Arc::from(Utf8Path::new(BOUGHT)),
             first_line: 1,
             range: 0..0,
-            shape: Shape::Document,
+            shape: DocumentShape::Document,
             apart: None,
         },
         labels,

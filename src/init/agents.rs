@@ -22,24 +22,24 @@ const ARGOCD_NAMESPACE: &str = "argocd";
 
 /// Agents with manifests in the repo.
 #[derive(Debug, Default)]
-pub(super) struct Agents {
-    pub(super) flux: Option<Flux>,
-    pub(super) argocd: Option<Argocd>,
+pub(super) struct DetectedAgents {
+    pub(super) flux: Option<FluxEvidence>,
+    pub(super) argocd: Option<ArgocdEvidence>,
 }
 
 /// Agent of a repo with a single one.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Agent<'a> {
-    Flux(&'a Flux),
-    Argocd(&'a Argocd),
+pub(super) enum DetectedAgent<'a> {
+    Flux(&'a FluxEvidence),
+    Argocd(&'a ArgocdEvidence),
 }
 
 /// Evidence for Flux, with its settings.
 #[derive(Debug)]
-pub(super) struct Flux {
+pub(super) struct FluxEvidence {
     pub(super) seen_in: Utf8PathBuf,
     /// Source with this repo, if known.
-    pub(super) source: Option<SourceRef>,
+    pub(super) source: Option<FluxSourceReference>,
     /// Branch that the source fetches.
     pub(super) branch: Option<String>,
     /// Decryption settings, if all Kustomizations with decryption agree.
@@ -50,24 +50,24 @@ pub(super) struct Flux {
 
 /// Evidence for Argo CD, with its settings.
 #[derive(Debug)]
-pub(super) struct Argocd {
+pub(super) struct ArgocdEvidence {
     pub(super) seen_in: Utf8PathBuf,
     /// Source with this repo, if known.
-    pub(super) source: Option<ApplicationSource>,
+    pub(super) source: Option<ArgocdSource>,
     /// Settings that the repo leaves open.
     pub(super) open: Vec<String>,
 }
 
 /// Reference to a Flux source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SourceRef {
+pub(super) struct FluxSourceReference {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ApplicationSource {
+pub(super) struct ArgocdSource {
     pub(super) repo_url: String,
     pub(super) target_revision: Option<String>,
     pub(super) project: Option<String>,
@@ -76,40 +76,40 @@ pub(super) struct ApplicationSource {
 }
 
 /// Evidence in a document or a file name.
-enum Sign {
+enum AgentEvidence {
     /// Flux is used.
     Flux,
     /// A Flux source with its URL and branch.
-    Source(SourceRef, String, Option<String>),
+    Source(FluxSourceReference, String, Option<String>),
     /// A Flux Kustomization with its source and decryption.
-    Used(SourceRef, Option<Value>),
+    Used(FluxSourceReference, Option<Value>),
     /// An Argo CD object with its sources.
-    Argocd(Vec<ApplicationSource>),
+    Argocd(Vec<ArgocdSource>),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
+struct AgentManifest {
     api_version: String,
     kind: String,
     #[serde(default)]
-    metadata: Metadata,
+    metadata: ManifestMetadata,
     #[serde(default)]
     spec: Value,
 }
 
 #[derive(Default, Deserialize)]
-struct Metadata {
+struct ManifestMetadata {
     name: Option<String>,
     namespace: Option<String>,
 }
 
-impl Agents {
+impl DetectedAgents {
     /// Returns the agent, unless the repo has two.
-    pub(super) fn only(&self) -> Option<Agent<'_>> {
+    pub(super) fn only(&self) -> Option<DetectedAgent<'_>> {
         match (&self.flux, &self.argocd) {
-            (Some(flux), None) => Some(Agent::Flux(flux)),
-            (None, Some(argocd)) => Some(Agent::Argocd(argocd)),
+            (Some(flux), None) => Some(DetectedAgent::Flux(flux)),
+            (None, Some(argocd)) => Some(DetectedAgent::Argocd(argocd)),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ impl Agents {
     /// Returns the branch of this repo that the agents apply, if they agree. A revision of Argo CD
     /// may also be a tag, so it has to be a known branch.
     pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
-        let of_flux = self.flux.iter().filter_map(|flux| flux.branch.clone());
+        let flux_branches = self.flux.iter().filter_map(|flux| flux.branch.clone());
         let sources = self
             .argocd
             .iter()
@@ -125,10 +125,10 @@ impl Agents {
         let revisions = sources.filter_map(|source| source.target_revision.as_deref());
         let revisions =
             revisions.map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
-        let of_argocd = revisions
+        let argocd_branches = revisions
             .filter(|revision| branches.contains(*revision))
             .map(str::to_owned);
-        let all: BTreeSet<String> = of_flux.chain(of_argocd).collect();
+        let all: BTreeSet<String> = flux_branches.chain(argocd_branches).collect();
         all.first().filter(|_| all.len() == 1).cloned()
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn find(
     repo: &Files,
     output: &Utf8Path,
     remote: Option<&str>,
-) -> Result<Agents, ReadError> {
+) -> Result<DetectedAgents, ReadError> {
     let files = repo.files(output)?;
     let has_signs = mentions(&[FLUX_DOMAIN, ARGOCD_GROUP]);
     let look = |_: &Utf8Path, content: &[u8]| has_signs(content);
@@ -150,28 +150,29 @@ pub(super) fn find(
         let sign = sign(&document.parse().ok()?)?;
         Some((document.origin.file.to_path_buf(), sign))
     };
-    let of_flux = files
+    let flux_branches = files
         .iter()
         .filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
-    let mut signs: Vec<(Utf8PathBuf, Sign)> =
-        of_flux.map(|file| (file.clone(), Sign::Flux)).collect();
+    let mut signs: Vec<(Utf8PathBuf, AgentEvidence)> = flux_branches
+        .map(|file| (file.clone(), AgentEvidence::Flux))
+        .collect();
     signs.extend(repo.scan(&files, look, read)?);
 
-    let mut agents = Agents::default();
+    let mut agents = DetectedAgents::default();
     let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let mut decryptions: Vec<Value> = Vec::new();
-    let mut branches: Vec<(SourceRef, String)> = Vec::new();
+    let mut branches: Vec<(FluxSourceReference, String)> = Vec::new();
     for (seen_in, sign) in signs {
-        if let Sign::Argocd(from) = sign {
+        if let AgentEvidence::Argocd(from) = sign {
             applied.extend(from);
-            agents.argocd.get_or_insert(Argocd {
+            agents.argocd.get_or_insert(ArgocdEvidence {
                 seen_in,
                 source: None,
                 open: Vec::new(),
             });
             continue;
         }
-        agents.flux.get_or_insert(Flux {
+        agents.flux.get_or_insert(FluxEvidence {
             seen_in,
             source: None,
             branch: None,
@@ -179,23 +180,23 @@ pub(super) fn find(
             open: Vec::new(),
         });
         match sign {
-            Sign::Source(source, url, branch) => {
+            AgentEvidence::Source(source, url, branch) => {
                 branches.extend(branch.map(|branch| (source.clone(), branch)));
                 sources.push((source, url));
             }
-            Sign::Used(source, decryption) => {
+            AgentEvidence::Used(source, decryption) => {
                 used.insert(source);
                 decryptions
                     .extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
             }
-            Sign::Flux | Sign::Argocd(_) => {}
+            AgentEvidence::Flux | AgentEvidence::Argocd(_) => {}
         }
     }
     if let Some(flux) = &mut agents.flux {
         if sources.is_empty() && used.len() > 1 {
             let names = used
                 .iter()
-                .map(|SourceRef { kind, name, .. }| format!("{kind} {name}"));
+                .map(|FluxSourceReference { kind, name, .. }| format!("{kind} {name}"));
             flux.open.push(format!(
                 "sourceRef: the source with this repo: {}",
                 one_of(names)
@@ -233,8 +234,8 @@ pub(super) fn find(
 }
 
 /// Reads the evidence from an object.
-fn sign(object: &Object) -> Option<Sign> {
-    let Object {
+fn sign(object: &AgentManifest) -> Option<AgentEvidence> {
+    let AgentManifest {
         api_version,
         kind,
         metadata,
@@ -255,8 +256,8 @@ fn sign(object: &Object) -> Option<Sign> {
                     let branch = spec
                         .get("ref")
                         .and_then(|reference| text(reference, "branch"));
-                    Sign::Source(
-                        SourceRef {
+                    AgentEvidence::Source(
+                        FluxSourceReference {
                             kind: kind.clone(),
                             name,
                             namespace,
@@ -267,12 +268,12 @@ fn sign(object: &Object) -> Option<Sign> {
                 }),
             "Kustomization" => spec.get("sourceRef").and_then(|source| {
                 let namespace = text(source, "namespace").or(namespace);
-                let source = SourceRef {
+                let source = FluxSourceReference {
                     kind: text(source, "kind")?,
                     name: text(source, "name")?,
                     namespace,
                 };
-                Some(Sign::Used(
+                Some(AgentEvidence::Used(
                     source,
                     spec.get("decryption")
                         .filter(|value| value.is_mapping())
@@ -281,18 +282,18 @@ fn sign(object: &Object) -> Option<Sign> {
             }),
             _ => None,
         };
-        return Some(sign.unwrap_or(Sign::Flux));
+        return Some(sign.unwrap_or(AgentEvidence::Flux));
     }
     let is_argocd = api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&kind.as_str());
     let namespace = metadata
         .namespace
         .clone()
         .filter(|namespace| kind != "AppProject" && namespace != ARGOCD_NAMESPACE);
-    is_argocd.then(|| Sign::Argocd(sources(spec, namespace.as_ref())))
+    is_argocd.then(|| AgentEvidence::Argocd(sources(spec, namespace.as_ref())))
 }
 
 /// Returns the sources of an Application or ApplicationSet, except Helm charts.
-fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
+fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ArgocdSource> {
     let list = |value: Option<&Value>| {
         value
             .and_then(Value::as_sequence)
@@ -303,7 +304,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
         .get("template")
         .and_then(|template| template.get("spec"))
         .unwrap_or(spec);
-    let of_application = application
+    let application_sources = application
         .get("source")
         .cloned()
         .into_iter()
@@ -315,7 +316,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
     let value = |of: &Value, key: &str| text(of, key).filter(|value| !value.contains("{{"));
     let source = |source: Value| {
         let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
-        Some(ApplicationSource {
+        Some(ArgocdSource {
             repo_url: repo_url::without_credentials(&repo_url)?,
             target_revision: value(&source, "targetRevision")
                 .or_else(|| value(&source, "revision")),
@@ -323,7 +324,7 @@ fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
             namespace: namespace.cloned(),
         })
     };
-    of_application
+    application_sources
         .chain(generators)
         .filter_map(source)
         .collect()
@@ -336,10 +337,10 @@ fn text(value: &Value, key: &str) -> Option<String> {
 /// Finds the Flux source of this repo: by URL, else the bootstrapped one, else the only one. If the
 /// repo has no sources, it is the only one in use.
 fn own_repository(
-    sources: &[(SourceRef, String)],
-    used: BTreeSet<SourceRef>,
+    sources: &[(FluxSourceReference, String)],
+    used: BTreeSet<FluxSourceReference>,
     remote: Option<&str>,
-) -> Option<SourceRef> {
+) -> Option<FluxSourceReference> {
     if sources.is_empty() {
         return used.first().filter(|_| used.len() == 1).cloned();
     }
@@ -358,18 +359,16 @@ fn own_repository(
 /// Finds the Argo CD source of this repo: by URL, else the remote, else the only source. Settings
 /// in which Applications of this repo differ are left open.
 fn own_source(
-    sources: BTreeSet<ApplicationSource>,
+    sources: BTreeSet<ArgocdSource>,
     remote: Option<&str>,
-) -> (Option<ApplicationSource>, Vec<String>) {
-    let own: Vec<&ApplicationSource> = sources
+) -> (Option<ArgocdSource>, Vec<String>) {
+    let own: Vec<&ArgocdSource> = sources
         .iter()
         .filter(|source| is_same_repo(&source.repo_url, remote))
         .collect();
     let mut open = Vec::new();
     if let Some(first) = own.first() {
-        let mut agreed = |field: &str,
-                          usual: &str,
-                          of: fn(&ApplicationSource) -> &Option<String>| {
+        let mut agreed = |field: &str, usual: &str, of: fn(&ArgocdSource) -> &Option<String>| {
             let values: BTreeSet<&Option<String>> = own.iter().map(|source| of(source)).collect();
             if let (Some(only), 1) = (values.first(), values.len()) {
                 return (*only).clone();
@@ -385,7 +384,7 @@ fn own_source(
         let namespace = agreed("namespace", ARGOCD_NAMESPACE, |source| &source.namespace);
         let repo_url = first.repo_url.clone();
         return (
-            Some(ApplicationSource {
+            Some(ArgocdSource {
                 repo_url,
                 target_revision,
                 project,
@@ -396,7 +395,7 @@ fn own_source(
     }
     let by_git = || {
         let repo_url = repo_url::without_credentials(remote?)?;
-        Some(ApplicationSource {
+        Some(ArgocdSource {
             repo_url,
             target_revision: None,
             project: None,

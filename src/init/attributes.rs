@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use super::{Action, Proposal};
+use super::{FileAction, Proposal};
 use crate::load::Files;
 use crate::output::git::attributes;
 
@@ -19,9 +19,9 @@ pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
             .collect();
         let is_complete = missing.lines().all(|line| line.starts_with('#'));
         if is_complete {
-            Action::Keep
+            FileAction::Keep
         } else {
-            Action::Add {
+            FileAction::Add {
                 lines: missing,
                 place: "at the end".to_owned(),
             }

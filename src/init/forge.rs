@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Action, Proposal, entry_of_list};
+use super::{FileAction, Proposal, entry_of_list};
 use crate::load::{Files, Kind, read_by_others};
 use crate::text::repo_url;
 use crate::text::visible::yaml_text;
@@ -33,7 +33,7 @@ impl Forge {
     /// unknown.
     pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
         let whole = |(path, text): (&str, &str), note| {
-            Proposal::new(repo, path, note, || text.to_owned(), |_| Action::Keep)
+            Proposal::new(repo, path, note, || text.to_owned(), |_| FileAction::Keep)
         };
         match self {
             Forge::Github => {
@@ -55,7 +55,7 @@ impl Forge {
                     || format!("include:\n{INCLUDED}"),
                     |there| {
                         if there.contains(JOBS.0) {
-                            Action::Keep
+                            FileAction::Keep
                         } else {
                             entry_of_list(there, "include", INCLUDED)
                         }

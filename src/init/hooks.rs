@@ -1,6 +1,6 @@
 //! `.pre-commit-config.yaml`: refuses commits with stale output.
 
-use super::{Action, Proposal, entry_of_list};
+use super::{FileAction, Proposal, entry_of_list};
 use crate::load::Files;
 
 /// The configuration of pre-commit.
@@ -32,7 +32,7 @@ pub(crate) fn has_hook(there: &str) -> bool {
 pub(super) fn propose(repo: &Files) -> Proposal {
     let lacks = |there: &str| {
         if has_hook(there) {
-            Action::Keep
+            FileAction::Keep
         } else {
             entry_of_list(there, "repos", ENTRY)
         }

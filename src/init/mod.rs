@@ -18,11 +18,11 @@ mod settings_file;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::gitops::Agent;
-use crate::git::Branches;
+use crate::api::gitops::GitopsAgent;
+use crate::git::KnownBranches;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::settings::{self, Settings};
 
 pub use forge::{Forge, forges};
@@ -36,12 +36,12 @@ pub struct Proposal {
     /// Purpose of the file, and its source.
     pub note: String,
     /// Action to take.
-    pub action: Action,
+    pub action: FileAction,
 }
 
 /// Action to take for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum FileAction {
     /// Create the missing file with this text.
     Create(String),
     /// Add lines to an existing file.
@@ -66,7 +66,7 @@ pub fn propose(
     repo: &Files,
     settings: &Settings,
     remote: Option<&str>,
-    branches: &Branches,
+    branches: &KnownBranches,
     forges: &[Forge],
 ) -> Result<Vec<Proposal>, ReadError> {
     let output = output(repo, settings)?;
@@ -98,11 +98,11 @@ pub fn propose(
 }
 
 /// Returns the files to create.
-pub fn changes(proposals: &[Proposal]) -> Changes {
+pub fn changes(proposals: &[Proposal]) -> OutputChanges {
     let created = proposals
         .iter()
         .filter_map(|proposal| match &proposal.action {
-            Action::Create(text) => Some((
+            FileAction::Create(text) => Some((
                 proposal.path.clone(),
                 Change::Create {
                     after: text.clone(),
@@ -110,7 +110,7 @@ pub fn changes(proposals: &[Proposal]) -> Changes {
             )),
             _ => None,
         });
-    Changes {
+    OutputChanges {
         files: created.collect(),
         leftovers: Vec::new(),
     }
@@ -125,10 +125,10 @@ pub(crate) fn agents(
     repo: &Files,
     output: &Utf8Path,
     remote: Option<&str>,
-) -> Result<Vec<(Agent, Utf8PathBuf)>, ReadError> {
-    let agents::Agents { flux, argocd } = agents::find(repo, output, remote)?;
-    let flux = flux.map(|flux| (Agent::Flux, flux.seen_in));
-    let argocd = argocd.map(|argocd| (Agent::Argocd, argocd.seen_in));
+) -> Result<Vec<(GitopsAgent, Utf8PathBuf)>, ReadError> {
+    let agents::DetectedAgents { flux, argocd } = agents::find(repo, output, remote)?;
+    let flux = flux.map(|flux| (GitopsAgent::Flux, flux.seen_in));
+    let argocd = argocd.map(|argocd| (GitopsAgent::Argocd, argocd.seen_in));
     Ok(flux.into_iter().chain(argocd).collect())
 }
 
@@ -157,16 +157,16 @@ impl Proposal {
         path: &str,
         note: impl Into<String>,
         text: impl FnOnce() -> String,
-        lacks: impl FnOnce(&str) -> Action,
+        lacks: impl FnOnce(&str) -> FileAction,
     ) -> Self {
         let path = Utf8PathBuf::from(path);
         let action = match (obstacle(repo, &path), repo.kind(&path)) {
-            (Some(obstacle), _) => Action::Blocked(obstacle),
-            (None, None) => Action::Create(text()),
+            (Some(obstacle), _) => FileAction::Blocked(obstacle),
+            (None, None) => FileAction::Create(text()),
             (None, Some(Kind::File)) => repo
                 .text(&path)
-                .map_or_else(|| Action::Blocked(path.clone()), |there| lacks(&there)),
-            (None, Some(_)) => Action::Blocked(path.clone()),
+                .map_or_else(|| FileAction::Blocked(path.clone()), |there| lacks(&there)),
+            (None, Some(_)) => FileAction::Blocked(path.clone()),
         };
         Self {
             path,
@@ -189,14 +189,14 @@ fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
 
 /// Adds an entry to the list under a top-level key of a YAML text, indented like the existing
 /// entries; adds the key if it is missing.
-fn entry_of_list(there: &str, key: &str, entry: &str) -> Action {
+fn entry_of_list(there: &str, key: &str, entry: &str) -> FileAction {
     let mut lines = there.lines().skip_while(|line| {
         !line
             .strip_prefix(key)
             .is_some_and(|rest| rest.starts_with(':'))
     });
     if lines.next().is_none() {
-        return Action::Add {
+        return FileAction::Add {
             lines: format!("{key}:\n{entry}"),
             place: "at the end".to_owned(),
         };
@@ -216,7 +216,7 @@ fn entry_of_list(there: &str, key: &str, entry: &str) -> Action {
         .lines()
         .map(|line| format!("{indent}{}\n", line.strip_prefix("  ").unwrap_or(line)))
         .collect();
-    Action::Add {
+    FileAction::Add {
         lines,
         place: format!("to its list `{key}:`"),
     }

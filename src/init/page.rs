@@ -2,30 +2,34 @@
 
 use camino::Utf8Path;
 
-use super::agents::Agent;
-use super::{Action, Proposal};
+use super::agents::DetectedAgent;
+use super::{FileAction, Proposal};
 use crate::load::Files;
 
 /// It is at the root, because sipgen refuses foreign files in the output directory.
 const FILE: &str = "SIPGEN.md";
 
-pub(super) fn propose(repo: &Files, output: &Utf8Path, agent: Option<Agent<'_>>) -> Proposal {
+pub(super) fn propose(
+    repo: &Files,
+    output: &Utf8Path,
+    agent: Option<DetectedAgent<'_>>,
+) -> Proposal {
     Proposal::new(
         repo,
         FILE,
         "explains the generated files to readers of this repo",
         || text(output, agent),
-        |_| Action::Keep,
+        |_| FileAction::Keep,
     )
 }
 
-fn text(output: &Utf8Path, agent: Option<Agent<'_>>) -> String {
+fn text(output: &Utf8Path, agent: Option<DetectedAgent<'_>>) -> String {
     let agent = match agent {
-        Some(Agent::Flux(_)) => format!(
+        Some(DetectedAgent::Flux(_)) => format!(
             "Flux applies `{output}/`. Point it at `{output}/agents/flux`, and at no other directory \
              in `{output}/`: the Kustomizations there apply everything below."
         ),
-        Some(Agent::Argocd(_)) => format!(
+        Some(DetectedAgent::Argocd(_)) => format!(
             "Argo CD applies `{output}/`. Point it at `{output}/agents/argocd`, and at no other \
              directory in `{output}/`: the Applications there apply everything below."
         ),

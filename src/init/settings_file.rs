@@ -2,9 +2,9 @@
 
 use camino::Utf8Path;
 
-use super::agents::{Agent, Agents, ApplicationSource, SourceRef};
+use super::agents::{ArgocdSource, DetectedAgent, DetectedAgents, FluxSourceReference};
 use super::base_clusters::BaseClusters;
-use super::{Action, Proposal};
+use super::{FileAction, Proposal};
 use crate::load::Files;
 use crate::settings::{self, Settings};
 use crate::text::counted;
@@ -12,13 +12,15 @@ use crate::text::counted;
 pub(super) fn propose(
     repo: &Files,
     output: &Utf8Path,
-    agents: &Agents,
+    agents: &DetectedAgents,
     clusters: &BaseClusters,
 ) -> Proposal {
     let gitops = gitops(agents);
     let mut note = match agents.only() {
-        Some(Agent::Flux(flux)) => format!("settings; Flux was detected by `{}`", flux.seen_in),
-        Some(Agent::Argocd(argocd)) => {
+        Some(DetectedAgent::Flux(flux)) => {
+            format!("settings; Flux was detected by `{}`", flux.seen_in)
+        }
+        Some(DetectedAgent::Argocd(argocd)) => {
             format!("settings; Argo CD was detected by `{}`", argocd.seen_in)
         }
         None => "settings".to_owned(),
@@ -36,12 +38,12 @@ pub(super) fn propose(
     }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
-            Action::Add {
+            FileAction::Add {
                 lines: lines.clone(),
                 place: "at the end".to_owned(),
             }
         }
-        _ => Action::Keep,
+        _ => FileAction::Keep,
     };
     Proposal::new(
         repo,
@@ -60,7 +62,7 @@ enum Gitops {
 }
 
 /// Formats the agent's settings.
-fn gitops(agents: &Agents) -> Gitops {
+fn gitops(agents: &DetectedAgents) -> Gitops {
     let open = |why: &str| {
         Gitops::Open(format!(
             "# {why} Choose the agent that\n# applies the output, and sipgen writes its objects as well.\n\
@@ -71,7 +73,7 @@ fn gitops(agents: &Agents) -> Gitops {
         ))
     };
     match agents.only() {
-        Some(Agent::Flux(flux)) => {
+        Some(DetectedAgent::Flux(flux)) => {
             if flux.source.is_none() && !flux.open.is_empty() {
                 return open(&format!(
                     "Flux was detected; the repo leaves {} open.",
@@ -79,7 +81,7 @@ fn gitops(agents: &Agents) -> Gitops {
                 ));
             }
             let source = flux.source.as_ref().map(
-                |SourceRef {
+                |FluxSourceReference {
                      kind,
                      name,
                      namespace,
@@ -110,8 +112,8 @@ fn gitops(agents: &Agents) -> Gitops {
             };
             Gitops::Decided(format!("gitops: flux\n{head}{rest}"))
         }
-        Some(Agent::Argocd(argocd)) => match &argocd.source {
-            Some(ApplicationSource {
+        Some(DetectedAgent::Argocd(argocd)) => match &argocd.source {
+            Some(ArgocdSource {
                 repo_url,
                 target_revision,
                 project,

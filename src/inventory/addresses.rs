@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::hardware::HostHardware;
 use crate::api::address::{UNREACHABLE, is_reachable};
-use crate::api::ipam::{ADDRESSES, AddressObject, Addresses, PoolRange, claim_of};
+use crate::api::ipam::{ADDRESSES, AddressObject, InterfaceAddresses, PoolRange, claim_of};
 use crate::api::names::{HostKey, Namespace};
 use crate::finding::{Code, Finding, Origin, Place};
 
@@ -210,7 +210,7 @@ pub(crate) fn of_host(
         return addresses;
     };
     match text.parse() {
-        Ok(Addresses(annotated)) => {
+        Ok(InterfaceAddresses(annotated)) => {
             let source = AddressSource::Annotation;
             let annotated = annotated.into_iter();
             addresses.extend(annotated.map(|(name, address)| (name, KnownAddress { address, source })));

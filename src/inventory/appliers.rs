@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::assignment;
-use crate::api::gitops::{Agent, FLUX_NAME, FLUX_NAMESPACE, TRACKING_ID};
+use crate::api::gitops::{FLUX_NAME, FLUX_NAMESPACE, GitopsAgent, TRACKING_ID};
 use crate::api::host::{self, Metadata};
 use crate::api::names::HostKey;
 use crate::layout;
@@ -24,8 +24,8 @@ pub(crate) fn applied_in_full(
     settings: &Settings,
 ) -> Option<String> {
     let agents = [
-        (Agent::Flux, &settings.flux.name),
-        (Agent::Argocd, &settings.argocd.name),
+        (GitopsAgent::Flux, &settings.flux.name),
+        (GitopsAgent::Argocd, &settings.argocd.name),
     ];
     // Without `gitops`, either agent may be in use.
     let used = agents
@@ -40,15 +40,15 @@ pub(crate) fn applied_in_full(
 fn by_agent(
     key: &HostKey,
     live: &Metadata,
-    agent: Agent,
+    agent: GitopsAgent,
     site: &str,
     settings: &Settings,
 ) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
     let (by, words) = match agent {
-        Agent::Flux => flux_kustomization(live.labels.as_ref().unwrap_or(&empty)),
-        Agent::Argocd => application(key, annotations),
+        GitopsAgent::Flux => flux_kustomization(live.labels.as_ref().unwrap_or(&empty)),
+        GitopsAgent::Argocd => application(key, annotations),
     };
     if owns_spec(live, agent) {
         return Some(words);
@@ -102,7 +102,7 @@ fn application<'a>(
 }
 
 /// Returns whether an agent owns the spec of a live host, by its field managers.
-fn owns_spec(live: &Metadata, agent: Agent) -> bool {
+fn owns_spec(live: &Metadata, agent: GitopsAgent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()
             && managed.operation == "Apply"
@@ -115,8 +115,8 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
 
 /// Returns the agents that own assignment labels of a live host, by their keys, and therefore keep
 /// them.
-pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<Agent> {
-    let owns = |agent: &Agent| {
+pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<GitopsAgent> {
+    let owns = |agent: &GitopsAgent| {
         let mut applied = live
             .managed_fields
             .iter()
@@ -124,7 +124,7 @@ pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<Agent> {
             .filter(|managed| managed.manager == agent.manager());
         applied.any(|managed| keys.iter().any(|key| managed.has_label(key)))
     };
-    Agent::ALL.into_iter().filter(owns).collect()
+    GitopsAgent::ALL.into_iter().filter(owns).collect()
 }
 
 /// Returns whether the agent's last apply was one of sipgen's partial objects with labels.
@@ -134,7 +134,7 @@ pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<Agent> {
 fn is_labels_alone(
     live: &Metadata,
     annotations: &BTreeMap<String, String>,
-    agent: Agent,
+    agent: GitopsAgent,
     settings: &Settings,
 ) -> bool {
     let assigned = live
@@ -142,10 +142,10 @@ fn is_labels_alone(
         .as_ref()
         .is_some_and(|labels| !settings.assignment.read(labels).claims.is_empty());
     let merged = match agent {
-        Agent::Flux => annotations
+        GitopsAgent::Flux => annotations
             .get(host::SSA)
             .is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge")),
-        Agent::Argocd => annotations
+        GitopsAgent::Argocd => annotations
             .get(host::SYNC_OPTIONS)
             .is_some_and(|options| options.contains(MERGED_BY_ARGOCD)),
     };

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::host_document::HostDocument;
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::host::{FORCE, RECONCILE, SSA, SYNC_OPTIONS};
 use crate::finding::{Code, Finding, Place};
 
 /// An option of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApplyOption {
-    pub(crate) agent: Agent,
+    pub(crate) agent: GitopsAgent,
     /// The option as it is written.
     pub(crate) text: String,
     pub(crate) effect: Effect,
@@ -97,7 +97,7 @@ fn found(
     field: &str,
     entries: &BTreeMap<String, String>,
     is_live: bool,
-) -> Vec<(Agent, &'static str, String, Effect)> {
+) -> Vec<(GitopsAgent, &'static str, String, Effect)> {
     let flux = FLUX
         .into_iter()
         .filter(|(.., counts_live)| *counts_live || !is_live);
@@ -105,7 +105,7 @@ fn found(
         let own = entries
             .get(key)
             .filter(|own| own.eq_ignore_ascii_case(value))?;
-        Some((Agent::Flux, key, format!("{key}: {own}"), effect))
+        Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
     });
     let mut all: Vec<_> = flux.collect();
     if field != "annotations" {
@@ -117,13 +117,15 @@ fn found(
             ARGOCD
                 .into_iter()
                 .filter(|(option, _)| has(option))
-                .map(|(option, effect)| (Agent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)),
+                .map(|(option, effect)| {
+                    (GitopsAgent::Argocd, SYNC_OPTIONS, option.to_owned(), effect)
+                }),
         );
     }
     let hooks = HOOKS
         .into_iter()
         .filter(|key| !is_live && entries.contains_key(*key));
-    all.extend(hooks.map(|key| (Agent::Argocd, key, key.to_owned(), Effect::RunsAsHook)));
+    all.extend(hooks.map(|key| (GitopsAgent::Argocd, key, key.to_owned(), Effect::RunsAsHook)));
     all
 }
 

@@ -23,7 +23,7 @@ use crate::api::names::{ClusterKey, HostKey, Namespace};
 use crate::api::reservation::Tenants;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::settings::reservations::Reservation;
 use crate::settings::{self, Settings};
 
@@ -136,10 +136,10 @@ pub(crate) fn assemble(
     rayon::spawn(|| drop(networks));
     for root in inventory.roots.values() {
         // A component only has patches. Without a base there can be no cycle.
-        if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
+        if settings.hosts.form == HostsForm::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
-        if settings.hosts.form == Form::Overlay
+        if settings.hosts.form == HostsForm::Overlay
             && root.directory.iter().any(|name| name.contains(".."))
         {
             findings.push(unbuildable(root));

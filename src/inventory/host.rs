@@ -14,15 +14,15 @@ use super::maintenance::Mark;
 use super::networks::{Network, Unaddressed};
 use super::undecided::Undecided;
 use super::usage::Usage;
-use crate::api::assignment::{Claim, GivenBack};
-use crate::api::gitops::Agent;
+use crate::api::assignment::{Claim, ReleaseProgress};
+use crate::api::gitops::GitopsAgent;
 use crate::api::hardware_identity::HardwareIdentity;
-use crate::api::host::Bmc;
+use crate::api::host::BmcDetails;
 use crate::api::mac::MacAddress;
 use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::api::reservation::Tenants;
-use crate::finding::{Origin, Place, Step};
+use crate::finding::{Origin, Place, RouteStep};
 
 /// A host of the site.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub struct Host {
     /// its spec.
     pub applied_in_full_by: Option<String>,
     /// Access to its BMC.
-    pub bmc: Option<Bmc>,
+    pub bmc: Option<BmcDetails>,
     /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
     /// Its reservations, each for some tenants.
@@ -126,9 +126,9 @@ pub struct AssignmentLabels {
     /// Key of an older generation that names the cluster of the claims, if no current key does.
     pub legacy_key: Option<&'static str>,
     /// Agents that own assignment labels of the live host, by its managed fields.
-    pub owners: Vec<Agent>,
+    pub owners: Vec<GitopsAgent>,
     /// Last release of the host, from the snapshot.
-    pub released: Option<GivenBack>,
+    pub released: Option<ReleaseProgress>,
 }
 
 /// Network configuration of a host.
@@ -172,7 +172,10 @@ impl Host {
     }
 
     /// Returns the place of a field that only a live host has, such as its status.
-    pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
+    pub(crate) fn live_place<S: Into<RouteStep>>(
+        &self,
+        route: impl IntoIterator<Item = S>,
+    ) -> Place {
         self.live.origin.as_ref().unwrap_or(&self.origin).at(route)
     }
 

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 
 use super::evidence::Evidence;
 use super::networks::Referring;
-use crate::api::host::{BareMetalHost, Spec};
+use crate::api::host::{BareMetalHost, BareMetalHostSpec};
 use crate::api::names::{HostKey, ObjectName};
 use crate::finding::Origin;
 
@@ -40,7 +40,7 @@ impl HostDocument {
 
 /// Returns the names of the Secrets that a host refers to. Metal3 reads them in the host's
 /// namespace.
-pub(crate) fn named_secrets(spec: &Spec) -> Box<[ObjectName]> {
+pub(crate) fn named_secrets(spec: &BareMetalHostSpec) -> Box<[ObjectName]> {
     spec.references()
         .into_iter()
         .filter_map(|(_, name)| name.parse().ok())

@@ -17,11 +17,12 @@ use super::networks::{self, Referring};
 use super::registration;
 use super::undecided::Undecided;
 use super::usage::Usage;
-use crate::api::assignment::{self, GivenBack};
+use crate::api::assignment::{self, ReleaseProgress};
 use crate::api::cluster_api::CLUSTER_NAME;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{
-    self, DETACHED, MAINTENANCE, NODE_REUSE, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field,
+    self, BareMetalHostStatus, DETACHED, MAINTENANCE, NODE_REUSE, PAUSED, SYNC_OPTIONS, UNHEALTHY,
+    live_field,
 };
 use crate::api::ipam::ADDRESSES;
 use crate::api::names::HostKey;
@@ -29,7 +30,7 @@ use crate::api::reservation::{RESERVED_FOR, Tenants};
 use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
 use crate::settings::reservations::Reservation;
-use crate::settings::{self, Mode, Settings, sources};
+use crate::settings::{self, InventoryMode, Settings, sources};
 use crate::text::credentials::masked_value;
 
 /// The documents of one host.
@@ -115,7 +116,7 @@ impl Descriptions {
         let live = self.snapshot.as_deref();
         // The manifest outranks the snapshot, because an agent applies it.
         let primary = manifest.or(live)?;
-        if settings.inventory.mode == Mode::Declared && primary.evidence.root().is_none() {
+        if settings.inventory.mode == InventoryMode::Declared && primary.evidence.root().is_none() {
             findings.push(not_rendered(&key, &primary.origin));
         }
         let spec = primary.host.spec.as_ref();
@@ -325,7 +326,7 @@ impl Descriptions {
             owners: owners.unwrap_or_default(),
             released: snapshot
                 .and_then(|live| annotation(live, assignment::GIVEN_BACK))
-                .map(GivenBack::from_value),
+                .map(ReleaseProgress::from_value),
         }
     }
 
@@ -338,7 +339,7 @@ impl Descriptions {
     }
 
     /// Returns the status of the live object, or else the status in the manifest.
-    fn status(&self) -> Option<&Status> {
+    fn status(&self) -> Option<&BareMetalHostStatus> {
         let mut documents = self.snapshot.iter().chain(&self.manifest);
         documents.find_map(|document| document.host.status.as_ref())
     }
@@ -368,7 +369,8 @@ impl Descriptions {
 }
 
 fn is_live_object(document: &HostDocument) -> bool {
-    let provisioning = |status: &Status| Some(status.provisioning.as_ref()?.state.is_some());
+    let provisioning =
+        |status: &BareMetalHostStatus| Some(status.provisioning.as_ref()?.state.is_some());
     live_field(&document.host.metadata).is_some()
         || document.host.status.as_ref().and_then(provisioning) == Some(true)
 }

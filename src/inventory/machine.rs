@@ -275,7 +275,10 @@ impl Machine {
                 .filter(|nic| !nic.addresses.is_empty())
                 .map(|nic| nic.mac)
                 .collect();
-            for (mac, address) in data.of_cards().filter(|(mac, _)| !addressed.contains(mac)) {
+            for (mac, address) in data
+                .card_addresses()
+                .filter(|(mac, _)| !addressed.contains(mac))
+            {
                 add(&mut nics, mac, Some(address));
             }
         }
@@ -438,7 +441,7 @@ mod tests {
         let found = (!hardware.is_empty()).then(|| Found {
             source: Source::Status,
             hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
-            origin: Origin::of_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
+            origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
         });
         let hardware = HostHardware {
             boot_mac_address: Some("00-00-5E-00-53-01".to_owned()),

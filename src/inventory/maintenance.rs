@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::date::Date;
 use crate::api::host::MAINTENANCE;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Place, Step};
+use crate::finding::{Code, Finding, Place, RouteStep};
 use crate::settings::Settings;
 use crate::settings::maintenance::Maintenance;
 
@@ -77,7 +77,7 @@ pub(super) fn idle_marks(
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut report = |number: usize, problem: String, route: Vec<Step>| {
+    let mut report = |number: usize, problem: String, route: Vec<RouteStep>| {
         let message = format!("maintenance mark {number} {problem}");
         findings.push(
             Finding::new(Code::IdleMaintenance, message)

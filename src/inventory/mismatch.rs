@@ -7,7 +7,7 @@ use kube::core::{Expression, Selector, SelectorExt};
 
 use super::natural;
 use crate::api::names::{is_label_key, is_label_value};
-use crate::finding::{Field, Finding, Step};
+use crate::finding::{DocumentField, Finding, RouteStep};
 use crate::inventory::Host;
 use crate::text::counted;
 use crate::text::suggest::alike;
@@ -25,7 +25,7 @@ pub struct Mismatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unmet {
     /// Route from the labelSelector to the requirement.
-    route: Vec<Step>,
+    route: Vec<RouteStep>,
     /// Set if the label's key is wrong rather than its value.
     by_key: bool,
     /// Explanation: `no host has the label …`.
@@ -46,7 +46,7 @@ impl Mismatch {
     }
 
     /// Adds the requirements to a finding as its places, inside the selector.
-    pub fn point(&self, mut finding: Finding, selector: &Field) -> Finding {
+    pub fn point(&self, mut finding: Finding, selector: &DocumentField) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
             let field = selector.below(unmet.route.iter().cloned());
             let place = if unmet.by_key {
@@ -137,7 +137,7 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
 
 /// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
 /// `matchExpressions` keep their order.
-fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
+fn requirements(selector: &Selector) -> Vec<(Vec<RouteStep>, Expression)> {
     let mut expressions = 0;
     let mut route = |expression: &Expression| match expression {
         Expression::Equal(key, _) => vec!["matchLabels".into(), key.as_str().into()],
@@ -154,7 +154,7 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
 }
 
 /// Explains requirements that some host meets each, while every host fails two or more.
-fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unmet {
+fn none_at_once(requirements: &[(Vec<RouteStep>, Expression)], met: &[usize]) -> Unmet {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
         let verb = if *met == 1 { "meets" } else { "meet" };
         format!("{} {verb} `{requirement}`", counted(*met, "host"))
@@ -284,7 +284,7 @@ mod tests {
     use crate::site::Site;
 
     /// Returns explanation, hints and routes for a selector over hosts with these labels.
-    fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {
+    fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<RouteStep>>)> {
         let directory = tempfile::tempdir().unwrap();
         let host = |(index, labels): (usize, &&str)| {
             format!(
@@ -367,7 +367,10 @@ mod tests {
               `control-plane`?"
             ]
         );
-        assert_eq!(routes, [vec![Step::from("matchExpressions"), 1.into()]]);
+        assert_eq!(
+            routes,
+            [vec![RouteStep::from("matchExpressions"), 1.into()]]
+        );
     }
 
     #[test]

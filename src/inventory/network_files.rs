@@ -91,7 +91,7 @@ impl<'a> PlainFiles<'a> {
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
         };
-        let place = Origin::of_file(Arc::from(file), &text).start();
+        let place = Origin::for_file(Arc::from(file), &text).start();
         Some(Held {
             holder: Holder::File(file.to_owned()),
             whereabouts: Whereabouts::Other(place),

@@ -366,8 +366,8 @@ pub(crate) fn kept_secret(
 }
 
 /// Returns the route of the field that names a host's network data, or should name it.
-pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
-    let named = |reference: &host::Reference| {
+pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
+    let named = |reference: &host::NamespacedReference| {
         reference
             .name
             .as_deref()
@@ -387,7 +387,7 @@ pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
 /// The fields of a host that decide about its network data.
 pub(crate) struct Referring<'a> {
     pub(crate) key: &'a HostKey,
-    pub(crate) spec: Option<&'a host::Spec>,
+    pub(crate) spec: Option<&'a host::BareMetalHostSpec>,
     /// File of the repo that contains it.
     pub(crate) file: Option<&'a Utf8Path>,
     /// The Secrets that may have its network data, by precedence.
@@ -397,7 +397,7 @@ pub(crate) struct Referring<'a> {
 impl<'a> Referring<'a> {
     pub(crate) fn new(
         key: &'a HostKey,
-        spec: Option<&'a host::Spec>,
+        spec: Option<&'a host::BareMetalHostSpec>,
         file: Option<&'a Utf8Path>,
     ) -> Self {
         let names = spec.map(|spec| names(key, spec)).unwrap_or_default();
@@ -427,7 +427,7 @@ impl<'a> Referring<'a> {
 
 /// Returns the Secrets that may have a host's network data, by precedence. A kustomization changes
 /// the namespace of a Secret, but not the reference in a host.
-fn names(key: &HostKey, spec: &host::Spec) -> Vec<SecretKey> {
+fn names(key: &HostKey, spec: &host::BareMetalHostSpec) -> Vec<SecretKey> {
     let reference = spec.network_data.as_ref();
     let name = reference
         .and_then(|reference| reference.name.as_deref())

@@ -6,7 +6,7 @@ use super::host::Host;
 use crate::api::bmc::{BmcAddress, InvalidBmcAddress};
 use crate::api::host;
 use crate::api::mac::MacAddress;
-use crate::finding::{Code, Finding, Step};
+use crate::finding::{Code, Finding, RouteStep};
 use crate::layout::VARIABLE;
 use crate::text::counted;
 
@@ -128,7 +128,7 @@ fn with_hosts<const N: usize>(
     route: [&'static str; N],
 ) -> Finding {
     hosts.iter().fold(finding, |finding, host| {
-        let route = route.into_iter().map(Step::from);
+        let route = route.into_iter().map(RouteStep::from);
         finding.see(host.origin.at(route), host.key.to_string())
     })
 }

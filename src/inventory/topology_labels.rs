@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::settings::{FILE, Topology};
+use crate::settings::{FILE, TopologySettings};
 
 /// Topology domain of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Domain {
 /// Topology labels of the site's hosts.
 #[derive(Debug)]
 pub(crate) struct TopologyLabels<'a> {
-    settings: &'a Topology,
+    settings: &'a TopologySettings,
     /// Known labels that hosts have.
     present: BTreeSet<&'static str>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct TopologyLabels<'a> {
 impl<'a> TopologyLabels<'a> {
     /// Takes the labels from the settings, or else from the hosts.
     pub(crate) fn new<'h>(
-        settings: &'a Topology,
+        settings: &'a TopologySettings,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
     ) -> Self {
         let mut missing: Vec<&'static str> = Domain::Rack

@@ -8,8 +8,8 @@ use std::fmt;
 
 use super::host_document::HostDocument;
 use crate::api::cluster_api::{self, METAL3_MACHINE};
-use crate::api::host::{NODE_REUSE, Spec};
-use crate::finding::Step;
+use crate::api::host::{BareMetalHostSpec, NODE_REUSE};
+use crate::finding::RouteStep;
 
 /// A reason why a host is in use, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,15 +80,17 @@ impl Usage {
             .labels
             .as_ref()
             .and_then(|labels| labels.get(NODE_REUSE));
-        let of_spec = |is: fn(&Spec) -> bool, usage: Usage| spec.is_some_and(is).then_some(usage);
+        let of_spec = |is: fn(&BareMetalHostSpec) -> bool, usage: Usage| {
+            spec.is_some_and(is).then_some(usage)
+        };
         [
             HostConsumer::new(document).map(Usage::Consumer),
             of_spec(
                 |spec| spec.externally_provisioned == Some(true),
                 Usage::ExternallyProvisioned,
             ),
-            of_spec(Spec::has_image, Usage::Image),
-            of_spec(Spec::has_custom_deploy, Usage::CustomDeploy),
+            of_spec(BareMetalHostSpec::has_image, Usage::Image),
+            of_spec(BareMetalHostSpec::has_custom_deploy, Usage::CustomDeploy),
             label.map(|owner| Usage::NodeReuse(owner.clone())),
         ]
         .into_iter()
@@ -138,7 +140,7 @@ impl Usage {
     }
 
     /// Returns the route of the field or label.
-    pub(crate) fn route(&self) -> Vec<Step> {
+    pub(crate) fn route(&self) -> Vec<RouteStep> {
         match self {
             Usage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
             Usage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],

@@ -3,8 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Reach, join};
-use crate::api::kustomization::Generator;
-use crate::finding::{Origin, Place, Step};
+use crate::api::kustomization::KustomizeGenerator;
+use crate::finding::{Origin, Place, RouteStep};
 
 /// A generator of a kustomization that a build reaches.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Generated<'a> {
     /// Kustomization that has it.
     pub origin: &'a Origin,
     /// The generator.
-    pub generator: &'a Generator,
+    pub generator: &'a KustomizeGenerator,
     /// Builds that reach it.
     pub reaches: &'a [Reach],
     directory: &'a Utf8Path,
@@ -29,7 +29,7 @@ impl Generated<'_> {
     /// Returns the place of an entry in one of the generator's lists.
     pub fn place(&self, list: &str, index: usize) -> Place {
         self.origin.at([
-            Step::from(self.list),
+            RouteStep::from(self.list),
             self.index.into(),
             list.into(),
             index.into(),
@@ -39,7 +39,7 @@ impl Generated<'_> {
     /// Returns the place of the generated object's name.
     pub fn place_of_name(&self) -> Place {
         self.origin
-            .at([Step::from(self.list), self.index.into(), "name".into()])
+            .at([RouteStep::from(self.list), self.index.into(), "name".into()])
     }
 
     /// Resolves a file of the generator relative to the repo's root.

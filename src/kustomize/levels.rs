@@ -7,7 +7,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Effect, Reach, Root, children, join, walk};
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 use crate::load::Files;
 
 /// An entry of a kustomization that lists another directory.
@@ -206,7 +206,7 @@ impl Builds {
                     };
                     before += 1;
                     if let Some(listed) = below.get(&path) {
-                        let place = node.origin.at([name.into(), Step::from(index)]);
+                        let place = node.origin.at([name.into(), RouteStep::from(index)]);
                         found.push((
                             listed.as_path(),
                             Listing {

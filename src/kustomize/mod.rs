@@ -23,7 +23,7 @@ use std::sync::Arc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
-use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::finding::{Code, Finding, Origin, Place, RouteStep};
 
 pub use evaluate::NotBuilt;
 pub(crate) use evaluate::{
@@ -140,7 +140,10 @@ impl Node {
                 .iter()
                 .flatten()
                 .position(|entry| join(own, entry).as_deref() == Some(path))?;
-            Some(self.origin.at([Step::from(name), Step::from(index)]))
+            Some(
+                self.origin
+                    .at([RouteStep::from(name), RouteStep::from(index)]),
+            )
         })
     }
 

@@ -7,7 +7,7 @@
 use yaml_serde::Value;
 
 use crate::api::kustomization_fields::{KUSTOMIZATION, Type};
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 use crate::load::{Document, Plain, Reading, read_by_others};
 
 const KIND: &str = "Kustomization";
@@ -66,7 +66,7 @@ pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusa
 }
 
 /// A reason, the route to it, and whether the key (not the value) is wrong.
-type Refused = (String, Vec<Step>, bool);
+type Refused = (String, Vec<RouteStep>, bool);
 
 struct Reader<'d> {
     plain: &'d Plain<'d>,
@@ -74,7 +74,7 @@ struct Reader<'d> {
 
 impl Reader<'_> {
     /// Returns the first value or key that has the wrong type or is unknown.
-    fn check(&self, value: &Value, wanted: Type, route: &mut Vec<Step>) -> Option<Refused> {
+    fn check(&self, value: &Value, wanted: Type, route: &mut Vec<RouteStep>) -> Option<Refused> {
         let found = self.found(value, route);
         let fits = match wanted {
             Type::Text => found == Found::Text,
@@ -102,7 +102,7 @@ impl Reader<'_> {
         match (value, wanted) {
             (Value::Sequence(items), Type::List(wanted)) => {
                 items.iter().enumerate().find_map(|(index, item)| {
-                    within(route, Step::from(index), |route| {
+                    within(route, RouteStep::from(index), |route| {
                         self.check(item, *wanted, route)
                     })
                 })
@@ -116,7 +116,7 @@ impl Reader<'_> {
                             true,
                         ));
                     };
-                    within(route, Step::from(key), |route| {
+                    within(route, RouteStep::from(key), |route| {
                         self.check_field(key, value, wanted, route)
                     })
                 })
@@ -130,7 +130,7 @@ impl Reader<'_> {
         key: &str,
         value: &Value,
         wanted: Type,
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
     ) -> Option<Refused> {
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
@@ -160,11 +160,11 @@ impl Reader<'_> {
 
     /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
     /// `false`.
-    fn is_switch(&self, key: &str, route: &[Step]) -> bool {
+    fn is_switch(&self, key: &str, route: &[RouteStep]) -> bool {
         read_by_others(key) == Some(Reading::Switch) && self.plain.has_key(route)
     }
 
-    fn found(&self, value: &Value, route: &[Step]) -> Found {
+    fn found(&self, value: &Value, route: &[RouteStep]) -> Found {
         match value {
             Value::Null => Found::Null,
             Value::Bool(_) => Found::Bool,
@@ -185,7 +185,11 @@ impl Reader<'_> {
 }
 
 /// Calls `look` one step further down the route.
-fn within<T>(route: &mut Vec<Step>, step: Step, look: impl FnOnce(&mut Vec<Step>) -> T) -> T {
+fn within<T>(
+    route: &mut Vec<RouteStep>,
+    step: RouteStep,
+    look: impl FnOnce(&mut Vec<RouteStep>) -> T,
+) -> T {
     route.push(step);
     let found = look(route);
     route.pop();
@@ -208,7 +212,7 @@ fn enforced(written: &Value) -> Option<Refused> {
     let (kind_key, kind) = text("kind");
     if !["", KIND, COMPONENT].contains(&kind) {
         let why = format!("`kind` must be `{KIND}` or `{COMPONENT}`, found `{kind}`");
-        return Some((why, vec![Step::from(kind_key)], false));
+        return Some((why, vec![RouteStep::from(kind_key)], false));
     }
     let (version_key, version) = text("apiVersion");
     let wanted = if kind == COMPONENT {
@@ -218,7 +222,7 @@ fn enforced(written: &Value) -> Option<Refused> {
     };
     if !["", wanted].contains(&version) {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
-        return Some((why, vec![Step::from(version_key)], false));
+        return Some((why, vec![RouteStep::from(version_key)], false));
     }
     let says = |(key, value): (&Value, &Value)| {
         let is_type = key
@@ -230,13 +234,13 @@ fn enforced(written: &Value) -> Option<Refused> {
 }
 
 /// Formats a route for messages: `labels[0].pairs`.
-fn shown(route: &[Step]) -> String {
+fn shown(route: &[RouteStep]) -> String {
     let mut shown = String::new();
     for step in route {
         match step {
-            Step::Index(index) => shown.push_str(&format!("[{index}]")),
-            Step::Key(key) if shown.is_empty() => shown.push_str(key),
-            Step::Key(key) => shown.push_str(&format!(".{key}")),
+            RouteStep::Index(index) => shown.push_str(&format!("[{index}]")),
+            RouteStep::Key(key) if shown.is_empty() => shown.push_str(key),
+            RouteStep::Key(key) => shown.push_str(&format!(".{key}")),
         }
     }
     if shown.is_empty() {

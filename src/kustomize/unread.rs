@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Node, join};
 use crate::api::kustomization::has;
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 
 /// An entry or field of a kustomization that adds to its build.
 #[derive(Debug, Clone)]
@@ -87,7 +87,9 @@ impl Node {
                 .flatten()
                 .enumerate()
                 .map(move |(index, entry)| BuildEntry {
-                    place: self.origin.at([Step::from(list), Step::from(index)]),
+                    place: self
+                        .origin
+                        .at([RouteStep::from(list), RouteStep::from(index)]),
                     name: entry.clone(),
                     path: join(own, entry),
                     by: self.file.to_path_buf(),
@@ -102,7 +104,9 @@ impl Node {
         patches.filter_map(move |(index, patch)| {
             let name = patch.path()?.clone();
             Some(BuildEntry {
-                place: self.origin.at([Step::from("patches"), Step::from(index)]),
+                place: self
+                    .origin
+                    .at([RouteStep::from("patches"), RouteStep::from(index)]),
                 path: join(own, &name),
                 name,
                 by: self.file.to_path_buf(),

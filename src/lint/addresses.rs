@@ -14,7 +14,7 @@ use crate::site::Site;
 
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
 /// in use may be nodes of the base cluster.
-pub(super) fn of_hosts(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let services = clusters.iter().flat_map(|cluster| {
         cluster
             .services

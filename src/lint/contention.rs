@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::counts::exceeds;
-use super::node_sets::{NodeSets, Wanting};
+use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::finding::{Code, Finding};
 use crate::text::counted;
 
@@ -46,7 +46,8 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, mut rivals) in pools {
         rivals.sort_unstable();
-        let rivals: Vec<&Wanting<'_>> = rivals.iter().map(|index| &node_sets.all[*index]).collect();
+        let rivals: Vec<&RequestedNodeSet<'_>> =
+            rivals.iter().map(|index| &node_sets.all[*index]).collect();
         findings.extend(describe(&rivals, node_sets, &mut told));
     }
     findings
@@ -59,7 +60,7 @@ fn is_subset(one: &[usize], other: &[usize]) -> bool {
 }
 
 fn describe(
-    rivals: &[&Wanting<'_>],
+    rivals: &[&RequestedNodeSet<'_>],
     node_sets: &NodeSets<'_>,
     told: &mut BTreeSet<usize>,
 ) -> Option<Finding> {
@@ -75,8 +76,9 @@ fn describe(
             .sum::<usize>(),
     );
     // A finding about one of the node sets explains the rest.
-    let is_told =
-        |set: &&Wanting<'_>| set.is_short || exceeds(set, node_sets) || told.contains(&set.pool);
+    let is_told = |set: &&RequestedNodeSet<'_>| {
+        set.is_short || exceeds(set, node_sets) || told.contains(&set.pool)
+    };
     if rivals.len() < 2 || wanted <= hosts || rivals.iter().any(is_told) {
         return None;
     }

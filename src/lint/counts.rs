@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::node_sets::{NodeSets, Wanting};
+use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::finding::{Code, Finding};
 use crate::plan::topology::domain;
 use crate::text::counted;
@@ -20,11 +20,11 @@ pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 /// Reports whether a node set alone requests more hosts than match.
-pub(super) fn exceeds(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> bool {
+pub(super) fn exceeds(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> bool {
     set.node_set.wanted() > node_sets.count(set)
 }
 
-fn too_few_hosts(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
+fn too_few_hosts(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
     if !exceeds(set, node_sets) {
         return None;
     }
@@ -41,7 +41,7 @@ fn too_few_hosts(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding>
     Some(describe(set, matching, &why))
 }
 
-fn too_few_domains(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
+fn too_few_domains(set: &RequestedNodeSet<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
     let wanted = set.node_set.wanted();
     set.node_set.topology_keys.iter().find_map(|key| {
         // A host without the label may be a domain of its own.
@@ -65,7 +65,7 @@ fn too_few_domains(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Findin
     })
 }
 
-fn describe(set: &Wanting<'_>, reach: usize, why: &str) -> Finding {
+fn describe(set: &RequestedNodeSet<'_>, reach: usize, why: &str) -> Finding {
     let (role, cluster, wanted) = (set.role, &set.cluster.key, set.node_set.wanted());
     Finding::new(
         Code::BeyondReach,

@@ -2,7 +2,7 @@
 
 use crate::finding::{Code, Finding};
 use crate::request::service::ImageAdvice;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 
 /// Finds images without a version, which may differ between nodes and change with a restart, and
 /// images whose program does not support its configuration.
@@ -16,8 +16,8 @@ pub(super) fn unversioned_or_outdated(clusters: &[&Cluster]) -> Vec<Finding> {
     findings
 }
 
-fn unversioned(cluster: &Cluster, service: &Service) -> Option<Finding> {
-    let image = Image::parse(&service.image);
+fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
+    let image = ImageReference::parse(&service.image);
     let message = match image.tag {
         _ if image.has_digest => return None,
         None => "the container image has no tag, which means `latest`",
@@ -38,9 +38,9 @@ fn unversioned(cluster: &Cluster, service: &Service) -> Option<Finding> {
     )
 }
 
-fn outdated(cluster: &Cluster, service: &Service) -> Option<Finding> {
+fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
     let advice = &service.descriptor().image;
-    let image = Image::parse(&service.image);
+    let image = ImageReference::parse(&service.image);
     let name = advice.name.filter(|name| *name == image.name)?;
     let version = version(image.tag?)?;
     let (major, minor) = advice.oldest;
@@ -62,20 +62,20 @@ fn outdated(cluster: &Cluster, service: &Service) -> Option<Finding> {
     )
 }
 
-fn image_place(cluster: &Cluster, service: &Service) -> crate::finding::Place {
+fn image_place(cluster: &Cluster, service: &ClusterService) -> crate::finding::Place {
     let route = service.route().into_iter().chain(["image".into()]);
     cluster.origin.at(route)
 }
 
 /// Parts of an image reference.
-struct Image<'a> {
+struct ImageReference<'a> {
     /// Last part of the path.
     name: &'a str,
     tag: Option<&'a str>,
     has_digest: bool,
 }
 
-impl<'a> Image<'a> {
+impl<'a> ImageReference<'a> {
     fn parse(reference: &'a str) -> Self {
         let (tagged, digest) = reference
             .split_once('@')
@@ -116,7 +116,7 @@ mod tests {
                 true,
             ),
         ] {
-            let image = Image::parse(reference);
+            let image = ImageReference::parse(reference);
             assert_eq!(
                 (image.name, image.tag, image.has_digest),
                 (name, tag, has_digest),

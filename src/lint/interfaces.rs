@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::node_sets::{NodeSets, Wanting};
+use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::networks::Network;
 use crate::inventory::{Host, natural};
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 use crate::text::counted;
 use crate::text::suggest::{alike, is_spelled_like, letters};
 
@@ -16,12 +16,12 @@ const MAX_HOSTS: usize = 100;
 const NETWORKS_SHOWN: usize = 8;
 
 /// A network that services of a cluster use.
-type Sought<'a> = (&'a Cluster, &'a str);
+type ServiceNetwork<'a> = (&'a Cluster, &'a str);
 
 /// Finds networks that no host of a node set has, and networks that some hosts spell differently.
 pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let misspelt = Misspelt::new(node_sets);
-    let mut nowhere: Vec<(Sought<'_>, Vec<&Wanting<'_>>)> = Vec::new();
+    let misspelt = MisspeltNetworks::new(node_sets);
+    let mut nowhere: Vec<(ServiceNetwork<'_>, Vec<&RequestedNodeSet<'_>>)> = Vec::new();
     let mut elsewhere: BTreeMap<&str, (Vec<&Cluster>, BTreeSet<usize>)> = BTreeMap::new();
     for set in &node_sets.all {
         for interface in set.cluster.interfaces(set.role) {
@@ -68,7 +68,7 @@ fn has_networks(host: &Host) -> bool {
 }
 
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
-fn is_nowhere(set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
+fn is_nowhere(set: &RequestedNodeSet<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
     // The hosts of a kind either all have an address there or none has.
     !node_sets.kinds_of(set).any(|kind| {
         kind.first()
@@ -78,11 +78,11 @@ fn is_nowhere(set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> b
 
 /// Lists the positions in a cluster where services that use a role name a network.
 fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
-    let uses = |service: &&Service| {
+    let uses = |service: &&ClusterService| {
         service.interface.as_deref() == Some(interface)
             && roles.iter().any(|role| service.uses(*role))
     };
-    let route = |service: &Service| {
+    let route = |service: &ClusterService| {
         service
             .route()
             .into_iter()
@@ -110,7 +110,7 @@ fn at_all(finding: Finding, places: Vec<Place>) -> Finding {
 fn on_no_host(
     cluster: &Cluster,
     interface: &str,
-    sets: &[&Wanting<'_>],
+    sets: &[&RequestedNodeSet<'_>],
     node_sets: &NodeSets<'_>,
 ) -> Finding {
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
@@ -181,9 +181,9 @@ fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> Stri
 
 /// Hosts with a network whose spelling differs slightly from a service's. They are rare, so they
 /// are searched once for all clusters.
-struct Misspelt<'a>(HashMap<&'a str, Vec<usize>>);
+struct MisspeltNetworks<'a>(HashMap<&'a str, Vec<usize>>);
 
-impl<'a> Misspelt<'a> {
+impl<'a> MisspeltNetworks<'a> {
     fn new(node_sets: &NodeSets<'a>) -> Self {
         let mut sought: HashMap<String, BTreeSet<&'a str>> = HashMap::new();
         for set in &node_sets.all {
@@ -214,7 +214,12 @@ impl<'a> Misspelt<'a> {
     }
 
     /// Lists those that the node set could claim but for the spelling, by index.
-    fn hosts(&self, set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> Vec<usize> {
+    fn hosts(
+        &self,
+        set: &RequestedNodeSet<'_>,
+        interface: &str,
+        node_sets: &NodeSets<'_>,
+    ) -> Vec<usize> {
         use kube::core::SelectorExt;
         let Some(hosts) = self.0.get(interface) else {
             return Vec::new();

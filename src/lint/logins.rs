@@ -2,13 +2,13 @@
 
 use crate::finding::{Code, Finding};
 use crate::request::service::Detail;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 
 /// Finds auth services without a connector. Dex then accepts only users for whom somebody creates
 /// a `Password` object by hand.
 pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
-    let has_no_connector = |service: &&Service| matches!(&service.detail, Detail::Auth(auth) if auth.connectors.is_empty());
-    let of_cluster = |cluster: &&Cluster| {
+    let has_no_connector = |service: &&ClusterService| matches!(&service.detail, Detail::Auth(auth) if auth.connectors.is_empty());
+    let cluster_findings = |cluster: &&Cluster| {
         let key = cluster.key.clone();
         let origin = cluster.origin.clone();
         let services: Vec<Finding> = cluster
@@ -31,5 +31,5 @@ pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
             .collect();
         services
     };
-    clusters.iter().flat_map(of_cluster).collect()
+    clusters.iter().flat_map(cluster_findings).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
-use crate::request::{Cluster, MachineTemplate};
+use crate::request::{Cluster, HostTemplate};
 use crate::site::Site;
 
 /// Warns about templates of clusters that had hosts before this run. The labels of the first hosts must
@@ -25,7 +25,7 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     findings
 }
 
-fn describe(site: &Site, cluster: &Cluster, template: &MachineTemplate) -> Finding {
+fn describe(site: &Site, cluster: &Cluster, template: &HostTemplate) -> Finding {
     let help = if template.is_of_class {
         "give the ClusterClass a patch that selects hosts by their labels: see docs/how-to/cluster-class.md"
             .to_owned()

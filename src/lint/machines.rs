@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
-use super::Except;
+use super::LintExceptions;
 use crate::api::names::Part;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
@@ -19,7 +19,11 @@ use crate::text::counted;
 
 /// Finds machines that no host can satisfy, whatever its state. Machines of a cluster with equal
 /// requirements share a finding.
-pub(super) fn beyond_reach(site: &Site, clusters: &[&Cluster], except: &Except) -> Vec<Finding> {
+pub(super) fn beyond_reach(
+    site: &Site,
+    clusters: &[&Cluster],
+    except: &LintExceptions,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     // A site without hosts has findings of its own.
     if site.inventory.hosts.is_empty() {

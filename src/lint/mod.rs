@@ -61,7 +61,7 @@ pub(crate) use templates::{no_templates, operators_templates};
 
 /// Clusters and node sets that the rules skip.
 #[derive(Debug, Default)]
-pub struct Except {
+pub struct LintExceptions {
     /// Clusters that were not requested on the command line.
     pub clusters: BTreeSet<ClusterKey>,
     /// Node sets whose shortage is already an error.
@@ -69,7 +69,7 @@ pub struct Except {
 }
 
 /// Runs all rules. Findings are in the order of rules, clusters, roles and services.
-pub fn lint(site: &Site, plan: &Plan, except: &Except) -> Vec<Finding> {
+pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
@@ -86,10 +86,10 @@ pub fn lint(site: &Site, plan: &Plan, except: &Except) -> Vec<Finding> {
         &|| machine_templates::unpinned(site, clusters),
         &|| former_labels::kept(site).into_iter().collect(),
         &|| installers::failing(site, clusters),
-        &|| addresses::of_hosts(site, clusters),
+        &|| addresses::host_addresses(site, clusters),
         &|| network_data::unnamed(site),
         &|| network_data::missing(&node_sets),
-        &|| node_ports::of_the_repo(site, clusters),
+        &|| node_ports::repo_node_ports(site, clusters),
         &|| definitions::missing(site),
         &|| claimants::foreign(site, plan),
     ];

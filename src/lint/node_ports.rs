@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::api::names::NodePort;
-use crate::finding::{Code, Finding, Place, Step};
-use crate::request::{Cluster, Service};
+use crate::finding::{Code, Finding, Place, RouteStep};
+use crate::request::{Cluster, ClusterService};
 use crate::site::clashes::describe_ports;
 use crate::site::{ServiceWithPorts, Site};
 
 /// Finds conflicts of NodePorts, one finding per pair of Services. They are warnings, because the
 /// repo may hold Services of other base clusters.
-pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let mut taken: HashMap<NodePort, Vec<(usize, usize)>> = HashMap::new();
     for (index, service) in site.services.iter().enumerate() {
         for (at, port) in &service.node_ports {
@@ -48,7 +48,7 @@ pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
 
 /// Reports whether a Service is a live copy of ours, or was created by the SIP operator under the
 /// same name.
-fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &Service) -> bool {
+fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &ClusterService) -> bool {
     other.name == service.object_name(&cluster.key)
         && other
             .namespaces
@@ -58,13 +58,13 @@ fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &Service) -> bo
 
 fn describe(
     cluster: &Cluster,
-    service: &Service,
+    service: &ClusterService,
     other: &ServiceWithPorts,
     ports: &[NodePort],
     at: usize,
 ) -> Finding {
     let namespace = other.namespaces.first().map_or("", String::as_str);
-    let route: [Step; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
+    let route: [RouteStep; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
     let place: Place = other.origin.at(route);
     Finding::new(
         Code::NodePortOfRepo,

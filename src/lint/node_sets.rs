@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::Except;
+use super::LintExceptions;
 use crate::api::names::Role;
 use crate::finding::Place;
 use crate::inventory::Host;
@@ -21,7 +21,7 @@ pub(super) struct NodeSets<'a> {
     /// Their clusters.
     pub(super) clusters: Vec<&'a Cluster>,
     /// Node sets, cluster by cluster, including those that request no hosts.
-    pub(super) all: Vec<Wanting<'a>>,
+    pub(super) all: Vec<RequestedNodeSet<'a>>,
     /// Kinds of hosts in each pool, in ascending order.
     pools: Vec<Vec<usize>>,
     /// Hosts of each kind, in inventory order. Hosts of a kind match the same labelSelectors and
@@ -30,7 +30,7 @@ pub(super) struct NodeSets<'a> {
 }
 
 /// A node set of a cluster.
-pub(super) struct Wanting<'a> {
+pub(super) struct RequestedNodeSet<'a> {
     pub(super) cluster: &'a Cluster,
     /// Its role. Machines of Provisionings have rules of their own.
     pub(super) role: Role,
@@ -42,7 +42,7 @@ pub(super) struct Wanting<'a> {
 }
 
 impl<'a> NodeSets<'a> {
-    pub(super) fn new(site: &'a Site, except: &Except) -> Self {
+    pub(super) fn new(site: &'a Site, except: &LintExceptions) -> Self {
         let clusters = site
             .clusters
             .values()
@@ -54,7 +54,7 @@ impl<'a> NodeSets<'a> {
             .iter()
             .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
         let mut needs: Vec<Needs<'a>> = Vec::new();
-        let mut all: Vec<Wanting<'a>> = Vec::new();
+        let mut all: Vec<RequestedNodeSet<'a>> = Vec::new();
         let mut known = HashMap::new();
         for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
             let pool = *known
@@ -64,7 +64,7 @@ impl<'a> NodeSets<'a> {
                     needs.len() - 1
                 });
             let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
-            all.push(Wanting {
+            all.push(RequestedNodeSet {
                 cluster,
                 role: part.role,
                 node_set,
@@ -104,32 +104,35 @@ impl<'a> NodeSets<'a> {
     }
 
     /// Returns the node sets that request hosts.
-    pub(super) fn wanting(&self) -> impl Iterator<Item = &Wanting<'a>> {
+    pub(super) fn wanting(&self) -> impl Iterator<Item = &RequestedNodeSet<'a>> {
         self.all.iter().filter(|set| set.node_set.wanted() > 0)
     }
 
     /// Returns the hosts that a node set's labelSelector matches, kind by kind.
-    pub(super) fn hosts(&self, set: &Wanting<'_>) -> impl Iterator<Item = &'a Host> {
+    pub(super) fn hosts(&self, set: &RequestedNodeSet<'_>) -> impl Iterator<Item = &'a Host> {
         self.kinds_of(set).flatten().copied()
     }
 
     /// Returns the same hosts, grouped by kind. No kind is empty.
-    pub(super) fn kinds_of(&self, set: &Wanting<'_>) -> impl Iterator<Item = &Vec<&'a Host>> {
+    pub(super) fn kinds_of(
+        &self,
+        set: &RequestedNodeSet<'_>,
+    ) -> impl Iterator<Item = &Vec<&'a Host>> {
         self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
     }
 
     /// Counts the hosts that a node set's labelSelector matches.
-    pub(super) fn count(&self, set: &Wanting<'_>) -> usize {
+    pub(super) fn count(&self, set: &RequestedNodeSet<'_>) -> usize {
         self.kinds_of(set).map(Vec::len).sum()
     }
 
     /// Returns the kinds of hosts in a node set's pool, in ascending order.
-    pub(super) fn pool(&self, set: &Wanting<'_>) -> &[usize] {
+    pub(super) fn pool(&self, set: &RequestedNodeSet<'_>) -> &[usize] {
         &self.pools[set.pool]
     }
 }
 
-impl Wanting<'_> {
+impl RequestedNodeSet<'_> {
     /// Returns the position of the number that exceeds `hosts`: active or standby.
     pub(super) fn count_beyond(&self, hosts: usize) -> Place {
         let field = if self.node_set.active > hosts {

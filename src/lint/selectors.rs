@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::node_sets::{NodeSets, Wanting};
+use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::finding::{Code, Finding};
 use crate::inventory::mismatch::{Mismatch, mismatch};
 
@@ -26,7 +26,7 @@ pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     findings
 }
 
-fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
+fn describe(set: &RequestedNodeSet<'_>, mismatch: &Mismatch) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let finding = Finding::new(
         Code::UnmatchedSelector,

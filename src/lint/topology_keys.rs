@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::node_sets::{NodeSets, Wanting};
-use crate::finding::{Code, Field, Finding};
+use super::node_sets::{NodeSets, RequestedNodeSet};
+use crate::finding::{Code, DocumentField, Finding};
 use crate::inventory::mismatch::similar_key;
 use crate::plan::topology::domain;
 
@@ -36,7 +36,12 @@ pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     findings
 }
 
-fn describe(set: &Wanting<'_>, key: &str, at: &Field, node_sets: &NodeSets<'_>) -> Finding {
+fn describe(
+    set: &RequestedNodeSet<'_>,
+    key: &str,
+    at: &DocumentField,
+    node_sets: &NodeSets<'_>,
+) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let help = match similar_key(key, node_sets.hosts(set).take(MAX_HOSTS)) {
         Some(other) if other != key => format!("did you mean the label `{other}`?"),

@@ -10,8 +10,8 @@ use yaml_serde::Value;
 
 use super::notations::{kind_of, labels_as_texts, untag_keys};
 use super::split;
-use crate::finding::position::{Origin, Shape};
-use crate::text::bounded::{self, TooMuch};
+use crate::finding::position::{DocumentShape, Origin};
+use crate::text::bounded::{self, TextLimitExceeded};
 use crate::text::yaml;
 
 /// An object in a file, not yet parsed.
@@ -200,7 +200,7 @@ impl Document<'_> {
     }
 
     /// Returns the document's shape.
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> DocumentShape {
         self.origin.shape
     }
 
@@ -297,7 +297,12 @@ pub(super) fn in_batches<'a>(
             take(std::mem::take(&mut found));
         }
         let first_line = lines.line_at(range.start);
-        let origin = Origin::in_file(file.clone(), first_line, range.clone(), Shape::Document);
+        let origin = Origin::in_file(
+            file.clone(),
+            first_line,
+            range.clone(),
+            DocumentShape::Document,
+        );
         let document = &text[range];
         let body = document
             .strip_prefix("---")
@@ -330,7 +335,7 @@ pub(super) fn in_batches<'a>(
                         origin.range.start + item.range.start..origin.range.start + item.range.end;
                     let first_line = lines.line_at(range.start);
                     let item_origin =
-                        Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
+                        Origin::in_file(file.clone(), first_line, range, DocumentShape::ListItem);
                     match item.kind {
                         Some(kind) if !kind.ends_with("List") => found.push(Document {
                             origin: item_origin,
@@ -379,7 +384,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     let (value, has_tagged_keys) = match parsed {
         Ok((value, has_tagged_keys)) => match (origin.shape, value) {
             // The text of an item includes its dash, so it parses as a list of one.
-            (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => {
+            (DocumentShape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => {
                 (items.remove(0), has_tagged_keys)
             }
             (_, value) => (value, has_tagged_keys),
@@ -390,7 +395,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
-        let content = if origin.shape == Shape::ListItem {
+        let content = if origin.shape == DocumentShape::ListItem {
             Content::Item(text)
         } else {
             Content::Yaml(text)
@@ -421,8 +426,8 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
         for (index, item) in (0..).zip(items) {
             // An item of a nested list gets the position of the outer item. Nobody writes nested
             // lists by hand.
-            let shape = if origin.shape == Shape::Document {
-                Shape::Nested(index)
+            let shape = if origin.shape == DocumentShape::Document {
+                DocumentShape::Nested(index)
             } else {
                 origin.shape
             };
@@ -502,7 +507,7 @@ fn json_objects<'a>(
                     origin.file.clone(),
                     lines.line_at(start),
                     range,
-                    Shape::Document,
+                    DocumentShape::Document,
                 );
                 if !json_objects(&origin, item, lists + 1, found) {
                     parsed_first(origin, item, true, found);
@@ -536,7 +541,7 @@ fn parse_yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, 
     })
 }
 
-fn too_much(error: TooMuch) -> ParseError {
+fn too_much(error: TextLimitExceeded) -> ParseError {
     ParseError {
         message: error.to_string(),
         line: None,

@@ -15,7 +15,7 @@ use git2::{
 use super::kind::Kind;
 use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::git::GitError;
-use crate::git::open::{self, Opened};
+use crate::git::open::{self, OpenedRepo};
 use crate::text::in_shell;
 
 /// The files of a tree or an index, submodules included, below one directory and relative to it.
@@ -88,7 +88,7 @@ impl GitFiles {
 
     /// Returns a tree whose blobs in `made` are not in the repo.
     pub(super) fn of_memory(
-        opened: &Opened,
+        opened: &OpenedRepo,
         entries: Vec<Listed>,
         made: BTreeMap<Oid, Vec<u8>>,
     ) -> Result<Self, GitError> {
@@ -100,7 +100,7 @@ impl GitFiles {
         Ok(files)
     }
 
-    fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
+    fn gather(opened: &OpenedRepo, entries: Vec<Listed>) -> Result<Self, GitError> {
         let mut files = Self {
             repos: Vec::new(),
             entries: BTreeMap::new(),
@@ -117,7 +117,7 @@ impl GitFiles {
     /// them.
     fn add(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedRepo,
         at: &Utf8Path,
         entries: Vec<Listed>,
     ) -> Result<(), GitError> {
@@ -170,7 +170,7 @@ impl GitFiles {
     /// Adds the files of submodules, each at its recorded commit.
     fn add_submodules(
         &mut self,
-        Opened { repo, prefix, .. }: &Opened,
+        OpenedRepo { repo, prefix, .. }: &OpenedRepo,
         at: &Utf8Path,
         names: Option<Oid>,
         links: Vec<(Utf8PathBuf, Oid)>,
@@ -196,11 +196,11 @@ impl GitFiles {
                     continue;
                 }
             };
-            let opened = Opened {
+            let opened = OpenedRepo {
                 repo: submodule,
                 prefix: prefix.clone(),
                 // The environment refers to the outermost repo only.
-                of_environment: false,
+                is_from_environment: false,
             };
             self.add(&opened, &full, entries)?;
         }
@@ -298,11 +298,11 @@ struct Blobs {
 
 impl Blobs {
     fn of(
-        Opened {
+        OpenedRepo {
             repo,
-            of_environment,
+            is_from_environment: of_environment,
             ..
-        }: &Opened,
+        }: &OpenedRepo,
     ) -> Self {
         Self {
             git_dir: repo.path().to_owned(),

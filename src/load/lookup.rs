@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::nodes::{Entry, Nodes};
-use crate::finding::position::{Shape, Step};
+use crate::finding::position::{DocumentShape, RouteStep};
 
 /// The position of a node in a document's text, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,24 @@ pub(super) fn nodes(text: &str) -> Option<Nodes> {
 
 /// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
 /// Returns `None` if not even the first step exists.
-pub(super) fn find(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
+pub(super) fn find(
+    nodes: &Nodes,
+    text: &str,
+    shape: DocumentShape,
+    route: &[RouteStep],
+) -> Option<Found> {
     (1..=route.len())
         .rev()
         .find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
 }
 
 /// Finds exactly this route. `text` is the document's text.
-pub(super) fn exactly(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
+pub(super) fn exactly(
+    nodes: &Nodes,
+    text: &str,
+    shape: DocumentShape,
+    route: &[RouteStep],
+) -> Option<Found> {
     let Entry { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
     Some(Found {
         key,
@@ -66,21 +76,21 @@ pub(super) fn is_plain(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str, route: &[Step]) -> Option<(String, String, usize)> {
+    fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {
         let nodes = Nodes::of(text).unwrap();
         let cut = |range: Option<Range<usize>>| {
             range
                 .map(|range| text[range].to_owned())
                 .unwrap_or_default()
         };
-        find(&nodes, text, Shape::Document, route)
+        find(&nodes, text, DocumentShape::Document, route)
             .map(|found| (cut(found.key), cut(found.value), found.depth))
     }
 
     #[test]
     fn a_node_has_its_key_and_its_value() {
         let text = "spec:\n  count: {active: 3}\n  list:\n  - a: 1\n  - b\n  empty:\n";
-        let at = |route: Vec<Step>| found(text, &route).unwrap();
+        let at = |route: Vec<RouteStep>| found(text, &route).unwrap();
 
         assert_eq!(
             at(vec!["spec".into(), "count".into(), "active".into()]),
@@ -98,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_found_at_its_parent() {
-        let at = |route: Vec<Step>| found("spec:\n  count: 3\n", &route);
+        let at = |route: Vec<RouteStep>| found("spec:\n  count: 3\n", &route);
 
         assert_eq!(
             at(vec!["spec".into(), "nodes".into(), "x".into()])

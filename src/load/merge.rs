@@ -7,7 +7,7 @@ use git2::{Commit, IndexAddOption, IndexEntry, Oid, Repository, Tree};
 
 use super::git::{GitFiles, commit};
 use crate::git::GitError;
-use crate::git::open::{self, Opened};
+use crate::git::open::{self, OpenedRepo};
 
 /// The result of a merge.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub fn redundancy(
     head: Option<&str>,
     branch: &str,
 ) -> Result<Option<Redundancy>, GitError> {
-    let Opened { repo, .. } = open::expect(root)?;
+    let OpenedRepo { repo, .. } = open::expect(root)?;
     let branch = commit(&repo, branch)?.id();
     let contains = |revision: &str| -> Result<bool, GitError> {
         let id = commit(&repo, revision)?.id();
@@ -126,7 +126,7 @@ fn ancestor<'a>(
 }
 
 /// Returns the tree that `git add --all` and `git commit` would make.
-fn worktree(opened: &Opened) -> Result<Tree<'_>, GitError> {
+fn worktree(opened: &OpenedRepo) -> Result<Tree<'_>, GitError> {
     opened.workdir()?;
     let mut index = opened.index()?;
     // The repo's own index belongs to it already, and libgit2 would detach it.
@@ -140,10 +140,10 @@ fn worktree(opened: &Opened) -> Result<Tree<'_>, GitError> {
 
 /// Returns the blobs that are only in memory.
 fn made(
-    opened: &Opened,
+    opened: &OpenedRepo,
     ids: impl Iterator<Item = Oid>,
 ) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
-    let on_disk = open::again(opened.repo.path(), opened.of_environment)?;
+    let on_disk = open::again(opened.repo.path(), opened.is_from_environment)?;
     let odb = on_disk.odb()?;
     ids.filter(|id| !odb.exists(*id))
         .map(|id| Ok((id, opened.repo.find_blob(id)?.content().to_vec())))

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
 
-use crate::finding::position::Step;
+use crate::finding::position::RouteStep;
 
 /// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
 /// document is as deep.
@@ -104,13 +104,13 @@ impl Nodes {
     pub(crate) fn find<'s>(
         &self,
         text: &str,
-        route: impl IntoIterator<Item = &'s Step>,
+        route: impl IntoIterator<Item = &'s RouteStep>,
     ) -> Option<Entry> {
         let (mut key, mut node) = (None, 0);
         for step in route {
             let children = self.children_of(self.target(node)?);
             (key, node) = match (step, self.kind(self.target(node)?)) {
-                (Step::Key(name), Kind::Mapping) => {
+                (RouteStep::Key(name), Kind::Mapping) => {
                     let (entries, _) = children.as_chunks::<2>();
                     let at = entries
                         .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
@@ -119,7 +119,7 @@ impl Nodes {
                         .filter(|[key, _]| self.text_of(*key, text) == name)?;
                     (Some(key), value)
                 }
-                (Step::Index(index), Kind::Sequence) => (None, *children.get(*index)?),
+                (RouteStep::Index(index), Kind::Sequence) => (None, *children.get(*index)?),
                 _ => return None,
             };
         }

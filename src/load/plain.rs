@@ -6,7 +6,7 @@ use super::document::{Content, Document};
 use super::lookup::{self, Found};
 use super::nodes::Nodes;
 use super::split;
-use crate::finding::position::Step;
+use crate::finding::position::RouteStep;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
 /// 1.2: kubectl, kustomize and the agents that embed them.
@@ -134,12 +134,12 @@ impl<'d> Plain<'d> {
 
     /// Returns whether the scalar at a route of keys is this text without quotes.
     pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
-        let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
+        let steps: Vec<RouteStep> = route.iter().map(|key| RouteStep::from(*key)).collect();
         self.has_at(&steps, text)
     }
 
     /// Returns whether the scalar at a route is this text without quotes.
-    pub(crate) fn has_at(&self, route: &[Step], text: &str) -> bool {
+    pub(crate) fn has_at(&self, route: &[RouteStep], text: &str) -> bool {
         let value = self
             .find(route)
             .and_then(|found| self.document.text().get(found.value?));
@@ -147,14 +147,14 @@ impl<'d> Plain<'d> {
     }
 
     /// Returns whether the key at the end of a route is unquoted.
-    pub(crate) fn has_key(&self, route: &[Step]) -> bool {
+    pub(crate) fn has_key(&self, route: &[RouteStep]) -> bool {
         let key = self
             .find(route)
             .and_then(|found| self.document.text().get(found.key?));
         key.is_some_and(|key| !key.starts_with(['"', '\'']))
     }
 
-    fn find(&self, route: &[Step]) -> Option<Found> {
+    fn find(&self, route: &[RouteStep]) -> Option<Found> {
         // JSON quotes every text.
         if matches!(self.document.content, Content::Json(_)) {
             return None;

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::finding::position::Step;
+use crate::finding::position::RouteStep;
 use crate::text::credentials;
 
 /// Parts of keys, in lower case and without dashes, that suggest a secret.
@@ -42,10 +42,10 @@ const GUARDED: [&str; 3] = ["connectors", "config", "staticClients"];
 const MISSPELT: usize = 4;
 
 /// Returns whether a route passes a key below which any value may be a secret.
-pub(super) fn is_guarded(route: &[Step]) -> bool {
+pub(super) fn is_guarded(route: &[RouteStep]) -> bool {
     route
         .iter()
-        .any(|step| matches!(step, Step::Key(key) if GUARDED.contains(&key.as_str())))
+        .any(|step| matches!(step, RouteStep::Key(key) if GUARDED.contains(&key.as_str())))
 }
 
 /// Returns whether an unparsable text contains a key below which any value may be a secret.
@@ -57,9 +57,9 @@ fn guards(text: &str) -> bool {
 
 /// Returns whether the value of a route may be a secret, judged by its keys. A host's references are
 /// not secret, and the address of a BMC is judged by its value.
-pub(super) fn is_secret_route(route: &[Step]) -> bool {
-    let key = |step: Option<&Step>| match step {
-        Some(Step::Key(key)) => Some(key.clone()),
+pub(super) fn is_secret_route(route: &[RouteStep]) -> bool {
+    let key = |step: Option<&RouteStep>| match step {
+        Some(RouteStep::Key(key)) => Some(key.clone()),
         _ => None,
     };
     let keys = || route.iter().filter_map(|step| key(Some(step)));
@@ -72,8 +72,8 @@ pub(super) fn is_secret_route(route: &[Step]) -> bool {
 }
 
 /// Returns whether a route leads to the object's name or namespace.
-pub(super) fn is_name(route: &[Step]) -> bool {
-    let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if own == key);
+pub(super) fn is_name(route: &[RouteStep]) -> bool {
+    let is = |step: &RouteStep, key: &str| matches!(step, RouteStep::Key(own) if own == key);
     matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
 }
 

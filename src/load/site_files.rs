@@ -8,7 +8,7 @@ use super::part::Part;
 impl Files {
     /// Limits the files to the part that one site reads.
     #[must_use]
-    pub fn of_part(&self, part: Part) -> Self {
+    pub fn limited_to(&self, part: Part) -> Self {
         let mut files = self.clone();
         files.part = Some(part);
         files

@@ -10,7 +10,7 @@ use super::files::Files;
 use super::lookup::{self, Found};
 use super::nodes::Nodes;
 use super::quoting;
-use crate::finding::position::{Origin, Place, Position, Step};
+use crate::finding::position::{Origin, Place, Position, RouteStep};
 
 /// The texts of files. Each file is read once.
 pub struct Texts<'a> {
@@ -159,7 +159,7 @@ impl Text {
 
     /// Returns the part to mark for a node: a scalar itself, a collection's key, or for a missing
     /// node the node that should contain it.
-    fn node(&mut self, origin: &Origin, route: &[Step], by_key: bool) -> Option<Spot> {
+    fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<Spot> {
         let found = self.find(origin, route).or_else(|| self.name(origin));
         let Some(found) = found else {
             return Some(Spot {
@@ -193,7 +193,7 @@ impl Text {
         Some(Found { depth: 0, ..found })
     }
 
-    fn find(&mut self, origin: &Origin, route: &[Step]) -> Option<Found> {
+    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<Found> {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if !self.parsed.contains_key(&range) {

@@ -1,6 +1,6 @@
 //! Rewrites legacy SIPClusters in today's form, in place.
 //!
-//! `request::sipcluster::legacy` lists the [`Edit`]s that convert a document. They are applied to
+//! `request::sipcluster::legacy` lists the [`DocumentEdit`]s that convert a document. They are applied to
 //! its text, so that comments, order, quotes and indentation are kept where possible. Then the new
 //! text is parsed again and compared: other documents must be unchanged, and rewritten ones must
 //! equal their converted form. A file that fails this check is left alone, with a finding.
@@ -24,11 +24,11 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::names::ClusterKey;
-use crate::finding::{self, Code, Finding, Origin, Place, Step};
+use crate::finding::{self, Code, Finding, Origin, Place, RouteStep};
 use crate::load::{Files, ReadError, documents};
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::request::Request;
-use crate::request::sipcluster::legacy::{Conversion, Edit};
+use crate::request::sipcluster::legacy::{Conversion, DocumentEdit};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::sites::Sites;
@@ -39,7 +39,7 @@ use text::{Refused, Text};
 #[non_exhaustive]
 pub struct Migration {
     /// Changed files.
-    pub changes: Changes,
+    pub changes: OutputChanges,
     /// Rewritten SIPClusters.
     pub clusters: BTreeSet<ClusterKey>,
     /// A template for load balancers that is equivalent to those of the SIP operator in the repo.
@@ -253,7 +253,7 @@ impl Older<'_> {
     }
 
     /// Applies the edits. An error has the route of the edit.
-    fn rewrite(&self, text: String) -> Result<String, (Vec<Step>, Refused)> {
+    fn rewrite(&self, text: String) -> Result<String, (Vec<RouteStep>, Refused)> {
         let Conversion {
             edits, moved, spec, ..
         } = self.conversion;
@@ -264,10 +264,10 @@ impl Older<'_> {
             match flow_around(&text, edit).map_err(|why| (edit.route().to_vec(), why))? {
                 Some(route) if route.last() == Some(&"optional".into()) => {}
                 Some(route) => {
-                    if let (true, Edit::Wrap(at, name) | Edit::Group(at, name, _)) =
+                    if let (true, DocumentEdit::Wrap(at, name) | DocumentEdit::Group(at, name, _)) =
                         (route == edit.route(), edit)
                     {
-                        left.push(Edit::Rename(at.clone(), name.clone()));
+                        left.push(DocumentEdit::Rename(at.clone(), name.clone()));
                     }
                     if !in_braces.contains(&route) {
                         in_braces.push(route);
@@ -279,8 +279,8 @@ impl Older<'_> {
         for route in &in_braces {
             let read = moved.read(route);
             let value = read[1..].iter().try_fold(spec, |value, step| match step {
-                Step::Key(key) => value.get(key.as_str()),
-                Step::Index(index) => value.get(*index),
+                RouteStep::Key(key) => value.get(key.as_str()),
+                RouteStep::Index(index) => value.get(*index),
             });
             let value = value.ok_or_else(|| Refused("unsupported layout".into()));
             value
@@ -289,13 +289,13 @@ impl Older<'_> {
         }
         for edit in &left {
             match edit {
-                Edit::Rename(route, name) => text.rename(route, name),
-                Edit::Replace(route, name, value) => text.replace(route, name, value),
-                Edit::IntoList(route, name, list) => text.make_list(route, name, list),
-                Edit::Wrap(route, name) => text.wrap(route, name),
-                Edit::Remove(route) => text.remove(route),
-                Edit::Lift(route, entries) => text.lift(route, entries),
-                Edit::Group(route, name, groups) => text.group(route, name, groups),
+                DocumentEdit::Rename(route, name) => text.rename(route, name),
+                DocumentEdit::Replace(route, name, value) => text.replace(route, name, value),
+                DocumentEdit::IntoList(route, name, list) => text.make_list(route, name, list),
+                DocumentEdit::Wrap(route, name) => text.wrap(route, name),
+                DocumentEdit::Remove(route) => text.remove(route),
+                DocumentEdit::Lift(route, entries) => text.lift(route, entries),
+                DocumentEdit::Group(route, name, groups) => text.group(route, name, groups),
             }
             .map_err(|why| (edit.route().to_vec(), why))?;
         }
@@ -307,24 +307,24 @@ impl Older<'_> {
     }
 }
 
-impl Edit {
-    fn route(&self) -> &[Step] {
+impl DocumentEdit {
+    fn route(&self) -> &[RouteStep] {
         match self {
-            Edit::Rename(route, _)
-            | Edit::Replace(route, ..)
-            | Edit::IntoList(route, ..)
-            | Edit::Wrap(route, _)
-            | Edit::Remove(route)
-            | Edit::Lift(route, _)
-            | Edit::Group(route, ..) => route,
+            DocumentEdit::Rename(route, _)
+            | DocumentEdit::Replace(route, ..)
+            | DocumentEdit::IntoList(route, ..)
+            | DocumentEdit::Wrap(route, _)
+            | DocumentEdit::Remove(route)
+            | DocumentEdit::Lift(route, _)
+            | DocumentEdit::Group(route, ..) => route,
         }
     }
 }
 
 /// Returns the outermost flow collection around an edit.
-fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
+fn flow_around(text: &Text, edit: &DocumentEdit) -> Result<Option<Vec<RouteStep>>, Refused> {
     let route = edit.route();
-    let takes_apart = matches!(edit, Edit::Wrap(..) | Edit::Group(..));
+    let takes_apart = matches!(edit, DocumentEdit::Wrap(..) | DocumentEdit::Group(..));
     let deepest = if takes_apart {
         route.len()
     } else {
@@ -346,7 +346,7 @@ fn rewritten(
     bytes: Vec<u8>,
     older: &[Older<'_>],
 ) -> Result<(String, String), (Place, Refused)> {
-    let at = |older: &Older<'_>, route: Vec<Step>| older.origin.as_written().at(route);
+    let at = |older: &Older<'_>, route: Vec<RouteStep>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
     let before = String::from_utf8(bytes)
         .map_err(|_| (nowhere(), Refused("the file is not valid UTF-8".into())))?;

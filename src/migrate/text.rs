@@ -8,7 +8,7 @@ use std::ops::Range;
 use yaml_serde::{Mapping, Value};
 
 use super::emit::{self, Flow};
-use crate::finding::Step;
+use crate::finding::RouteStep;
 use crate::load::{Entry, Nodes};
 
 /// Reason why a text cannot be edited; completes the sentence "the SIPCluster cannot be rewritten:
@@ -29,14 +29,14 @@ const LAYOUT: &str = "unsupported layout";
 pub(super) struct Text {
     text: String,
     /// Steps from the top of the text to the document.
-    into: Vec<Step>,
+    into: Vec<RouteStep>,
     /// True if the text is JSON.
     is_json: bool,
 }
 
 impl Text {
     /// Wraps a text that contains the document behind some steps.
-    pub(super) fn new(text: String, into: Vec<Step>) -> Self {
+    pub(super) fn new(text: String, into: Vec<RouteStep>) -> Self {
         let body = text.trim_start().trim_start_matches("---").trim_start();
         let is_json =
             body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
@@ -56,23 +56,23 @@ impl Text {
         Nodes::of(&self.text).ok_or_else(|| refused(LAYOUT))
     }
 
-    fn find(&self, route: &[Step]) -> Result<Entry, Refused> {
+    fn find(&self, route: &[RouteStep]) -> Result<Entry, Refused> {
         self.parsed()?
             .find(&self.text, self.into.iter().chain(route))
             .ok_or_else(|| refused(ALIASES))
     }
 
-    fn key(&self, route: &[Step]) -> Result<Range<usize>, Refused> {
+    fn key(&self, route: &[RouteStep]) -> Result<Range<usize>, Refused> {
         self.find(route)?.key.ok_or_else(|| refused(ALIASES))
     }
 
     /// Position of the value; `None` if the key has none.
-    fn value(&self, route: &[Step]) -> Result<Option<Range<usize>>, Refused> {
+    fn value(&self, route: &[RouteStep]) -> Result<Option<Range<usize>>, Refused> {
         Ok(self.find(route)?.value)
     }
 
     /// Finds the key and the value of an entry. The value may be missing.
-    fn entry(&self, route: &[Step]) -> Result<(Range<usize>, Option<Range<usize>>), Refused> {
+    fn entry(&self, route: &[RouteStep]) -> Result<(Range<usize>, Option<Range<usize>>), Refused> {
         let key = self.key(route)?;
         let value = self.value(route)?;
         match &value {
@@ -86,7 +86,7 @@ impl Text {
     }
 
     /// Reports whether the value at a route is in flow style.
-    pub(super) fn is_flow(&self, route: &[Step]) -> Result<bool, Refused> {
+    pub(super) fn is_flow(&self, route: &[RouteStep]) -> Result<bool, Refused> {
         Ok(self
             .value(route)?
             .is_some_and(|value| self.text[value].starts_with(['{', '['])))
@@ -137,7 +137,7 @@ impl Text {
     }
 
     /// Renames the key of an entry.
-    pub(super) fn rename(&mut self, route: &[Step], name: &str) -> Done {
+    pub(super) fn rename(&mut self, route: &[RouteStep], name: &str) -> Done {
         let key = self.key(route)?;
         let name = match self.text[key.clone()].chars().next() {
             Some(quote @ ('"' | '\'')) => format!("{quote}{name}{quote}"),
@@ -149,7 +149,7 @@ impl Text {
     }
 
     /// Replaces the value of an entry or item, in flow style.
-    pub(super) fn set_flow(&mut self, route: &[Step], value: &Value) -> Done {
+    pub(super) fn set_flow(&mut self, route: &[RouteStep], value: &Value) -> Done {
         let Some(range) = self.value(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -174,11 +174,11 @@ impl Text {
     }
 
     /// Replaces an entry by another one.
-    pub(super) fn replace(&mut self, route: &[Step], name: &str, value: &Value) -> Done {
+    pub(super) fn replace(&mut self, route: &[RouteStep], name: &str, value: &Value) -> Done {
         self.put(route, |column| emit::block(name, value, column))
     }
 
-    fn put(&mut self, route: &[Step], make: impl FnOnce(usize) -> String) -> Done {
+    fn put(&mut self, route: &[RouteStep], make: impl FnOnce(usize) -> String) -> Done {
         let (key, value) = self.entry(route)?;
         let range = key.start..value.map_or_else(|| self.colon(key.end), |value| value.end);
         let comments = self.comments(&range)?;
@@ -196,7 +196,7 @@ impl Text {
     }
 
     /// Turns a string into a list, keeping its spelling.
-    pub(super) fn make_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
+    pub(super) fn make_list(&mut self, route: &[RouteStep], name: &str, list: &Value) -> Done {
         let (key, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -211,7 +211,7 @@ impl Text {
     }
 
     /// Removes an entry with its lines. Comments beside and inside it are kept.
-    pub(super) fn remove(&mut self, route: &[Step]) -> Done {
+    pub(super) fn remove(&mut self, route: &[RouteStep]) -> Done {
         let (key, value) = self.entry(route)?;
         let end = self.line_end(value.map_or(key.end, |value| value.end));
         let start = self.line_start(key.start);
@@ -249,7 +249,7 @@ impl Text {
     }
 
     /// Replaces a mapping by its entries. In flow style they are formatted anew.
-    pub(super) fn lift(&mut self, route: &[Step], entries: &Mapping) -> Done {
+    pub(super) fn lift(&mut self, route: &[RouteStep], entries: &Mapping) -> Done {
         if entries.is_empty() {
             return self.remove(route);
         }
@@ -293,7 +293,7 @@ impl Text {
     }
 
     /// Turns a mapping into a list, under another key.
-    pub(super) fn wrap(&mut self, route: &[Step], name: &str) -> Done {
+    pub(super) fn wrap(&mut self, route: &[RouteStep], name: &str) -> Done {
         let (_, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -314,7 +314,7 @@ impl Text {
     /// Moves the items of a list into lists of their own below the list's entry, which is renamed.
     pub(super) fn group(
         &mut self,
-        route: &[Step],
+        route: &[RouteStep],
         name: &str,
         groups: &[(&str, Vec<usize>)],
     ) -> Done {
@@ -325,7 +325,7 @@ impl Text {
         let mut from = self.line_end(key.end);
         let region_start = from;
         for index in 0..count {
-            let item = [route, &[Step::Index(index)]].concat();
+            let item = [route, &[RouteStep::Index(index)]].concat();
             let Some(value) = self.value(&item)? else {
                 return Err(refused(LAYOUT));
             };
@@ -381,7 +381,7 @@ impl Text {
         let route = |steps: &[&str]| {
             steps
                 .iter()
-                .map(|step| Step::from(*step))
+                .map(|step| RouteStep::from(*step))
                 .collect::<Vec<_>>()
         };
         let there = route(&["metadata", "annotations"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::assignment::{self, Claim, ReleaseProgress};
 use crate::api::host;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::api::unique;
@@ -17,43 +17,43 @@ pub(crate) struct GeneratedHost {
     pub(crate) key: HostKey,
     /// Namespace in the patch's target, or that of the object.
     pub(crate) namespace: Option<String>,
-    pub(crate) says: Says,
+    pub(crate) says: GeneratedHostState,
     /// Its labels.
     pub(crate) labels: BTreeMap<String, String>,
 }
 
 /// The state of a host in the generated tree.
-pub(crate) enum Says {
+pub(crate) enum GeneratedHostState {
     /// Assigned to a cluster.
     Held(ClusterKey, Part),
     /// Observed, and being released.
-    Released(Release),
+    Released(PendingRelease),
     /// Declared, with the labels in its manifest patched away.
     Unlabelled,
 }
 
 /// An observed host that is being released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
+pub struct PendingRelease {
     /// Progress of the release.
-    pub given_back: GivenBack,
+    pub given_back: ReleaseProgress,
     /// Cluster that the host was assigned to, if known.
     pub by: Option<ClusterKey>,
 }
 
 /// The reason why a generated document cannot be read.
-pub(crate) struct Unreadable {
+pub(crate) struct GeneratedHostError {
     pub(crate) reason: String,
     pub(crate) place: Place,
 }
 
 #[derive(Deserialize)]
-struct Generated {
-    metadata: Metadata,
+struct GeneratedManifest {
+    metadata: GeneratedMetadata,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct GeneratedMetadata {
     name: String,
     #[serde(default)]
     namespace: Option<String>,
@@ -64,13 +64,13 @@ struct Metadata {
 }
 
 impl GeneratedHost {
-    pub(crate) fn read(document: &Document<'_>) -> Result<Self, Unreadable> {
+    pub(crate) fn read(document: &Document<'_>) -> Result<Self, GeneratedHostError> {
         let origin = &document.origin;
-        let unreadable = |reason: &str, place: Place| Unreadable {
+        let unreadable = |reason: &str, place: Place| GeneratedHostError {
             reason: reason.to_owned(),
             place,
         };
-        let Generated { metadata } = document.parse().map_err(|error| {
+        let GeneratedManifest { metadata } = document.parse().map_err(|error| {
             let place = error.line.map_or(origin.start(), |line| {
                 Place::Spot(origin.file.clone(), line, error.column)
             });
@@ -108,22 +108,24 @@ impl GeneratedHost {
                 .annotations
                 .get(assignment::GIVEN_BACK_BY)
                 .and_then(|by| by.parse().ok());
-            Says::Released(Release {
-                given_back: GivenBack::from_value(given_back),
+            GeneratedHostState::Released(PendingRelease {
+                given_back: ReleaseProgress::from_value(given_back),
                 by,
             })
         } else if let Some((cluster, part)) = recorded {
-            Says::Held(cluster, part)
+            GeneratedHostState::Held(cluster, part)
         } else {
             match assignment::claim(&labels) {
-                Some(Claim::Cluster(cluster, part)) => Says::Held(cluster, part),
+                Some(Claim::Cluster(cluster, part)) => GeneratedHostState::Held(cluster, part),
                 Some(Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_)) => {
                     return Err(unreadable(
                         "its labels are not those of a cluster",
                         origin.at(["metadata", "labels"]),
                     ));
                 }
-                None if origin.file.file_name() == Some(layout::UNLABELLED) => Says::Unlabelled,
+                None if origin.file.file_name() == Some(layout::UNLABELLED) => {
+                    GeneratedHostState::Unlabelled
+                }
                 // A truncated file may look like this.
                 None => {
                     return Err(unreadable(

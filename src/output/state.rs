@@ -7,24 +7,24 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
-pub use super::generated_host::Release;
-use super::generated_host::{GeneratedHost, Says, Unreadable};
-use crate::api::installed::Installed;
+pub use super::generated_host::PendingRelease;
+use super::generated_host::{GeneratedHost, GeneratedHostError, GeneratedHostState};
+use crate::api::installed::InstallationRecord;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Kind, ReadError, objects};
 use crate::settings::Settings;
-use crate::settings::assignment::Assignment;
+use crate::settings::assignment::AssignmentSettings;
 use crate::text::{counted, in_shell};
 
 /// The previous run's assignments and files.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct PreviousOutput {
     /// Assignments per host. More than one is left by a run that was killed between two files.
-    pub held: BTreeMap<HostKey, Vec<Held>>,
+    pub held: BTreeMap<HostKey, Vec<RecordedAssignment>>,
     /// Observed hosts that are being released.
-    pub released: BTreeMap<HostKey, Release>,
+    pub released: BTreeMap<HostKey, PendingRelease>,
     /// Declared hosts whose manifest labels are patched away.
     pub unlabelled: BTreeSet<HostKey>,
     /// Files of each cluster, for hosts and services, relative to the output directory.
@@ -38,7 +38,7 @@ pub struct State {
     /// Directory of the service that uses each NodePort, relative to the output directory.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// What the installer Job of each cluster installs, if its image can add workers alone.
-    pub installed: BTreeMap<ClusterKey, Installed>,
+    pub installed: BTreeMap<ClusterKey, InstallationRecord>,
     /// Clusters with files or hosts.
     pub clusters: BTreeSet<ClusterKey>,
     /// Everything in the output directory, relative to it, directories included.
@@ -49,7 +49,7 @@ pub struct State {
 
 /// An assignment in the generated tree.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct RecordedAssignment {
     /// Cluster that the host is assigned to.
     pub cluster: ClusterKey,
     /// Part of the cluster that the host serves.
@@ -76,21 +76,21 @@ struct File {
     /// Input named in its header.
     made_from: Option<Utf8PathBuf>,
     /// Record of an installer Job.
-    installed: Option<Installed>,
+    installed: Option<InstallationRecord>,
     /// Shared directories that it refers to.
     shared: BTreeSet<Utf8PathBuf>,
 }
 
 /// A fact from one file or generated document.
-enum Entry {
+enum RecordedEntry {
     File(File),
-    Held(HostKey, Held),
-    Released(HostKey, Release),
+    Held(HostKey, RecordedAssignment),
+    Released(HostKey, PendingRelease),
     Unlabelled(HostKey),
     Unreadable(Finding),
 }
 
-impl State {
+impl PreviousOutput {
     /// Reads the previous output from `entries`, which are the [entries](Files::entries_below) of the
     /// output directory. Files without the ownership marker are ignored.
     ///
@@ -127,7 +127,7 @@ impl State {
                 },
                 made_from: layout::made_from(content),
                 installed: (below.file_name() == Some(layout::INSTALLER_JOB))
-                    .then(|| Installed::find(content))
+                    .then(|| InstallationRecord::find(content))
                     .flatten(),
                 shared: if below.starts_with(layout::CLUSTERS)
                     && below.file_name() == Some(layout::KUSTOMIZATION)
@@ -138,7 +138,7 @@ impl State {
                 },
             };
             FirstLook {
-                says: Some(Entry::File(file)),
+                says: Some(RecordedEntry::File(file)),
                 read: has_hosts && layout::is_ours(content),
             }
         };
@@ -148,31 +148,31 @@ impl State {
         let below = |(path, kind): (Utf8PathBuf, Kind)| {
             Some((path.strip_prefix(output).ok()?.to_owned(), kind))
         };
-        let mut state = State {
+        let mut state = PreviousOutput {
             entries: entries.into_iter().filter_map(below).collect(),
-            ..State::default()
+            ..PreviousOutput::default()
         };
-        let (mut of_files, mut held, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut held, mut findings) = (Vec::new(), Vec::new(), Vec::new());
         for fact in facts {
             match fact {
-                Entry::File(file) => of_files.push(file),
-                Entry::Held(host, assignment) => held.push((host, assignment)),
-                Entry::Released(host, release) => {
+                RecordedEntry::File(file) => files.push(file),
+                RecordedEntry::Held(host, assignment) => held.push((host, assignment)),
+                RecordedEntry::Released(host, release) => {
                     state.released.insert(host, release);
                 }
-                Entry::Unlabelled(host) => {
+                RecordedEntry::Unlabelled(host) => {
                     state.unlabelled.insert(host);
                 }
-                Entry::Unreadable(finding) => findings.push(finding),
+                RecordedEntry::Unreadable(finding) => findings.push(finding),
             }
         }
-        findings.extend(emptied(&of_files, output));
-        findings.extend(written_by_newer(&of_files, output));
-        let (held, ()) = rayon::join(|| by_host(held), || state.add_files(of_files));
+        findings.extend(emptied(&files, output));
+        findings.extend(written_by_newer(&files, output));
+        let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
-        let of_hosts: HashSet<&ClusterKey> =
+        let host_clusters: HashSet<&ClusterKey> =
             held.values().flatten().map(|held| &held.cluster).collect();
-        state.clusters = of_hosts
+        state.clusters = host_clusters
             .into_iter()
             .chain(state.files.keys())
             .cloned()
@@ -344,17 +344,17 @@ fn fingerprint(content: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn read_entry(document: &Document<'_>, assignment: &Assignment) -> Entry {
+fn read_entry(document: &Document<'_>, assignment: &AssignmentSettings) -> RecordedEntry {
     let origin = &document.origin;
     match GeneratedHost::read(document) {
         Ok(GeneratedHost {
             key,
-            says: Says::Held(cluster, part),
+            says: GeneratedHostState::Held(cluster, part),
             namespace,
             labels,
-        }) => Entry::Held(
+        }) => RecordedEntry::Held(
             key,
-            Held {
+            RecordedAssignment {
                 has_other_labels: assignment.would_replace(&labels, &cluster, &part),
                 cluster,
                 part,
@@ -364,25 +364,27 @@ fn read_entry(document: &Document<'_>, assignment: &Assignment) -> Entry {
         ),
         Ok(GeneratedHost {
             key,
-            says: Says::Released(release),
+            says: GeneratedHostState::Released(release),
             ..
-        }) => Entry::Released(key, release),
+        }) => RecordedEntry::Released(key, release),
         Ok(GeneratedHost {
             key,
-            says: Says::Unlabelled,
+            says: GeneratedHostState::Unlabelled,
             ..
-        }) => Entry::Unlabelled(key),
-        Err(Unreadable { reason, place }) => {
-            Entry::Unreadable(unreadable(&reason, &origin.file, place))
+        }) => RecordedEntry::Unlabelled(key),
+        Err(GeneratedHostError { reason, place }) => {
+            RecordedEntry::Unreadable(unreadable(&reason, &origin.file, place))
         }
     }
 }
 
 /// Groups assignments by host.
-fn by_host(mut all: Vec<(HostKey, Held)>) -> BTreeMap<HostKey, Vec<Held>> {
+fn by_host(
+    mut all: Vec<(HostKey, RecordedAssignment)>,
+) -> BTreeMap<HostKey, Vec<RecordedAssignment>> {
     // Sorting and then collecting is faster than to insert one by one.
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut by_host: Vec<(HostKey, Vec<Held>)> = Vec::with_capacity(all.len());
+    let mut by_host: Vec<(HostKey, Vec<RecordedAssignment>)> = Vec::with_capacity(all.len());
     for (host, held) in all {
         match by_host.last_mut() {
             Some((last, all)) if *last == host => all.push(held),

@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::plan::machines::{Asked, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::request::service::bracketed;
-use crate::request::{ClusterKind, NodeSet, Service};
+use crate::request::{ClusterKind, ClusterService, NodeSet};
 use crate::site::Site;
 
 /// A cluster.
@@ -217,7 +217,7 @@ fn overview_of(
     }
 }
 
-fn endpoint(service: &Service) -> Endpoint {
+fn endpoint(service: &ClusterService) -> Endpoint {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for port in service.node_ports().iter().copied().map(NodePort::number) {
         match ranges.last_mut() {

@@ -15,7 +15,7 @@ mod spare;
 
 use serde::Serialize;
 
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
 
@@ -55,7 +55,7 @@ impl Overview {
     /// # Errors
     ///
     /// Fails if no host has the label.
-    pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
+    pub fn new(generated: &GeneratedSite, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
         let rack_by = match rack_by {
             Some(label) => Some(racks::checked(&generated.site, label)?),
             None => racks::label(&generated.site),
@@ -64,12 +64,12 @@ impl Overview {
     }
 
     /// Creates the overview of a run, with the most used topology key as rack label.
-    pub(crate) fn of(generated: &Generated) -> Self {
+    pub(crate) fn from_generated(generated: &GeneratedSite) -> Self {
         Self::by_racks(generated, racks::label(&generated.site))
     }
 
-    fn by_racks(generated: &Generated, rack_by: Option<String>) -> Self {
-        let Generated {
+    fn by_racks(generated: &GeneratedSite, rack_by: Option<String>) -> Self {
+        let GeneratedSite {
             site,
             plan,
             findings,

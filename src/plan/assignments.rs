@@ -32,7 +32,7 @@ use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
 use crate::inventory::usage::Usage;
-use crate::output::state::Held;
+use crate::output::state::RecordedAssignment;
 use crate::request::{Cluster, ClusterKind, NodeSet};
 use crate::site::Site;
 
@@ -495,7 +495,7 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
 }
 
 /// Removes equal entries of a host that a killed run left in two files.
-fn unique(entries: &[Held]) -> impl Iterator<Item = &Held> {
+fn unique(entries: &[RecordedAssignment]) -> impl Iterator<Item = &RecordedAssignment> {
     let mut seen = BTreeSet::new();
     entries
         .iter()

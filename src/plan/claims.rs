@@ -10,7 +10,7 @@ use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
-use crate::output::state::Held;
+use crate::output::state::RecordedAssignment;
 use crate::site::Site;
 
 /// Returns whether the agent set the assignment labels that the snapshot shows. The agent removes
@@ -138,7 +138,7 @@ pub(super) fn adopter<'a>(
 /// of this repo. Nor are those on a host that a Machine of the cluster uses.
 pub(super) fn conflict(
     host: &Host,
-    held: &Held,
+    held: &RecordedAssignment,
     user: Option<&MachineUser<'_>>,
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,

@@ -69,7 +69,7 @@ use rayon::prelude::*;
 
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
-use crate::output::state::Release;
+use crate::output::state::PendingRelease;
 use crate::request::Cluster;
 use crate::site::Site;
 
@@ -96,7 +96,7 @@ pub struct Plan {
     /// Clusters whose files stay unchanged.
     pub frozen: BTreeSet<ClusterKey>,
     /// Observed hosts that are being released, including those of earlier runs.
-    pub released: BTreeMap<HostKey, Release>,
+    pub released: BTreeMap<HostKey, PendingRelease>,
     /// Declared hosts without a cluster whose manifests have assignment labels, which a patch
     /// removes.
     pub unlabelled: BTreeSet<HostKey>,

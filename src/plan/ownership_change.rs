@@ -11,7 +11,7 @@ use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{Evidence, Host};
 use crate::layout;
-use crate::output::state::Held;
+use crate::output::state::RecordedAssignment;
 use crate::settings::sources;
 use crate::site::Site;
 
@@ -27,7 +27,7 @@ const ONE_RENDERER: &str = "one object must render the host: have its manifest i
 /// Reports a host whose owner differs from the one that the output assumes.
 pub(super) fn changed(
     host: &Host,
-    held: &Held,
+    held: &RecordedAssignment,
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
@@ -107,13 +107,13 @@ pub(super) fn applied_during_release(
 }
 
 /// Returns whether the output patches the manifest of the host.
-pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
+pub(super) fn was_declared(held: &RecordedAssignment, site: &Site) -> bool {
     let below = held.origin.file.strip_prefix(&site.settings.output);
     below.is_ok_and(layout::is_below_declared)
 }
 
 /// Reports a host whose evidence has weakened; `left` describes its remaining document.
-fn weakened(host: &Host, held: &Held, what: &str, left: &str) -> Finding {
+fn weakened(host: &Host, held: &RecordedAssignment, what: &str, left: &str) -> Finding {
     let message = format!("host {} of {} {what}", host.key, held.cluster);
     Finding::new(Code::NoLongerDeclared, message)
         .at(held.origin.name())
@@ -121,13 +121,13 @@ fn weakened(host: &Host, held: &Held, what: &str, left: &str) -> Finding {
         .of(&held.cluster)
 }
 
-fn no_longer_declared(host: &Host, held: &Held) -> Finding {
+fn no_longer_declared(host: &Host, held: &RecordedAssignment) -> Finding {
     let what = "was declared by this repo, but no kustomization renders it now";
     weakened(host, held, what, "what is left of it").help(STAY_DECLARED)
 }
 
 /// Reports a host whose build no agent's object applies any more.
-fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Finding {
+fn no_longer_applied(host: &Host, held: &RecordedAssignment, root: usize, site: &Site) -> Finding {
     let root = site.root(root);
     let what = format!(
         "was applied by an agent, but no agent's object of this site applies {} now",
@@ -140,7 +140,7 @@ fn no_longer_applied(host: &Host, held: &Held, root: usize, site: &Site) -> Find
 }
 
 /// Reports a host that a snapshot showed when it was assigned, and of which only a manifest is left.
-fn no_longer_live(host: &Host, held: &Held) -> Finding {
+fn no_longer_live(host: &Host, held: &RecordedAssignment) -> Finding {
     let what =
         "was live in a snapshot, but what describes it now has no `uid` and no provisioning state";
     weakened(host, held, what, "what is left of it").help(
@@ -151,7 +151,7 @@ fn no_longer_live(host: &Host, held: &Held) -> Finding {
 
 /// Reports a host that is now declared while a frozen cluster still has it as an observed host.
 /// Both objects would be applied.
-fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
+fn left_as_observed(host: &Host, held: &RecordedAssignment, site: &Site) -> Option<Finding> {
     let observed = site
         .settings
         .output

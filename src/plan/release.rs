@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assignments::Assignments;
 use super::claims::{has_agent_labels, label_place, removal_command};
 use super::placement::How;
-use crate::api::assignment::GivenBack;
+use crate::api::assignment::ReleaseProgress;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::inventory::{Evidence, Host};
-use crate::output::state::Release;
+use crate::output::state::PendingRelease;
 use crate::site::Site;
 
 /// Returns the hosts that an earlier run released and that the snapshot does not yet show free.
-pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
+pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, PendingRelease> {
     let mut released = BTreeMap::new();
     for (key, release) in &site.state.released {
         // If an agent applies the host in full, writing it once more would erase its spec.
@@ -46,7 +46,7 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
 pub(super) fn newly_released(
     site: &Site,
     assignments: &Assignments<'_>,
-) -> BTreeMap<HostKey, Release> {
+) -> BTreeMap<HostKey, PendingRelease> {
     let mut released = BTreeMap::new();
     for (cluster, index, _) in &assignments.released {
         let host = &site.inventory.hosts[*index];
@@ -57,13 +57,13 @@ pub(super) fn newly_released(
                 .released
                 .map_or(0, |given_back| given_back.round)
                 .saturating_add(1);
-            let given_back = GivenBack {
+            let given_back = ReleaseProgress {
                 labels_seen: !host.assignment.claims.is_empty(),
                 round,
             };
             released.insert(
                 host.key.clone(),
-                Release {
+                PendingRelease {
                     given_back,
                     by: Some((*cluster).clone()),
                 },
@@ -74,7 +74,7 @@ pub(super) fn newly_released(
 }
 
 /// Returns whether the snapshot shows that the release has been applied.
-fn annotation_seen(host: &Host, release: &Release) -> bool {
+fn annotation_seen(host: &Host, release: &PendingRelease) -> bool {
     host.assignment
         .released
         .is_some_and(|seen| seen.round == release.given_back.round)
@@ -82,7 +82,7 @@ fn annotation_seen(host: &Host, release: &Release) -> bool {
 
 /// Reports released hosts that keep their labels although the release was applied. Another field
 /// manager set them, and server-side apply removes only fields of its own manager.
-pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
+pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
         (!host.assignment.claims.is_empty() && annotation_seen(host, release)).then_some(host)

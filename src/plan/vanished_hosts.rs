@@ -8,13 +8,13 @@ use super::ownership_change;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::layout;
-use crate::output::state::Held;
+use crate::output::state::RecordedAssignment;
 use crate::site::{HostLeftOut, Site};
 
 /// Reports an assigned host that is missing from the inventory.
 pub(super) fn vanished(
     host: &HostKey,
-    held: &Held,
+    held: &RecordedAssignment,
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
 ) -> Option<Finding> {
@@ -42,7 +42,7 @@ pub(super) fn vanished(
 
 /// Reports a host that a kustomization renders although it is not an input. It would lose its
 /// labels without being gone.
-fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Finding {
+fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &HostLeftOut) -> Finding {
     Finding::new(
         Code::HostLeftOut,
         format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
@@ -57,7 +57,11 @@ fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Findin
 }
 
 /// Reports that a frozen cluster patches a host that the patched build no longer renders.
-pub(super) fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Finding> {
+pub(super) fn patch_without_host(
+    host: &HostKey,
+    held: &RecordedAssignment,
+    site: &Site,
+) -> Option<Finding> {
     let directory = held.origin.file.parent()?;
     let below = directory.strip_prefix(&site.settings.output).ok()?;
     let there = site.inventory.host(host);

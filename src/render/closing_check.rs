@@ -14,7 +14,7 @@ use crate::inventory::Host;
 use crate::kustomize::{OverlayBase, OverlayBuild, PatchFile, Root};
 use crate::layout;
 use crate::plan::Plan;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::site::Site;
 use crate::text::yaml;
 
@@ -126,7 +126,7 @@ impl Patches<'_> {
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
             return only("its kustomization.yaml has other fields");
         };
-        let is_overlay = self.site.settings.hosts.form == Form::Overlay;
+        let is_overlay = self.site.settings.hosts.form == HostsForm::Overlay;
         let is_based = match kustomization.resources.as_slice() {
             [] => !is_overlay,
             [path] => is_overlay && leads_to(self.overlay, path, &root.directory),

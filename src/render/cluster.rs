@@ -11,7 +11,7 @@ use super::{Templates, Tree, cluster_kustomization, hosts, installation, service
 use crate::finding::Finding;
 use crate::layout;
 use crate::plan::Placement;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 use crate::site::Site;
 
 /// The rendered files of a cluster.
@@ -37,7 +37,11 @@ pub(super) fn render(
     for service in &cluster.services {
         services::render(&mut renderer, service);
     }
-    let mut listed: Vec<String> = cluster.services.iter().map(Service::directory).collect();
+    let mut listed: Vec<String> = cluster
+        .services
+        .iter()
+        .map(ClusterService::directory)
+        .collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
         // An installer is rendered only if every machine has a host.

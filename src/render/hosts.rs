@@ -27,17 +27,17 @@ use super::Tree;
 use super::patched_names::{component_of, written_name, written_namespace};
 use crate::api::assignment::{self, Claim};
 use crate::api::cluster_api::FAILURE_DOMAIN;
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::host;
 use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{Evidence, Host};
 use crate::layout::{self, header};
-use crate::output::state::Held;
+use crate::output::state::RecordedAssignment;
 use crate::plan::{Placement, Plan, topology};
 use crate::request::Cluster;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::site::Site;
 use crate::text::visible::{push_yaml_text, yaml_text};
 
@@ -301,7 +301,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
             .collect();
         let mut text = header(root.file.as_str());
         match site.settings.hosts.form {
-            Form::Overlay => {
+            HostsForm::Overlay => {
                 // From the overlay's directory back to the repo's root.
                 let up: Utf8PathBuf = site
                     .settings
@@ -314,7 +314,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
                 text.push_str("resources:\n");
                 write_item(&mut text, "", up.join(&root.directory).as_str());
             }
-            Form::Component => text.push_str(COMPONENT_HEAD),
+            HostsForm::Component => text.push_str(COMPONENT_HEAD),
         }
         let secrets = secrets_in_use(site, plan, *index, &directory);
         if !patches.is_empty() {
@@ -325,7 +325,7 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
             secrets
                 .iter()
                 .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
-        } else if site.settings.hosts.form == Form::Component {
+        } else if site.settings.hosts.form == HostsForm::Component {
             // kustomize rejects a file without fields, and only the user can remove the line that
             // includes this one.
             text.push_str("patches: []\n");
@@ -350,7 +350,7 @@ fn secrets_in_use<'a>(
         .map(|(host, _)| host);
     let planned = planned.filter(|host| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
-    let is_frozen = |held: &&Held| {
+    let is_frozen = |held: &&RecordedAssignment| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
     };
     let frozen = site
@@ -443,7 +443,7 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, mut hosts: String, t
 
 /// Returns whether hosts have an agent's annotations: the agent is that of the settings, or they
 /// name none.
-fn guards_for(site: &Site, agent: Agent) -> bool {
+fn guards_for(site: &Site, agent: GitopsAgent) -> bool {
     site.settings.gitops.is_none_or(|chosen| chosen == agent)
 }
 
@@ -456,7 +456,7 @@ pub(super) fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'stati
 /// Argo CD.
 pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
-    if guards_for(site, Agent::Argocd) {
+    if guards_for(site, GitopsAgent::Argocd) {
         let own = sync_options
             .iter()
             .flat_map(|options| options.split(','))
@@ -467,7 +467,7 @@ pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'stat
         let options: Vec<&str> = kept.chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
     }
-    if guards_for(site, Agent::Flux) {
+    if guards_for(site, GitopsAgent::Flux) {
         annotations.insert(host::PRUNE, "disabled".to_owned());
     }
     annotations
@@ -479,7 +479,7 @@ fn same_option(a: &str, b: &str) -> bool {
 
 fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
-    if guards_for(site, Agent::Argocd) {
+    if guards_for(site, GitopsAgent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
         // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
@@ -487,7 +487,7 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
         // partial object, above all the spec. So the agent must own the annotation.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
-    if guards_for(site, Agent::Flux) {
+    if guards_for(site, GitopsAgent::Flux) {
         annotations.insert(host::PRUNE, "disabled".to_owned());
         annotations.insert(host::SSA, "Merge".to_owned());
     }

@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Templates, Tree, services};
-use crate::finding::{Code, Finding, Place, Step};
+use crate::finding::{Code, Finding, Place, RouteStep};
 use crate::layout;
 use crate::output::files_below;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 use crate::site::Site;
 use crate::text::yaml;
 
@@ -190,7 +190,7 @@ fn path_of(directory: &Utf8Path, entry: &str) -> Utf8PathBuf {
 }
 
 /// Reports a ConfigMap that is too large.
-fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) -> Finding {
+fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterService)>) -> Finding {
     let finding = Finding::new(
         Code::TooLarge,
         format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}"),
@@ -200,12 +200,12 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
     };
     let mut place = service.route();
     let (help, field) = services::too_large(service.kind());
-    place.extend(field.map(Step::from));
+    place.extend(field.map(RouteStep::from));
     finding.at(cluster.origin.at(place)).help(help)
 }
 
 /// Returns the service of an output file.
-fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a Service)> {
+fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a ClusterService)> {
     let key = layout::cluster_of(path)?;
     let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
     Some((

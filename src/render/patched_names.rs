@@ -1,7 +1,7 @@
 //! Names by which patches find hosts, as kustomize sees them.
 
 use crate::delivery::Component;
-use crate::finding::Level;
+use crate::finding::ComponentLevel;
 use crate::inventory::Host;
 use crate::layout;
 use crate::site::Site;
@@ -13,7 +13,7 @@ pub(super) fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Compon
 
 /// Returns the level at which an overlay patches a host, if its build was evaluated. A variable in
 /// its name or namespace has no value there.
-fn level_of<'a>(site: &'a Site, host: &'a Host) -> Option<&'a Level> {
+fn level_of<'a>(site: &'a Site, host: &'a Host) -> Option<&'a ComponentLevel> {
     let root = &site.inventory.roots.get(&host.evidence.root()?)?.directory;
     let overlay = layout::declared_directory(root);
     host.origin.level(&site.settings.output.join(overlay))

@@ -18,7 +18,7 @@ use crate::inventory::network_remedy::remedy;
 use crate::inventory::networks::Unaddressed;
 use crate::layout::{self, header};
 use crate::plan::Placement;
-use crate::request::{Cluster, Service};
+use crate::request::{Cluster, ClusterService};
 use crate::site::Site;
 
 /// Templates that are rendered together: all files below one directory.
@@ -199,7 +199,10 @@ impl<'a> Renderer<'a> {
 
     /// Returns the hosts that a service uses, with their addresses; `None`, with a finding, if one
     /// has no address.
-    pub(super) fn addressed(&mut self, service: &Service) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
+    pub(super) fn addressed(
+        &mut self,
+        service: &ClusterService,
+    ) -> Option<Vec<(&'a Host, Role, IpAddr)>> {
         let interface = service.interface.as_deref()?;
         let mut addressed = Vec::new();
         let mut complete = true;

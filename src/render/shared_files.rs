@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::Tree;
 use crate::finding::Finding;
 use crate::layout;
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 
 /// Length of the hash in the name of a directory.
 const HASH_BYTES: usize = 5;
@@ -42,7 +42,7 @@ impl SharedFiles {
         &self,
         templates: &Utf8Path,
         texts: Texts,
-        state: &State,
+        state: &PreviousOutput,
         verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
     ) -> Arc<SharedDirectory> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ impl SharedDirectory {
     fn new(
         templates: &Utf8Path,
         texts: &Texts,
-        state: &State,
+        state: &PreviousOutput,
         verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
     ) -> Self {
         let mut hash = Sha256::new();

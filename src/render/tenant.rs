@@ -15,7 +15,7 @@ use crate::inventory::natural;
 use crate::layout;
 use crate::plan::{Placement, topology};
 use crate::request::service::EndpointKind;
-use crate::request::{Cluster, ClusterKind, Service};
+use crate::request::{Cluster, ClusterKind, ClusterService};
 use crate::site::Site;
 
 const TEMPLATES: TemplateSet = TemplateSet {
@@ -180,7 +180,7 @@ fn failure_domains<'a>(
 const MOST_DOMAINS: usize = 100;
 
 /// Returns the address of the tenant's API, if the SIPCluster has it.
-fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
+fn control_plane_endpoint(service: &ClusterService) -> Option<Endpoint> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {
         return None;

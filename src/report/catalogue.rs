@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use super::{ERROR, FAINT, STRONG, Text, WARNING, styled};
+use super::{ERROR, FAINT, ReportText, STRONG, WARNING, styled};
 use crate::finding::{Code, Severity};
 
 /// Maximum line width of an explanation on a terminal, in characters.
 const WIDTH: usize = 80;
 
 /// Formats a code's explanation for a terminal: examples are indented, the rest is plain text.
-pub fn explain_code(code: Code) -> Text {
+pub fn explain_code(code: Code) -> ReportText {
     let word = match code.severity() {
         Severity::Error => styled(ERROR, format!("error[{code}]")),
         Severity::Warning => styled(WARNING, format!("warning[{code}]")),
     };
-    Text::of_sipgen(&format!(
+    ReportText::trusted(&format!(
         "{word}: {}\n\n{}",
         styled(STRONG, code.title()),
         plain(code.explanation())
@@ -22,11 +22,11 @@ pub fn explain_code(code: Code) -> Text {
 }
 
 /// Lists all codes, grouped by area.
-pub fn codes() -> Text {
-    let mut out = Text::default();
-    for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
-        for (index, code) in of_area.iter().enumerate() {
-            // Writing to a `Text` cannot fail.
+pub fn codes() -> ReportText {
+    let mut out = ReportText::default();
+    for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
+        for (index, code) in area_codes.iter().enumerate() {
+            // Writing to a `ReportText` cannot fail.
             if index == 0 {
                 if !out.is_empty() {
                     let _ = writeln!(out);
@@ -56,14 +56,14 @@ pub fn codes() -> Text {
 /// Formats all codes as the tables between the marks of `docs/reference/findings.md`, one per area.
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
-    for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
-        let area = of_area.first().map_or("", |code| code.area());
+    for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
+        let area = area_codes.first().map_or("", |code| code.area());
         let _ = write!(
             out,
             "\n## {}\n\n| code | severity | summary |\n| --- | --- | --- |\n",
             capitalized(area)
         );
-        for code in of_area {
+        for code in area_codes {
             let _ = writeln!(
                 out,
                 "| [`{code}`](findings/{code}.md) | {} | {} |",

@@ -4,15 +4,15 @@ use std::fmt::{Display, Write};
 
 use super::phrases::Name;
 use super::plan::plain;
-use super::{ERROR, Text, styled};
+use super::{ERROR, ReportText, styled};
 use crate::api::names::HostKey;
-use crate::difference::claims::{ClaimKind, Conflict, OpenChange, Outcome, SharedClaim};
+use crate::difference::claims::{ClaimKind, MergeConflict, MergeOutcome, OpenChange, SharedClaim};
 
 /// Number of claims that a text lists per branch.
 const SHOWN: usize = 20;
 
 /// Formats the conflicts with other open changes.
-pub fn open_changes(changes: &[OpenChange]) -> Text {
+pub fn open_changes(changes: &[OpenChange]) -> ReportText {
     let mut text = String::new();
     for change in changes {
         if change.is_independent() {
@@ -89,7 +89,7 @@ fn shared_claim(claim: &SharedClaim, branch: &str, name: Name<'_>) -> String {
     )
 }
 
-fn file_conflict(conflict: &Conflict, branch: &str, name: Name<'_>) -> String {
+fn file_conflict(conflict: &MergeConflict, branch: &str, name: Name<'_>) -> String {
     let path = name(&conflict.path);
     let generated = if conflict.generated {
         ", a generated file"
@@ -115,7 +115,7 @@ fn outcomes(change: &OpenChange, name: Name<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for (first, outcome) in firsts {
         match outcome {
-            Some(outcome) if *outcome == Outcome::default() => {}
+            Some(outcome) if *outcome == MergeOutcome::default() => {}
             Some(outcome) => lines.push(format!("{first}: {}", effects(outcome, name))),
             None => {
                 lines.push(
@@ -129,7 +129,7 @@ fn outcomes(change: &OpenChange, name: Name<'_>) -> Vec<String> {
     lines
 }
 
-fn effects(outcome: &Outcome, name: Name<'_>) -> String {
+fn effects(outcome: &MergeOutcome, name: Name<'_>) -> String {
     let list = |hosts: &[HostKey]| {
         let names = hosts.iter().map(|host| name(host as &dyn Display));
         names.collect::<Vec<_>>().join(", ")

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::phrases::{self, Deed, Line};
+use super::phrases::{self, DiffLine, ReportedAction};
 use super::plan::{plain, wrapped};
-use super::{Text, one_line};
-use crate::review::{ClusterReview, Review, State};
+use super::{ReportText, one_line};
+use crate::review::{ClusterReview, FileState, Review};
 use crate::text::counted;
 
 /// Maximum length of a subject in characters; forges cut longer ones.
@@ -22,8 +22,8 @@ const MAX_LINES: usize = 40;
 ///
 /// No line of the body looks like a trailer.
 pub fn commit_message(review: &Review) -> String {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = writeln!(out, "{}", subject(review));
     let _ = writeln!(out);
     let _ = write_body(&mut out, review);
@@ -41,17 +41,21 @@ pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
         .map(|(name, _)| plain(name))
         .collect::<Vec<_>>()
         .join(", ");
-    let of_one = |(name, review): &&(&str, Review)| format!("{}: {}", plain(name), subject(review));
+    let site_subject =
+        |(name, review): &&(&str, Review)| format!("{}: {}", plain(name), subject(review));
     let subjects = [
-        changed.first().filter(|_| changed.len() == 1).map(of_one),
+        changed
+            .first()
+            .filter(|_| changed.len() == 1)
+            .map(site_subject),
         Some(format!("update {names}")),
     ];
     let fitting = subjects
         .into_iter()
         .flatten()
         .find(|subject| subject.len() <= SUBJECT);
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = writeln!(
         out,
         "{}",
@@ -77,7 +81,7 @@ fn subject(review: &Review) -> String {
     };
     let gone = clusters
         .iter()
-        .filter(|cluster| cluster.state == State::Deleted)
+        .filter(|cluster| cluster.state == FileState::Deleted)
         .count();
     let mut deeds: Vec<String> = Vec::new();
     if gone > 0 {
@@ -91,7 +95,7 @@ fn subject(review: &Review) -> String {
     let told = phrases::deeds(&clusters).into_iter();
     let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
     deeds.extend(told.map(
-        |Deed {
+        |ReportedAction {
              imperative, what, ..
          }| format!("{imperative} {what}"),
     ));
@@ -115,7 +119,7 @@ fn subject(review: &Review) -> String {
     fitting.unwrap_or_else(|| format!("update {}", counted(clusters.len(), "cluster")))
 }
 
-fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
+fn write_body(out: &mut ReportText, review: &Review) -> fmt::Result {
     if !review.dangers.is_empty() {
         writeln!(out, "{}:", counted(review.dangers.len(), "danger"))?;
         for danger in review.dangers.iter().take(MAX_DANGERS) {
@@ -156,14 +160,14 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
     Ok(())
 }
 
-fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
-    for Line { sign, text } in lines.iter().take(MAX_LINES) {
+fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
+    for DiffLine { sign, text } in lines.iter().take(MAX_LINES) {
         write_item(out, *sign, text)?;
     }
     write_more(out, lines.len(), MAX_LINES, "lines")
 }
 
-fn write_item(out: &mut Text, sign: char, text: &str) -> fmt::Result {
+fn write_item(out: &mut ReportText, sign: char, text: &str) -> fmt::Result {
     for (index, line) in wrapped(text, WIDTH).into_iter().enumerate() {
         let lead = if index == 0 { sign } else { ' ' };
         writeln!(out, "  {lead} {line}")?;
@@ -171,7 +175,7 @@ fn write_item(out: &mut Text, sign: char, text: &str) -> fmt::Result {
     Ok(())
 }
 
-fn write_more(out: &mut Text, all: usize, told: usize, what: &str) -> fmt::Result {
+fn write_more(out: &mut ReportText, all: usize, told: usize, what: &str) -> fmt::Result {
     if all > told {
         writeln!(out, "  ... and {} more {what}", all - told)
     } else {

@@ -10,13 +10,14 @@ use crate::difference::claims::OpenChange;
 use crate::load::{Files, Texts};
 use crate::review::Review;
 
-/// Version of the JSON format of [`Comparison`].
+/// Version of the JSON format of [`DiffReport`].
 const VERSION: u32 = 1;
 
 /// Output of `sipgen diff --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Comparison {
+#[schemars(rename = "Comparison")]
+pub struct DiffReport {
     /// Version of this format. Within a version, fields are only added.
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
@@ -50,7 +51,7 @@ pub struct Stale {
     pub files: usize,
 }
 
-impl Comparison {
+impl DiffReport {
     /// Converts a difference. `head` are the files of the later state.
     pub fn new(
         base: Option<&str>,
@@ -87,6 +88,6 @@ impl Comparison {
 
     /// Returns the JSON Schema.
     pub fn schema() -> Schema {
-        schema_for!(Comparison)
+        schema_for!(DiffReport)
     }
 }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use super::findings::counts;
-use super::{ADDED, ERROR, FAINT, Text, WARNING, one_line, styled};
+use super::{ADDED, ERROR, FAINT, ReportText, WARNING, one_line, styled};
 use crate::doctor::{Check, State};
 use crate::load::{Files, Texts};
 
@@ -94,17 +94,17 @@ fn count(checks: &[(&str, Vec<Check>)], state: State) -> usize {
 }
 
 /// Formats checks, one per line, with the fixes.
-pub fn checks(checks: &[Check], files: &Files) -> Text {
+pub fn checks(checks: &[Check], files: &Files) -> ReportText {
     let mut texts = Texts::new(files);
-    let mut out = Text::default();
+    let mut out = ReportText::default();
     for check in checks {
-        // Writing to a `Text` cannot fail.
+        // Writing to a `ReportText` cannot fail.
         let _ = write_check(&mut out, check, &mut texts);
     }
     out
 }
 
-fn write_check(out: &mut Text, check: &Check, texts: &mut Texts<'_>) -> fmt::Result {
+fn write_check(out: &mut ReportText, check: &Check, texts: &mut Texts<'_>) -> fmt::Result {
     let (style, state) = match check.state {
         State::Ok => (ADDED, "ok"),
         State::Note => (FAINT, "note"),
@@ -129,7 +129,7 @@ fn write_check(out: &mut Text, check: &Check, texts: &mut Texts<'_>) -> fmt::Res
 }
 
 /// Formats the number of checks on one line.
-pub fn tally_of_checks(checks: &[(&str, Vec<Check>)]) -> Text {
+pub fn tally_of_checks(checks: &[(&str, Vec<Check>)]) -> ReportText {
     let counts = counts(&[
         (count(checks, State::Failed), "failed check", ERROR),
         (count(checks, State::Warning), "warning", WARNING),

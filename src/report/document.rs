@@ -12,9 +12,9 @@ use crate::text::visible::visible_json;
 /// Output for a program. Its format escapes everything that acts on a terminal or CI runner, and it
 /// contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document(String);
+pub struct ReportDocument(String);
 
-impl Document {
+impl ReportDocument {
     /// Formats pretty-printed JSON with a final line feed.
     ///
     /// # Errors
@@ -27,12 +27,12 @@ impl Document {
     }
 
     /// Wraps sipgen's own text, such as a completion script, which contains no input.
-    pub fn of_sipgen(text: impl Into<String>) -> Self {
+    pub fn trusted(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// Formats the RBAC objects that allow to take a snapshot. Names are escaped.
-    pub fn of_rbac(access: &Access<'_>) -> Self {
+    pub fn rbac(access: &Access<'_>) -> Self {
         Self(rbac(access))
     }
 
@@ -42,7 +42,7 @@ impl Document {
     }
 }
 
-impl fmt::Display for Document {
+impl fmt::Display for ReportDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
 use super::markdown::code;
-use super::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::drain::{Drain, Move, Occupant, Verdict};
 use crate::text::counted;
@@ -53,22 +53,22 @@ impl DrainWords {
 }
 
 /// Formats a plan of moves.
-pub fn drain(drain: &Drain) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn drain(drain: &Drain) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = write_text(&mut out, drain);
     out
 }
 
 /// Formats a plan of moves as Markdown.
-pub fn drain_as_markdown(drain: &Drain) -> Text {
+pub fn drain_as_markdown(drain: &Drain) -> ReportText {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write_markdown(&mut out, drain);
     out.into()
 }
 
-fn write_text(out: &mut Text, drain: &Drain) -> fmt::Result {
+fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     let style = match drain.verdict {
         Verdict::Planned => STRONG,
         Verdict::Undecided => WARNING,

@@ -1,6 +1,6 @@
 //! Events between two snapshots, as text.
 
-use super::{STRONG, Text, styled};
+use super::{ReportText, STRONG, styled};
 use crate::snapshot::Event;
 use crate::text::counted;
 
@@ -8,10 +8,10 @@ use crate::text::counted;
 const MOST: usize = 100;
 
 /// Lists up to `most` events, one per line.
-pub fn events(events: &[Event], most: usize) -> Text {
-    let mut out = Text::default();
+pub fn events(events: &[Event], most: usize) -> ReportText {
+    let mut out = ReportText::default();
     for event in events.iter().take(most) {
-        // Writing to a `Text` cannot fail.
+        // Writing to a `ReportText` cannot fail.
         let _ = writeln!(out, "host `{}` {}", styled(STRONG, &event.host), event.what);
     }
     if events.len() > most {
@@ -24,8 +24,8 @@ pub fn events(events: &[Event], most: usize) -> Text {
 pub fn snapshot_message(all: &[Event]) -> String {
     let mut hosts: Vec<_> = all.iter().map(|event| &event.host).collect();
     hosts.dedup();
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = match hosts.as_slice() {
         [] => writeln!(out, "snapshot: update files"),
         [only] => writeln!(out, "snapshot: {only}"),

@@ -8,7 +8,7 @@ use std::fmt;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::{FAINT, Text, one_line, styled};
+use super::{FAINT, ReportText, one_line, styled};
 use crate::load::Excerpt;
 
 /// Maximum numbers of columns of a line, before the mark, and under the mark.
@@ -21,7 +21,7 @@ const CHARACTERS_READ: usize = 1000;
 
 /// Writes an excerpt. `gutter` is the width of the line number column.
 pub(super) fn write(
-    out: &mut Text,
+    out: &mut ReportText,
     excerpt: &Excerpt,
     gutter: usize,
     mark: char,
@@ -99,7 +99,7 @@ mod tests {
             marked: marked.into(),
             after: after.into(),
         };
-        let mut out = Text::default();
+        let mut out = ReportText::default();
         write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
         out.to_string()
     }

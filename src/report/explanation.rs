@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
-use super::{ERROR, STRONG, Text, one_line, styled};
+use super::{ERROR, ReportText, STRONG, one_line, styled};
 use crate::api::names::{ClusterKey, Role};
 use crate::plan::explain::{
     AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
@@ -14,13 +14,13 @@ use crate::plan::{How, Shortage};
 use crate::text::counted;
 
 /// Explains the hosts of a cluster.
-pub fn explain_cluster(cluster: &ClusterExplanation) -> Text {
-    let mut out = Text::default();
+pub fn explain_cluster(cluster: &ClusterExplanation) -> ReportText {
+    let mut out = ReportText::default();
     let _ = write_cluster(&mut out, cluster);
     out
 }
 
-fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Result {
+fn write_cluster(out: &mut ReportText, explanation: &ClusterExplanation) -> fmt::Result {
     let ClusterExplanation {
         cluster,
         kind,
@@ -107,7 +107,7 @@ const MACHINES_NAMED: usize = 3;
 const NAMES_LENGTH: usize = 40;
 
 /// Writes a Provisioning's machines, one per line, and the reasons why some have no host.
-fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Result {
+fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt::Result {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
     let width = |column: usize| {
         all.iter()
@@ -117,15 +117,15 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
     };
     let widths: Vec<usize> = (0..6).map(width).collect();
     for role in Role::ALL {
-        let of_role: Vec<&&NodeSetExplanation> = machines
+        let role_machines: Vec<&&NodeSetExplanation> = machines
             .iter()
             .filter(|machine| machine.part.role == role)
             .collect();
-        if of_role.is_empty() {
+        if role_machines.is_empty() {
             continue;
         }
-        let wanted: usize = of_role.iter().map(|machine| machine.wanted).sum();
-        let have = of_role
+        let wanted: usize = role_machines.iter().map(|machine| machine.wanted).sum();
+        let have = role_machines
             .iter()
             .filter(|machine| !machine.hosts.is_empty())
             .count();
@@ -134,7 +134,7 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
         writeln!(out, "  {}", styled(style, head))?;
         // Equal machines share the reasons of a shortage.
         let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for machine in of_role {
+        for machine in role_machines {
             for row in rows(machine) {
                 let cells = row
                     .iter()
@@ -219,13 +219,13 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
 }
 
 /// Explains the owner of a host, or why it is unassigned.
-pub fn explain_host(host: &HostExplanation) -> Text {
-    let mut out = Text::default();
+pub fn explain_host(host: &HostExplanation) -> ReportText {
+    let mut out = ReportText::default();
     let _ = write_host(&mut out, host);
     out
 }
 
-fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
+fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Result {
     let HostExplanation {
         host,
         assigned,

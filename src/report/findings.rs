@@ -6,7 +6,7 @@ use std::fmt;
 use anstyle::Style;
 use rayon::prelude::*;
 
-use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
+use super::{ERROR, FAINT, ReportText, STRONG, WARNING, excerpt, one_line, styled};
 use crate::finding::{Code, Finding, Severity};
 use crate::load::{Excerpt, Files, Texts};
 use crate::text::counted;
@@ -26,25 +26,25 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// Formats findings, warnings first, so that errors are last on the terminal.
-pub fn findings(findings: &[Finding], files: &Files) -> Text {
+pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let mut out = Text::default();
-    for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
-        let shown = shown(of_severity);
+    let mut out = ReportText::default();
+    for same_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
+        let shown = shown(same_severity);
         let format = |texts: &mut Texts<'_>, finding: &&Finding| {
-            let mut text = Text::default();
-            // Writing to a `Text` cannot fail.
+            let mut text = ReportText::default();
+            // Writing to a `ReportText` cannot fail.
             let _ = write_finding(&mut text, finding, texts);
             text
         };
         let texts = shown.par_iter().map_init(|| Texts::new(files), format);
-        out.extend(texts.collect::<Vec<Text>>());
-        if of_severity.len() > shown.len() {
+        out.extend(texts.collect::<Vec<ReportText>>());
+        if same_severity.len() > shown.len() {
             let _ = writeln!(
                 out,
                 "… and {} more findings",
-                of_severity.len() - shown.len()
+                same_severity.len() - shown.len()
             );
             let _ = writeln!(out);
         }
@@ -72,7 +72,7 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
 }
 
 /// Formats the number of findings on one line. `muted` counts the warnings that the settings mute.
-pub fn tally(findings: &[Finding], muted: usize) -> Text {
+pub fn tally(findings: &[Finding], muted: usize) -> ReportText {
     let errors = findings.iter().filter(|finding| finding.is_error()).count();
     let warnings = findings.len() - errors;
     let words = counts(&[(errors, "error", ERROR), (warnings, "warning", WARNING)])
@@ -98,7 +98,7 @@ pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
-fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
+fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
     let (style, word) = match finding.severity {
         Severity::Error => (ERROR, "error"),
         Severity::Warning => (WARNING, "warning"),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::results::{Located, Results, Spot};
-use super::{Document, one_line};
+use super::results::{CiResults, LocatedFinding, RepoPosition};
+use super::{ReportDocument, one_line};
 use crate::finding::Severity;
 use crate::text::counted;
 
@@ -12,16 +12,16 @@ const ANNOTATIONS_KEPT: usize = 10;
 
 /// Formats results as workflow commands, errors first, up to GitHub's limit. The last line counts
 /// the omitted ones.
-pub fn github(Results(results): &Results) -> Document {
+pub fn github(CiResults(results): &CiResults) -> ReportDocument {
     let mut out = String::new();
     let mut left_out = Vec::new();
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        let of_severity: Vec<&Located> = results
+        let same_severity: Vec<&LocatedFinding> = results
             .iter()
             .filter(|result| result.severity == severity)
             .collect();
-        for result in of_severity.iter().take(ANNOTATIONS_KEPT) {
-            let Spot {
+        for result in same_severity.iter().take(ANNOTATIONS_KEPT) {
+            let RepoPosition {
                 path, line, column, ..
             } = &result.place;
             let mut properties = format!("file={}", property(path));
@@ -32,9 +32,9 @@ pub fn github(Results(results): &Results) -> Document {
             let _ = write!(properties, ",title={}", property(result.code.id()));
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
-        if of_severity.len() > ANNOTATIONS_KEPT {
+        if same_severity.len() > ANNOTATIONS_KEPT {
             left_out.push(counted(
-                of_severity.len() - ANNOTATIONS_KEPT,
+                same_severity.len() - ANNOTATIONS_KEPT,
                 &format!("more {command}"),
             ));
         }
@@ -46,13 +46,13 @@ pub fn github(Results(results): &Results) -> Document {
             left_out.join(" and ")
         );
     }
-    Document::escaped(out)
+    ReportDocument::escaped(out)
 }
 
 /// Returns the lines of an annotation.
-fn text(result: &Located) -> String {
+fn text(result: &LocatedFinding) -> String {
     let mut lines = vec![result.message.clone()];
-    for (Spot { path, line, .. }, what) in &result.story {
+    for (RepoPosition { path, line, .. }, what) in &result.story {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         let what = what
             .as_ref()

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Document;
-use super::results::{Located, Results};
+use super::ReportDocument;
+use super::results::{CiResults, LocatedFinding};
 use crate::finding::{Code, Severity};
 
 /// Maximum length of a description in characters, because GitLab shows it in a table cell.
@@ -14,11 +14,11 @@ const DESCRIPTION_SHOWN: usize = 1000;
 /// # Errors
 ///
 /// The report cannot be represented as JSON, which has no known cause.
-pub fn gitlab(Results(results): &Results) -> serde_json::Result<Document> {
-    Document::json(&Value::from_iter(results.iter().map(issue)))
+pub fn gitlab(CiResults(results): &CiResults) -> serde_json::Result<ReportDocument> {
+    ReportDocument::json(&Value::from_iter(results.iter().map(issue)))
 }
 
-fn issue(result: &Located) -> Value {
+fn issue(result: &LocatedFinding) -> Value {
     json!({
         "description": description(result),
         "check_name": result.code.id(),
@@ -28,7 +28,7 @@ fn issue(result: &Located) -> Value {
     })
 }
 
-fn description(result: &Located) -> String {
+fn description(result: &LocatedFinding) -> String {
     let help = result.help.iter().map(|line| line.trim());
     let words: Vec<&str> = [result.message.as_str()].into_iter().chain(help).collect();
     let description = match words.as_slice() {
@@ -45,7 +45,7 @@ fn description(result: &Located) -> String {
         .collect()
 }
 
-fn severity(result: &Located) -> &'static str {
+fn severity(result: &LocatedFinding) -> &'static str {
     match (result.severity, result.code) {
         (Severity::Error, Code::Stale) => "major",
         (Severity::Error, _) => "critical",

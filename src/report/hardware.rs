@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use super::{STRONG, Text, one_line, styled};
+use super::{ReportText, STRONG, one_line, styled};
 use crate::api::hardware::{Hardware, Nic, Storage, memory};
 use crate::inventory::hardware::{Found, HostHardware};
 
 /// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
 /// known.
-pub fn explain_hardware(known: &HostHardware) -> Text {
-    let mut out = Text::default();
+pub fn explain_hardware(known: &HostHardware) -> ReportText {
+    let mut out = ReportText::default();
     let _ = write_hardware(&mut out, known);
     out
 }
 
 fn write_hardware(
-    out: &mut Text,
+    out: &mut ReportText,
     HostHardware {
         boot_mac_address,
         found,

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::{ADDED, FAINT, REMOVED, STRONG, Text};
+use super::{ADDED, FAINT, REMOVED, ReportText, STRONG};
 use crate::layout;
 use crate::load::is_of_secret;
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::text::credentials::masked_line;
 use crate::text::visible::is_hidden;
 
@@ -27,7 +27,7 @@ pub struct FileLines {
 }
 
 /// Sink for the lines of a diff.
-trait Lines {
+trait DiffSink {
     /// Writes a line of the diff format itself.
     fn head(&mut self, style: Style, line: &str);
     /// Writes a line of the file, without its line feed.
@@ -35,7 +35,7 @@ trait Lines {
 }
 
 /// Diff for people. `git apply` accepts it if no character had to be escaped.
-impl Lines for Text {
+impl DiffSink for ReportText {
     fn head(&mut self, style: Style, line: &str) {
         // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
         self.push_line_of_file(style, None, line);
@@ -47,7 +47,7 @@ impl Lines for Text {
 }
 
 /// Diff for programs.
-impl Lines for String {
+impl DiffSink for String {
     fn head(&mut self, _: Style, line: &str) {
         self.extend([line, "\n"]);
     }
@@ -59,8 +59,8 @@ impl Lines for String {
 }
 
 /// Formats changes as a unified diff for `git apply`.
-pub fn diff(changes: &Changes) -> Text {
-    let mut out = Text::default();
+pub fn diff(changes: &OutputChanges) -> ReportText {
+    let mut out = ReportText::default();
     changes
         .files
         .iter()
@@ -69,7 +69,7 @@ pub fn diff(changes: &Changes) -> Text {
 }
 
 /// Formats the unified diff of each file, without styles.
-pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
+pub(super) fn by_file(changes: &OutputChanges) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
         write_diff(&mut diff, path, change.texts());
@@ -82,7 +82,7 @@ pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
 }
 
 fn write_diff<'a>(
-    out: &mut impl Lines,
+    out: &mut impl DiffSink,
     path: &Utf8Path,
     (before, after): (Option<&'a str>, Option<&'a str>),
 ) {

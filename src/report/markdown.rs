@@ -7,14 +7,14 @@
 use std::fmt::{Display, Write};
 
 use super::claims;
-use super::comparison::Comparison;
+use super::comparison::DiffReport;
 use super::lines::FileLines;
-use super::phrases::{self, Line};
+use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
-use super::{Text, one_line};
+use super::{ReportText, one_line};
 use crate::api::names::ClusterKey;
-use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
+use crate::review::{ClusterReview, Danger, FileState, Harm, Review, Totals};
 use crate::text::counted;
 
 /// First line of the comment, by which a workflow finds and updates it.
@@ -43,7 +43,7 @@ const NAME: usize = 200;
 const WIDTH: usize = 110;
 
 /// Renders a comparison as a pull request comment of at most 65,000 characters.
-pub fn markdown(comparison: &Comparison) -> Text {
+pub fn markdown(comparison: &DiffReport) -> ReportText {
     written(
         &format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)),
         comparison,
@@ -53,7 +53,7 @@ pub fn markdown(comparison: &Comparison) -> Text {
 }
 
 /// Renders comparisons of several sites, which share the length limit.
-pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
+pub fn markdown_of_sites(sites: &[(&str, &DiffReport)]) -> ReportText {
     let mut text = format!("{MARKER}\n");
     for (name, comparison) in sites {
         let head = format!("## sipgen: {}: {}\n\n", code(name), heading(comparison));
@@ -67,8 +67,8 @@ pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
 }
 
 /// Renders a comparison with `1 / shares` of the length limit.
-fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
-    let mut page = Page {
+fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
+    let mut page = MarkdownComment {
         text: head.to_owned(),
         left_out: Vec::new(),
         shares,
@@ -103,7 +103,7 @@ fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
     page.finished()
 }
 
-fn heading(comparison: &Comparison) -> String {
+fn heading(comparison: &DiffReport) -> String {
     let errors = comparison
         .findings
         .iter()
@@ -195,7 +195,7 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
 }
 
 /// Comment being written.
-struct Page {
+struct MarkdownComment {
     text: String,
     /// Parts that did not fit.
     left_out: Vec<String>,
@@ -203,7 +203,7 @@ struct Page {
     shares: usize,
 }
 
-impl Page {
+impl MarkdownComment {
     /// Appends a part if it ends before `until`.
     fn push(&mut self, part: &str, until: usize) -> bool {
         let fits = self.text.len() + part.len() <= until / self.shares;
@@ -400,7 +400,7 @@ impl Page {
 /// Formats a table row.
 fn row(cluster: &ClusterReview) -> String {
     let state = match cluster.state {
-        State::Deleted => "**deleted**",
+        FileState::Deleted => "**deleted**",
         other => phrases::state(other),
     };
     format!(
@@ -421,8 +421,8 @@ fn does(cluster: &ClusterReview) -> String {
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.
-fn block(lines: &[Line]) -> String {
-    let wrapped = lines.iter().flat_map(|Line { sign, text }| {
+fn block(lines: &[DiffLine]) -> String {
+    let wrapped = lines.iter().flat_map(|DiffLine { sign, text }| {
         let sign = if *sign == '~' { '!' } else { *sign };
         let wrapped = wrapped(text, WIDTH).into_iter().enumerate();
         wrapped.map(move |(index, line)| {

@@ -63,9 +63,9 @@ pub use capacity::{capacity, capacity_as_markdown};
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
-pub use comparison::Comparison;
+pub use comparison::DiffReport;
 pub use doctor::{Examination, ExaminedCheck, checks, tally_of_checks};
-pub use document::Document;
+pub use document::ReportDocument;
 pub use drain::{drain, drain_as_markdown};
 pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
@@ -78,19 +78,19 @@ pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{is_page, page};
 pub use plan::{notes, plan};
 pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
-pub use proposals::{Inputs, proposals};
-pub use results::Results;
+pub use proposals::{ExistingInputs, proposals};
+pub use results::CiResults;
 pub use sarif::sarif;
 pub use stale::{
     builds_not_checked, checked_builds, renamed_inputs, stale, stale_files, stale_help,
 };
-pub use status::{Status, status, status_as_markdown};
+pub use status::{StatusReport, status, status_as_markdown};
 pub use summary::{failure, summary, summary_of_sites};
-pub use text::Text;
+pub use text::ReportText;
 pub use what_if::{WhatIf, consequences, consequences_as_markdown};
 
 /// Formats the heading of one of several sites.
-pub fn site(name: &str) -> Text {
+pub fn site(name: &str) -> ReportText {
     format!(
         "{}\n",
         styled(STRONG, format_args!("site {}", one_line(name)))
@@ -99,7 +99,7 @@ pub fn site(name: &str) -> Text {
 }
 
 /// Formats the heading of one of several sites as Markdown.
-pub fn site_as_markdown(name: &str) -> Text {
+pub fn site_as_markdown(name: &str) -> ReportText {
     format!("\n## {}\n\n", markdown::code(&name)).into()
 }
 
@@ -139,7 +139,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Formats the values that a template receives as a table.
-pub fn given(values: &[Given]) -> Text {
+pub fn given(values: &[Given]) -> ReportText {
     let width = |of: fn(&Given) -> &str| {
         values
             .iter()

@@ -9,13 +9,13 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::Status;
+use super::StatusReport;
 use super::capacity::CapacityWords;
-use super::document::{Document, json_inside};
+use super::document::{ReportDocument, json_inside};
 use super::drain::DrainWords;
 use crate::drain::Drain;
 use crate::finding::{Finding, Severity};
-use crate::git::Version;
+use crate::git::RepoVersion;
 use crate::load::{Files, Texts};
 use crate::overview::Overview;
 
@@ -42,12 +42,12 @@ const FINDINGS_SHOWN: usize = 200;
 const PLACES_SHOWN: usize = 10;
 
 #[derive(Serialize)]
-struct Data<'a> {
+struct PageData<'a> {
     #[serde(rename = "picture")]
     overview: &'a Overview,
     capacity: CapacityWords,
     drain: Option<DrainWords>,
-    version: Option<&'a Version>,
+    version: Option<&'a RepoVersion>,
     findings: Vec<PageFinding<'a>>,
     /// Number of omitted findings.
     more_findings: usize,
@@ -68,12 +68,12 @@ struct PageFinding<'a> {
 ///
 /// The overview cannot be represented as JSON, which has no known cause.
 pub fn page(
-    status: &Status<'_>,
+    status: &StatusReport<'_>,
     drain: Option<&Drain>,
-    version: Option<&Version>,
+    version: Option<&RepoVersion>,
     findings: &[Finding],
     files: &Files,
-) -> serde_json::Result<Document> {
+) -> serde_json::Result<ReportDocument> {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
     let mut texts = Texts::new(files);
@@ -98,7 +98,7 @@ pub fn page(
     });
     let page_findings: Vec<PageFinding<'_>> = shown.collect();
     let more_findings = findings.len() - page_findings.len();
-    let data = json_inside(&Data {
+    let data = json_inside(&PageData {
         overview: status.overview,
         capacity: CapacityWords::new(status.capacity),
         drain: drain.map(DrainWords::new),
@@ -107,7 +107,7 @@ pub fn page(
         more_findings,
     })?;
     let script = one_script(&SCRIPTS);
-    Ok(Document::escaped(filled(
+    Ok(ReportDocument::escaped(filled(
         TEMPLATE,
         &[
             ("mark", MARK),

@@ -6,12 +6,12 @@ use std::fmt::Display;
 use crate::api::names::{HostKey, NodeName, Part, Role};
 use crate::inventory::natural;
 use crate::request::ClusterKind;
-use crate::review::hosts::{GivenBack, Reason, Replaced};
+use crate::review::hosts::{ReleaseReason, ReleasedHost, ReplacedHost};
 use crate::review::{
-    Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, ServiceChange,
-    Shared, State, Totals,
+    Aspect, ChangeCounts, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange,
+    ServiceChange, SharedChanges, Totals,
 };
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::text::counted;
 
 /// Heading of the changes that the base had not generated.
@@ -19,14 +19,14 @@ pub(super) const BROUGHT: &str =
     "Also included: changes that the base had not generated, because its overlays are stale";
 
 /// A line of a diff: something created, deleted or changed.
-pub(super) struct Line {
+pub(super) struct DiffLine {
     /// `+`, `-` or `~`.
     pub(super) sign: char,
     pub(super) text: String,
 }
 
-impl Line {
-    fn new(state: State, text: impl Into<String>) -> Self {
+impl DiffLine {
+    fn new(state: FileState, text: impl Into<String>) -> Self {
         Self {
             sign: sign(state),
             text: text.into(),
@@ -37,11 +37,11 @@ impl Line {
 /// Formats a name, which is untrusted input.
 pub(super) type Name<'a> = &'a dyn Fn(&dyn Display) -> String;
 
-pub(super) fn sign(state: State) -> char {
+pub(super) fn sign(state: FileState) -> char {
     match state {
-        State::Created => '+',
-        State::Changed => '~',
-        State::Deleted => '-',
+        FileState::Created => '+',
+        FileState::Changed => '~',
+        FileState::Deleted => '-',
     }
 }
 
@@ -54,23 +54,23 @@ pub(super) fn kind(kind: ClusterKind) -> String {
     }
 }
 
-pub(super) fn state(state: State) -> &'static str {
+pub(super) fn state(state: FileState) -> &'static str {
     match state {
-        State::Created => "created",
-        State::Changed => "changed",
-        State::Deleted => "deleted",
+        FileState::Created => "created",
+        FileState::Changed => "changed",
+        FileState::Deleted => "deleted",
     }
 }
 
 /// Lists a cluster's changes: hosts, services, endpoints.
-pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
+pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = hosts(cluster, name);
     for service in &cluster.services {
         let effect = match service.state {
-            State::Changed => effect(service, "its"),
-            State::Created | State::Deleted => String::new(),
+            FileState::Changed => effect(service, "its"),
+            FileState::Created | FileState::Deleted => String::new(),
         };
-        lines.push(Line::new(
+        lines.push(DiffLine::new(
             service.state,
             format!("service {}{effect}", name(&service.service)),
         ));
@@ -88,8 +88,8 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
-        lines.push(Line::new(
-            State::Changed,
+        lines.push(DiffLine::new(
+            FileState::Changed,
             format!("{files}; no host, service or endpoint changes"),
         ));
     }
@@ -98,10 +98,10 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 
 /// Describes a cluster of which only services change, and these only in what templates or settings
 /// give to every cluster, as an upgrade of sipgen does; `None` for any other change.
-pub(super) fn of_upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String> {
+pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String> {
     let is_common = |service: &ServiceChange| {
         let is_configuration = |aspect: &Aspect| *aspect == Aspect::Configuration;
-        service.state == State::Changed && service.aspects.iter().all(is_configuration)
+        service.state == FileState::Changed && service.aspects.iter().all(is_configuration)
     };
     let services = &cluster.services;
     let others = cluster.installer.is_some() || !cluster.endpoints.is_empty();
@@ -145,7 +145,7 @@ fn effect(service: &ServiceChange, whose: &str) -> String {
     }
 }
 
-fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
+fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
     let ways = [(false, ""), (true, ", by existing labels")];
@@ -163,7 +163,10 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             } else {
                 &what.replace("it has", "they have")
             };
-            lines.push(Line::new(State::Created, listed(group, &added, what, name)));
+            lines.push(DiffLine::new(
+                FileState::Created,
+                listed(group, &added, what, name),
+            ));
         }
     }
     for moved in &hosts.from_others {
@@ -172,16 +175,16 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
-        lines.push(Line::new(State::Created, text));
+        lines.push(DiffLine::new(FileState::Created, text));
     }
-    for Replaced { given_back, by, .. } in &hosts.replaced {
+    for ReplacedHost { given_back, by, .. } in &hosts.replaced {
         let host = host_of(&given_back.part, &given_back.host, name);
         let text = format!(
             "{host} is replaced by {}{}",
             name(by),
             remarks(given_back, name)
         );
-        lines.push(Line::new(State::Changed, text));
+        lines.push(DiffLine::new(FileState::Changed, text));
     }
     for changed in &hosts.with_another_role {
         let before = Part {
@@ -199,18 +202,18 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             },
         };
         let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
-        lines.push(Line::new(State::Changed, text));
+        lines.push(DiffLine::new(FileState::Changed, text));
     }
     // Hosts without remarks share one line.
-    let (plain, remarkable): (Vec<&GivenBack>, Vec<&GivenBack>) = hosts
+    let (plain, remarkable): (Vec<&ReleasedHost>, Vec<&ReleasedHost>) = hosts
         .given_back
         .iter()
         .partition(|host| host.reason.is_none() && host.consumer.is_none());
     for role in Role::ALL {
         for given_back in remarkable.iter().filter(|host| host.part.role == role) {
             let host = host_of(&given_back.part, &given_back.host, name);
-            lines.push(Line::new(
-                State::Deleted,
+            lines.push(DiffLine::new(
+                FileState::Deleted,
                 format!("{host}{}", remarks(given_back, name)),
             ));
         }
@@ -219,9 +222,9 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             .filter(|host| host.part.role == role)
             .map(|host| (&host.part, &host.host));
         let plain = by_role(plain).into_iter();
-        lines.extend(
-            plain.map(|(group, hosts)| Line::new(State::Deleted, listed(group, &hosts, "", name))),
-        );
+        lines.extend(plain.map(|(group, hosts)| {
+            DiffLine::new(FileState::Deleted, listed(group, &hosts, "", name))
+        }));
     }
     for moved in &hosts.to_others {
         let text = format!(
@@ -229,7 +232,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
-        lines.push(Line::new(State::Deleted, text));
+        lines.push(DiffLine::new(FileState::Deleted, text));
     }
     lines
 }
@@ -238,13 +241,13 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 type Named<'a> = (Option<&'a NodeName>, &'a HostKey);
 
 /// The role and the node set of a group of hosts.
-type Group<'a> = (Role, Option<&'a NodeName>);
+type HostGroup<'a> = (Role, Option<&'a NodeName>);
 
 /// Groups hosts by role and node set. Hosts of a Provisioning come after those of a SIPCluster, because one may
 /// have replaced the other under the same name. Machines are in natural order of their names.
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
-) -> Vec<(Group<'a>, Vec<Named<'a>>)> {
+) -> Vec<(HostGroup<'a>, Vec<Named<'a>>)> {
     let mut by_role: BTreeMap<(Role, Option<&NodeName>, bool), Vec<Named<'a>>> = BTreeMap::new();
     for (part, host) in hosts {
         by_role
@@ -264,7 +267,7 @@ fn by_role<'a>(
 
 /// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
 /// worker-1 on a/b, worker-2 on a/c`.
-fn listed(group: Group<'_>, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
+fn listed(group: HostGroup<'_>, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
     let (role, node_set) = group;
     let of = node_set.map_or(String::new(), |set| format!(" of {}", name(set)));
     let noun = if hosts.iter().any(|(node, _)| node.is_some()) {
@@ -296,7 +299,7 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
 }
 
 /// Describes a change of the installer and its Job.
-fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
+fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
     let InstallerChange {
         scales,
         state,
@@ -321,9 +324,9 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
     };
     let job = |job: &Option<String>| job.as_ref().map(|job| name(job)).unwrap_or_default();
     let text = match state {
-        State::Created => format!("installer: Job {} runs on all machines", job(job_after)),
-        State::Deleted => format!("installer: Job {}", job(job_before)),
-        State::Changed => {
+        FileState::Created => format!("installer: Job {} runs on all machines", job(job_after)),
+        FileState::Deleted => format!("installer: Job {}", job(job_before)),
+        FileState::Changed => {
             let aspects: Vec<&str> = aspects.iter().map(|aspect| aspect.word()).collect();
             let aspects = if aspects.is_empty() {
                 "only comments".to_owned()
@@ -344,15 +347,15 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
             )
         }
     };
-    Line::new(*state, text)
+    DiffLine::new(*state, text)
 }
 
 /// Formats the reason for a release, and the host's consumer.
-fn remarks(host: &GivenBack, name: Name<'_>) -> String {
+fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
     let reason = host.reason.map(|reason| match reason {
-        Reason::BeingDeleted => "it is being deleted".to_owned(),
-        Reason::Failed => "it has failed".to_owned(),
-        Reason::Gone => "it is no longer in the inventory".to_owned(),
+        ReleaseReason::BeingDeleted => "it is being deleted".to_owned(),
+        ReleaseReason::Failed => "it has failed".to_owned(),
+        ReleaseReason::Gone => "it is no longer in the inventory".to_owned(),
     });
     let consumer = host
         .consumer
@@ -392,7 +395,7 @@ fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
         })
 }
 
-fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
+fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
     let EndpointChange {
         kind,
         service,
@@ -406,45 +409,47 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
     match (before, after) {
-        (Some(before), Some(after)) => Line::new(
-            State::Changed,
+        (Some(before), Some(after)) => DiffLine::new(
+            FileState::Changed,
             format!("{what}: {} -> {}", name(before), name(after)),
         ),
-        (Some(before), None) => Line::new(State::Deleted, format!("{what}: {}", name(before))),
+        (Some(before), None) => {
+            DiffLine::new(FileState::Deleted, format!("{what}: {}", name(before)))
+        }
         (None, after) => {
             let after = after.as_ref().map(|after| name(after)).unwrap_or_default();
-            Line::new(State::Created, format!("{what}: {after}"))
+            DiffLine::new(FileState::Created, format!("{what}: {after}"))
         }
     }
 }
 
 /// Lists changes outside of clusters. A kustomization of declared hosts that only lists other
 /// patches is omitted.
-pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
+pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = Vec::new();
     for root in shared
         .roots
         .iter()
-        .filter(|root| root.state != State::Changed || root.becomes.is_some())
+        .filter(|root| root.state != FileState::Changed || root.becomes.is_some())
     {
         let becomes = match root.becomes {
-            Some(Form::Component) => ": now a component",
-            Some(Form::Overlay) => ": now an overlay",
+            Some(HostsForm::Component) => ": now a component",
+            Some(HostsForm::Overlay) => ": now an overlay",
             None => "",
         };
-        lines.push(Line::new(
+        lines.push(DiffLine::new(
             root.state,
             format!("declared hosts through {}{becomes}", name(&root.directory)),
         ));
     }
     for definitions in &shared.definitions {
-        lines.push(Line::new(
+        lines.push(DiffLine::new(
             definitions.state,
             format!("definitions in {}", name(&definitions.directory)),
         ));
     }
     for agent in &shared.agents {
-        lines.push(Line::new(
+        lines.push(DiffLine::new(
             agent.state,
             format!("agent objects in {}", name(&agent.directory)),
         ));
@@ -455,26 +460,26 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
             .as_ref()
             .map(|by| format!(" by {}", name(by)))
             .unwrap_or_default();
-        lines.push(Line::new(
-            State::Created,
+        lines.push(DiffLine::new(
+            FileState::Created,
             format!("host {} is released{by}", name(&released.host)),
         ));
     }
     for host in &shared.no_longer_released {
-        lines.push(Line::new(
-            State::Deleted,
+        lines.push(DiffLine::new(
+            FileState::Deleted,
             format!("host {} is no longer released", name(host)),
         ));
     }
     for host in &shared.unlabelled {
-        lines.push(Line::new(
-            State::Created,
+        lines.push(DiffLine::new(
+            FileState::Created,
             format!("host {} loses the labels of its manifest", name(host)),
         ));
     }
     for host in &shared.no_longer_unlabelled {
-        lines.push(Line::new(
-            State::Deleted,
+        lines.push(DiffLine::new(
+            FileState::Deleted,
             format!("host {} keeps the labels of its manifest", name(host)),
         ));
     }
@@ -482,7 +487,7 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
 }
 
 /// An action, for sentences about clusters and for commit subjects.
-pub(super) struct Deed {
+pub(super) struct ReportedAction {
     /// Third person: "the cluster …".
     pub(super) does: &'static str,
     /// Imperative, for commit subjects.
@@ -490,8 +495,13 @@ pub(super) struct Deed {
     pub(super) what: String,
 }
 
-fn deed(does: &'static str, imperative: &'static str, count: usize, noun: &str) -> Option<Deed> {
-    (count > 0).then(|| Deed {
+fn deed(
+    does: &'static str,
+    imperative: &'static str,
+    count: usize,
+    noun: &str,
+) -> Option<ReportedAction> {
+    (count > 0).then(|| ReportedAction {
         does,
         imperative,
         what: counted(count, noun),
@@ -499,7 +509,7 @@ fn deed(does: &'static str, imperative: &'static str, count: usize, noun: &str) 
 }
 
 /// Lists what changes in clusters, as briefly as possible.
-pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
+pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<ReportedAction> {
     let sum = |of: &dyn Fn(&ClusterReview) -> usize| {
         clusters.iter().map(|cluster| of(cluster)).sum::<usize>()
     };
@@ -511,7 +521,7 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
             .filter(|added| added.adopted)
             .count()
     });
-    let services = |state: State| {
+    let services = |state: FileState| {
         sum(&|cluster| {
             cluster
                 .services
@@ -522,8 +532,8 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
     };
     let endpoints = |cluster: &ClusterReview| match cluster.state {
         // A cluster's endpoints are created and deleted with it.
-        State::Created | State::Deleted => 0,
-        State::Changed => cluster.endpoints.len(),
+        FileState::Created | FileState::Deleted => 0,
+        FileState::Changed => cluster.endpoints.len(),
     };
     let deeds = [
         deed(
@@ -575,9 +585,9 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
             sum(&|cluster| cluster.hosts.with_another_name().count()),
             "machine",
         ),
-        deed("creates", "create", services(State::Created), "service"),
-        deed("changes", "change", services(State::Changed), "service"),
-        deed("deletes", "delete", services(State::Deleted), "service"),
+        deed("creates", "create", services(FileState::Created), "service"),
+        deed("changes", "change", services(FileState::Changed), "service"),
+        deed("deletes", "delete", services(FileState::Deleted), "service"),
         deed("changes", "change", sum(&endpoints), "endpoint"),
     ];
     deeds.into_iter().flatten().collect()
@@ -662,7 +672,7 @@ pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
     })
 }
 
-fn counts(noun: &str, counts: &Counts) -> Option<String> {
+fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
     with_counts(
         noun,
         &[

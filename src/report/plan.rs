@@ -4,11 +4,11 @@ use std::fmt::{self, Display};
 
 use anstyle::{AnsiColor, Style};
 
-use super::phrases::{self, Line};
-use super::{ADDED, ERROR, REMOVED, STRONG, Text, one_line, styled};
+use super::phrases::{self, DiffLine};
+use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled};
 use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
-use crate::review::{ClusterReview, Review, State};
+use crate::review::{ClusterReview, FileState, Review};
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
@@ -16,16 +16,16 @@ const CHANGED: Style = AnsiColor::Yellow.on_default();
 const WIDTH: usize = 100;
 
 /// Formats the changes, dangers first. The text is empty if the changes are unknown.
-pub fn plan(difference: &Difference) -> Text {
-    let mut out = Text::default();
+pub fn plan(difference: &Difference) -> ReportText {
+    let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
-        // Writing to a `Text` cannot fail.
+        // Writing to a `ReportText` cannot fail.
         let _ = write_plan(&mut out, review, difference.brought.as_ref());
     }
     out
 }
 
-fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt::Result {
+fn write_plan(out: &mut ReportText, review: &Review, brought: Option<&Review>) -> fmt::Result {
     write_dangers(out, review)?;
     write_changes(out, review)?;
     if let Some(brought) = brought {
@@ -36,11 +36,11 @@ fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt:
     Ok(())
 }
 
-fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
+fn write_changes(out: &mut ReportText, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
-        let gone_or_new = if cluster.state == State::Changed {
+        let gone_or_new = if cluster.state == FileState::Changed {
             ""
         } else {
             phrases::state(cluster.state)
@@ -48,7 +48,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
         let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         write!(out, "{} {}", styled(style, sign), head.trim_end())?;
-        if let Some(upgrade) = phrases::of_upgrade(cluster, &plain) {
+        if let Some(upgrade) = phrases::upgrade(cluster, &plain) {
             writeln!(out, ": {upgrade}")?;
             continue;
         }
@@ -73,7 +73,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
 }
 
 /// Formats remarks on how a difference was made, one per line.
-pub fn notes(difference: &Difference) -> Text {
+pub fn notes(difference: &Difference) -> ReportText {
     difference
         .notes
         .iter()
@@ -83,7 +83,7 @@ pub fn notes(difference: &Difference) -> Text {
 }
 
 /// Writes the dangers and a blank line.
-fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
+fn write_dangers(out: &mut ReportText, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
         writeln!(
             out,
@@ -99,8 +99,8 @@ fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
     }
 }
 
-fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
-    for Line { sign, text } in lines {
+fn write_lines(out: &mut ReportText, lines: &[DiffLine]) -> fmt::Result {
+    for DiffLine { sign, text } in lines {
         let mut wrapped = wrapped(text, WIDTH).into_iter();
         let first = wrapped.next().unwrap_or_default();
         writeln!(out, "    {} {first}", styled(style_of(*sign), sign))?;
@@ -145,7 +145,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 /// returns `None` if nothing is worth it.
 pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     let mut parts = Vec::new();
-    if cluster.state == State::Deleted {
+    if cluster.state == FileState::Deleted {
         parts.push("is deleted".to_owned());
     }
     let hosts = &cluster.hosts;

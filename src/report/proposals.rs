@@ -4,9 +4,9 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{FAINT, STRONG, Text, WARNING, one_line, styled};
-use crate::generate::Generated;
-use crate::init::{Action, Proposal};
+use super::{FAINT, ReportText, STRONG, WARNING, one_line, styled};
+use crate::generate::GeneratedSite;
+use crate::init::{FileAction, Proposal};
 use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::text::counted;
 
@@ -16,7 +16,7 @@ const DONE: Style = AnsiColor::Green.on_default();
 
 /// Inputs that a repo already has.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Inputs {
+pub struct ExistingInputs {
     /// Requested clusters.
     pub requests: usize,
     /// Hosts.
@@ -27,9 +27,9 @@ pub struct Inputs {
     pub errors: usize,
 }
 
-impl Inputs {
+impl ExistingInputs {
     /// Counts the inputs of some sites.
-    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Generated>) -> Self {
+    pub fn from_runs<'a>(runs: impl IntoIterator<Item = &'a GeneratedSite>) -> Self {
         let mut all = Self::default();
         for run in runs {
             let standings = host_state::of_all(&run.site, &run.plan);
@@ -45,14 +45,18 @@ impl Inputs {
 
 /// Formats the proposed files, followed by the lines that people have to add, and by the next steps
 /// if the files are on disk: then `inputs` are those of the repo.
-pub fn proposals(proposals: &[Proposal], inputs: Option<Inputs>) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = write_proposals(&mut out, proposals, inputs);
     out
 }
 
-fn write_proposals(out: &mut Text, proposals: &[Proposal], inputs: Option<Inputs>) -> fmt::Result {
+fn write_proposals(
+    out: &mut ReportText,
+    proposals: &[Proposal],
+    inputs: Option<ExistingInputs>,
+) -> fmt::Result {
     let written = inputs.is_some();
     let width = proposals
         .iter()
@@ -61,20 +65,20 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], inputs: Option<Inputs
         .unwrap_or_default();
     for Proposal { path, note, action } in proposals {
         let (style, verb) = match action {
-            Action::Create(_) if written => (DONE, "created"),
-            Action::Create(_) => (DONE, "to create"),
-            Action::Add { .. } => (WARNING, "unchanged"),
-            Action::Keep => (FAINT, "up to date"),
-            Action::Blocked(_) => (WARNING, "skipped"),
+            FileAction::Create(_) if written => (DONE, "created"),
+            FileAction::Create(_) => (DONE, "to create"),
+            FileAction::Add { .. } => (WARNING, "unchanged"),
+            FileAction::Keep => (FAINT, "up to date"),
+            FileAction::Blocked(_) => (WARNING, "skipped"),
         };
         let verb = styled(style, format_args!("{verb:<13}"));
         let note = match action {
-            Action::Add { .. } => "exists, but lacks the lines below".to_owned(),
-            Action::Keep => "complete".to_owned(),
-            Action::Blocked(what) => {
+            FileAction::Add { .. } => "exists, but lacks the lines below".to_owned(),
+            FileAction::Keep => "complete".to_owned(),
+            FileAction::Blocked(what) => {
                 format!("`{what}` is not a regular text file or a directory")
             }
-            Action::Create(_) => note.clone(),
+            FileAction::Create(_) => note.clone(),
         };
         writeln!(
             out,
@@ -84,7 +88,7 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], inputs: Option<Inputs
         )?;
     }
     for Proposal { path, action, .. } in proposals {
-        if let Action::Add { lines, place } = action {
+        if let FileAction::Add { lines, place } = action {
             writeln!(out)?;
             writeln!(
                 out,
@@ -106,12 +110,16 @@ fn write_proposals(out: &mut Text, proposals: &[Proposal], inputs: Option<Inputs
 
 /// Returns whether the file does not exist yet.
 fn is_new(proposal: &Proposal) -> bool {
-    matches!(proposal.action, Action::Create(_))
+    matches!(proposal.action, FileAction::Create(_))
 }
 
 /// Lists the inputs, and the manual steps.
-fn write_next_steps(out: &mut Text, proposals: &[Proposal], inputs: Inputs) -> fmt::Result {
-    let Inputs {
+fn write_next_steps(
+    out: &mut ReportText,
+    proposals: &[Proposal],
+    inputs: ExistingInputs,
+) -> fmt::Result {
+    let ExistingInputs {
         requests,
         hosts,
         free,
@@ -125,13 +133,13 @@ fn write_next_steps(out: &mut Text, proposals: &[Proposal], inputs: Inputs) -> f
         counted(requests, "cluster request")
     )?;
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
-        Action::Create(text) => text.contains(INSTALLED_FROM),
+        FileAction::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,
     });
     let mut steps = Vec::new();
     if proposals
         .iter()
-        .any(|proposal| matches!(proposal.action, Action::Add { .. }))
+        .any(|proposal| matches!(proposal.action, FileAction::Add { .. }))
     {
         steps.push("Add the lines above.".to_owned());
     }

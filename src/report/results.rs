@@ -15,16 +15,16 @@ const PLACES_SHOWN: usize = 10;
 
 /// Finding with a single main position, as CI formats require.
 #[derive(Debug)]
-pub(super) struct Located {
+pub(super) struct LocatedFinding {
     pub(super) code: Code,
     pub(super) severity: Severity,
     /// Message on one line.
     pub(super) message: String,
     /// Lines of the help.
     pub(super) help: Vec<String>,
-    pub(super) place: Spot,
+    pub(super) place: RepoPosition,
     /// Related positions, with their remarks.
-    pub(super) story: Vec<(Spot, Option<String>)>,
+    pub(super) story: Vec<(RepoPosition, Option<String>)>,
     /// Number of omitted positions.
     pub(super) more_places: usize,
     /// Identity of the result. It is stable when lines are added above.
@@ -33,7 +33,7 @@ pub(super) struct Located {
 
 /// Position in a file of the git repo.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct RepoPosition {
     /// Path relative to the git repo's root.
     pub(super) path: String,
     pub(super) line: Option<usize>,
@@ -44,9 +44,9 @@ pub(super) struct Spot {
 
 /// Findings and stale files, errors first.
 #[derive(Debug)]
-pub struct Results(pub(super) Vec<Located>);
+pub struct CiResults(pub(super) Vec<LocatedFinding>);
 
-impl Results {
+impl CiResults {
     /// Prepares findings and [`stale`](super::stale) files.
     ///
     /// The root of `files` is the directory `below` of the git repo.
@@ -69,7 +69,7 @@ fn locate(
     texts: &mut Texts<'_>,
     below: &Utf8Path,
     known: &mut HashMap<String, usize>,
-) -> Located {
+) -> LocatedFinding {
     let mut spot = |place| {
         let Position {
             file,
@@ -77,7 +77,7 @@ fn locate(
             column,
             end_column,
         } = texts.position(place);
-        Spot {
+        RepoPosition {
             path: path(below, &file),
             line,
             column,
@@ -86,7 +86,7 @@ fn locate(
     };
     let mut places = finding.places.iter();
     // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
-    let whole_repo = || Spot {
+    let whole_repo = || RepoPosition {
         path: path(below, Utf8Path::new(settings::FILE)),
         line: None,
         column: None,
@@ -111,7 +111,7 @@ fn locate(
         .take(16)
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    Located {
+    LocatedFinding {
         code: finding.code,
         severity: finding.severity,
         message,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Document;
-use super::results::{Located, Results, Spot};
+use super::ReportDocument;
+use super::results::{CiResults, LocatedFinding, RepoPosition};
 use crate::finding::{Code, Severity};
 
 const SCHEMA: &str =
@@ -14,7 +14,7 @@ const SCHEMA: &str =
 /// # Errors
 ///
 /// The log cannot be represented as JSON, which has no known cause.
-pub fn sarif(Results(results): &Results) -> serde_json::Result<Document> {
+pub fn sarif(CiResults(results): &CiResults) -> serde_json::Result<ReportDocument> {
     let rules = Code::ALL.iter().map(|code| {
         json!({
             "id": code.id(),
@@ -32,10 +32,10 @@ pub fn sarif(Results(results): &Results) -> serde_json::Result<Document> {
             "results": Value::from_iter(results.iter().map(result)),
         }],
     });
-    Document::json(&log)
+    ReportDocument::json(&log)
 }
 
-fn result(result: &Located) -> Value {
+fn result(result: &LocatedFinding) -> Value {
     let lines = [&result.message].into_iter().chain(&result.help);
     let text: Vec<String> = lines.map(|line| without_links(line)).collect();
     let story = result.story.iter().map(|(spot, what)| {
@@ -55,7 +55,7 @@ fn result(result: &Located) -> Value {
     })
 }
 
-fn location(spot: &Spot) -> Value {
+fn location(spot: &RepoPosition) -> Value {
     // Code scanning tracks a result across commits by its line, so a line is always given.
     let mut region = json!({"startLine": spot.line.unwrap_or(1)});
     if let Some(column) = spot.column {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{FAINT, Text, one_line, styled};
+use super::{FAINT, ReportText, one_line, styled};
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
-use crate::generate::Generated;
+use crate::generate::GeneratedSite;
 use crate::layout;
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::text::counted;
 
 /// Maximum number of stale files to name.
@@ -18,7 +18,7 @@ const FILES_SHOWN: usize = 20;
 
 /// Selects the changes that make a file stale. A change of only the comment that names the input
 /// does not count.
-fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
+fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = Stale<'_>> {
     let stale = changes
         .files
         .iter()
@@ -27,10 +27,10 @@ fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
 }
 
 /// Lists the stale files, one per line.
-pub fn stale_files(changes: &Changes) -> Text {
-    let mut out = Text::default();
+pub fn stale_files(changes: &OutputChanges) -> ReportText {
+    let mut out = ReportText::default();
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
-        // Writing to a `Text` cannot fail.
+        // Writing to a `ReportText` cannot fail.
         let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
     }
     let count = stale_of(changes).count();
@@ -41,16 +41,16 @@ pub fn stale_files(changes: &Changes) -> Text {
 }
 
 /// Describes files that are not stale, although `command` would update their comment.
-pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
+pub fn renamed_inputs(changes: &OutputChanges, command: &str) -> ReportText {
     let count = changes.files.len() - stale_of(changes).count();
     let (verb, their, them) = match count {
-        0 => return Text::default(),
+        0 => return ReportText::default(),
         1 => ("differs", "its", "it"),
         _ => ("differ", "their", "them"),
     };
     let files = counted(count, "file");
-    let (command, mut out) = (one_line(command), Text::default());
-    // Writing to a `Text` cannot fail.
+    let (command, mut out) = (one_line(command), ReportText::default());
+    // Writing to a `ReportText` cannot fail.
     let _ = writeln!(
         out,
         "{files} {verb} only in the comment that names {their} input: not a failure, run `{command}` to update {them}"
@@ -59,16 +59,16 @@ pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
 }
 
 /// Says that builds were not checked.
-pub fn builds_not_checked() -> Text {
+pub fn builds_not_checked() -> ReportText {
     "no build was checked: kustomize would read stale files\n"
         .to_owned()
         .into()
 }
 
 /// Says how many builds were checked. `skipped` are directories that were not built.
-pub fn checked_builds(count: usize, skipped: &[Utf8PathBuf]) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn checked_builds(count: usize, skipped: &[Utf8PathBuf]) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = writeln!(out, "kustomize has made {}", counted(count, "build"));
     for directory in skipped {
         let _ = writeln!(
@@ -81,7 +81,7 @@ pub fn checked_builds(count: usize, skipped: &[Utf8PathBuf]) -> Text {
 }
 
 /// Formats the fix for stale files.
-pub fn stale_help(remedy: &str) -> Text {
+pub fn stale_help(remedy: &str) -> ReportText {
     format!("{} {}\n", styled(FAINT, "help:"), one_line(remedy)).into()
 }
 
@@ -90,7 +90,7 @@ pub fn stale_help(remedy: &str) -> Text {
 /// The position is the SIPCluster, which a reviewer is looking at; the files are related positions.
 /// Files of removed clusters and shared files have no other position than their own. `remedy` is
 /// the help.
-pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
+pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else {
         return Vec::new();
     };
@@ -107,7 +107,7 @@ pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
             })
             .push((path, change));
     }
-    let of_cluster = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
+    let cluster_finding = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
         let request = generated
             .site
             .clusters
@@ -115,7 +115,7 @@ pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
             .map(|request| request.origin.at(["metadata", "name"]));
         finding(&format!("of {cluster}"), request, files, remedy).of(cluster)
     };
-    let mut findings: Vec<Finding> = by_cluster.iter().map(of_cluster).collect();
+    let mut findings: Vec<Finding> = by_cluster.iter().map(cluster_finding).collect();
     if !shared.is_empty() {
         findings.push(finding("shared by clusters", None, &shared, remedy));
     }

@@ -5,13 +5,13 @@ use std::fmt::{self, Write as _};
 
 use super::phrases;
 use super::plan::sentence;
-use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
+use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled};
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
-use crate::generate::Generated;
-use crate::output::compare::{Change, Changes};
+use crate::generate::GeneratedSite;
+use crate::output::compare::{Change, OutputChanges};
 use crate::plan::{How, Plan};
-use crate::review::{Released, Review};
+use crate::review::{ReleasedObservedHost, Review};
 use crate::sites::Location;
 use crate::text::counted;
 
@@ -20,10 +20,10 @@ const HOSTS_SHOWN: usize = 6;
 const DANGERS_SHOWN: usize = 20;
 
 /// Formats the reason why a command could not run. Further lines follow below the first.
-pub fn failure(message: &str) -> Text {
-    let mut out = Text::default();
+pub fn failure(message: &str) -> ReportText {
+    let mut out = ReportText::default();
     for (index, line) in message.lines().enumerate() {
-        // Writing to a `Text` cannot fail.
+        // Writing to a `ReportText` cannot fail.
         let _ = match index {
             0 => writeln!(out, "{}: {line}", styled(ERROR, "error")),
             _ => writeln!(out, "{line}"),
@@ -33,8 +33,8 @@ pub fn failure(message: &str) -> Text {
 }
 
 /// Summarizes a run. `written` tells whether the changes are on disk.
-pub fn summary(generated: &Generated, written: bool) -> Text {
-    let Generated {
+pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
+    let GeneratedSite {
         site,
         plan,
         tree,
@@ -42,10 +42,10 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
         findings,
         ..
     } = generated;
-    let mut out = Text::default();
+    let mut out = ReportText::default();
     let _ = match changes {
         Some(changes) => {
-            let review = Review::of(changes, tree, site);
+            let review = Review::new(changes, tree, site);
             write_review(&mut out, &review)
                 .and_then(|()| write_plan(&mut out, plan, &review))
                 .and_then(|()| write_changes(&mut out, changes, written))
@@ -57,9 +57,13 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
 }
 
 /// Summarizes a run over several sites.
-pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], written: bool) -> Text {
-    let mut out = Text::default();
-    let hosts = |run: &Generated| {
+pub fn summary_of_sites(
+    found: &[Finding],
+    runs: &[(&Location, GeneratedSite)],
+    written: bool,
+) -> ReportText {
+    let mut out = ReportText::default();
+    let hosts = |run: &GeneratedSite| {
         run.plan
             .clusters
             .values()
@@ -74,7 +78,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
         counted(clusters, "cluster"),
         counted(runs.iter().map(|(_, run)| hosts(run)).sum(), "host")
     );
-    // Writing to a `Text` cannot fail.
+    // Writing to a `ReportText` cannot fail.
     let _ = writeln!(out, "{}", styled(STRONG, total));
     let files: usize = runs
         .iter()
@@ -111,7 +115,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
     out
 }
 
-fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
+fn write_review(out: &mut ReportText, review: &Review) -> fmt::Result {
     for danger in review.dangers.iter().take(DANGERS_SHOWN) {
         writeln!(
             out,
@@ -127,11 +131,13 @@ fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
             review.dangers.len() - DANGERS_SHOWN
         )?;
     }
-    let of_clusters = review
+    let cluster_lines = review
         .clusters
         .iter()
         .filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
-    let lines: Vec<String> = of_clusters.chain(review.outlived().map(outlived)).collect();
+    let lines: Vec<String> = cluster_lines
+        .chain(review.outlived().map(outlived))
+        .collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}")?;
     }
@@ -142,7 +148,7 @@ fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
 }
 
 /// Describes an observed host that a cluster releases although no generated file assigned it.
-fn outlived(released: &Released) -> String {
+fn outlived(released: &ReleasedObservedHost) -> String {
     let by = released
         .by
         .as_ref()
@@ -154,7 +160,7 @@ fn outlived(released: &Released) -> String {
     )
 }
 
-fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
+fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result {
     let mut count: BTreeMap<How, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
@@ -181,7 +187,7 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
         .try_for_each(|line| writeln!(out, "{line}"))
 }
 
-fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Result {
+fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) -> fmt::Result {
     let count =
         |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
     if changes.files.is_empty() {
@@ -202,7 +208,7 @@ fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Resul
     )
 }
 
-fn write_failures(out: &mut Text, findings: &[Finding], others_written: bool) -> fmt::Result {
+fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bool) -> fmt::Result {
     let errors = findings.iter().filter(|finding| finding.is_error());
     let failed: BTreeSet<&ClusterKey> = errors
         .clone()

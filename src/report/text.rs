@@ -1,6 +1,6 @@
 //! Text for people, the only form in which messages reach stdout and stderr.
 //!
-//! One call writes one line, whatever names it contains. A [`Text`] has no control characters
+//! One call writes one line, whatever names it contains. A [`ReportText`] has no control characters
 //! except line feeds, no credentials, and no CI runner commands. So no output channel has to
 //! filter.
 
@@ -22,11 +22,11 @@ const RESET: char = '\u{fde2}';
 
 /// Sanitized text for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text(String);
+pub struct ReportText(String);
 
-impl Text {
+impl ReportText {
     /// Wraps sipgen's own text, such as its manual, which contains no input.
-    pub(crate) fn of_sipgen(text: &str) -> Self {
+    pub(crate) fn trusted(text: &str) -> Self {
         Self(text.to_owned())
     }
 
@@ -43,7 +43,7 @@ impl Text {
         Ok(())
     }
 
-    pub(crate) fn push(&mut self, text: &Text) {
+    pub(crate) fn push(&mut self, text: &ReportText) {
         self.0.push_str(&text.0);
     }
 
@@ -123,13 +123,13 @@ impl Text {
 }
 
 /// The text without styles.
-impl Display for Text {
+impl Display for ReportText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.with(|_, _| {}))
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for ReportText {
     /// Treats each line as one of sipgen's own.
     fn from(text: &str) -> Self {
         let mut out = Self::default();
@@ -144,13 +144,13 @@ impl From<&str> for Text {
     }
 }
 
-impl From<String> for Text {
+impl From<String> for ReportText {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
 }
 
-impl From<fmt::Arguments<'_>> for Text {
+impl From<fmt::Arguments<'_>> for ReportText {
     fn from(text: fmt::Arguments<'_>) -> Self {
         text.as_str()
             .map_or_else(|| Cow::from(text.to_string()), Cow::from)
@@ -159,13 +159,13 @@ impl From<fmt::Arguments<'_>> for Text {
     }
 }
 
-impl Extend<Text> for Text {
-    fn extend<T: IntoIterator<Item = Text>>(&mut self, texts: T) {
+impl Extend<ReportText> for ReportText {
+    fn extend<T: IntoIterator<Item = ReportText>>(&mut self, texts: T) {
         texts.into_iter().for_each(|text| self.push(&text));
     }
 }
 
-/// Marks a text with a style, to be rendered by [`Text`].
+/// Marks a text with a style, to be rendered by [`ReportText`].
 pub(super) fn in_style(style: Style, text: impl Display) -> String {
     let mut out = String::new();
     if let Some(number) = style.get_fg_color().and_then(number_of) {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_call_writes_one_line() {
-        let mut text = Text::default();
+        let mut text = ReportText::default();
         let (name, other) = ("a\n::error::b\u{1b}[2J\r", "c");
         writeln!(text, "name {name}").unwrap();
         write!(text, "{other}").unwrap();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn styles_are_seen_only_where_they_are_asked_for() {
-        let mut text = Text::default();
+        let mut text = ReportText::default();
         writeln!(text, "{} b", in_style(RED, "a")).unwrap();
         writeln!(
             text,
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_style_of_an_input_ends_with_its_line() {
-        let mut text = Text::default();
+        let mut text = ReportText::default();
         writeln!(text, "a\u{fde1}b").unwrap();
 
         assert_eq!(text.to_string(), "ab\n");
@@ -244,13 +244,14 @@ mod tests {
 
     #[test]
     fn no_line_is_a_command_and_no_credential_is_shown() {
-        let text = Text::from("::error::x\n  ::warning::y\n##[group]z\nsee https://a:b@c/d?e=f\n");
+        let text =
+            ReportText::from("::error::x\n  ::warning::y\n##[group]z\nsee https://a:b@c/d?e=f\n");
 
         assert_eq!(
             text.to_string(),
             "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n"
         );
-        let mut text = Text::default();
+        let mut text = ReportText::default();
         writeln!(text, "{}", in_style(RED, "::error::")).unwrap();
         assert_eq!(text.to_string(), "\\u{3a}:error::\n");
     }

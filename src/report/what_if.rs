@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::markdown::code;
 use super::problem::Problem;
-use super::{ERROR, STRONG, Text, WARNING, one_line, spare_words, styled};
+use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 use crate::hypothesis::Hypothesis;
 use crate::load::{Files, Texts};
 use crate::review::Review;
@@ -68,22 +68,22 @@ impl WhatIf {
 }
 
 /// Formats the consequences without what `sipgen diff` shows.
-pub fn consequences(consequences: &Consequences) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn consequences(consequences: &Consequences) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = write_text(&mut out, consequences);
     out
 }
 
 /// Formats the same as Markdown.
-pub fn consequences_as_markdown(consequences: &Consequences) -> Text {
+pub fn consequences_as_markdown(consequences: &Consequences) -> ReportText {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write_markdown(&mut out, consequences);
     out.into()
 }
 
-fn write_text(out: &mut Text, consequences: &Consequences) -> fmt::Result {
+fn write_text(out: &mut ReportText, consequences: &Consequences) -> fmt::Result {
     if has_quorums(consequences) {
         heading(out, "control planes, before lost hosts are replaced")?;
         for (impact, quorum) in quorums(consequences) {
@@ -158,7 +158,7 @@ fn write_markdown(out: &mut String, consequences: &Consequences) -> fmt::Result 
     Ok(())
 }
 
-fn heading(out: &mut Text, text: &str) -> fmt::Result {
+fn heading(out: &mut ReportText, text: &str) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, text))
 }

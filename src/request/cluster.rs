@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::kind::ClusterKind;
 use super::object_name::object_name;
-use super::service::Service;
+use super::service::ClusterService;
 use crate::api::machine_names::MachineNames;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::api::reservation::Tenants;
-use crate::finding::{Field, Origin};
+use crate::finding::{DocumentField, Origin};
 use crate::inventory::machine::AskedMachine;
 use crate::settings::services::KubernetesVersion;
 
@@ -32,11 +32,11 @@ pub struct Cluster {
     /// most clusters have two, and a node of a map has room for eleven.
     pub node_sets: BTreeMap<Part, Box<NodeSet>>,
     /// Services in the order in which they are rendered and numbered.
-    pub services: Vec<Service>,
+    pub services: Vec<ClusterService>,
     /// Installation on its hosts, if a Provisioning requests it.
     pub installation: Option<Installation>,
     /// Metal3MachineTemplates of a request by Cluster API's objects.
-    pub machine_templates: Vec<MachineTemplate>,
+    pub machine_templates: Vec<HostTemplate>,
     /// Set if its Metal3Cluster names no failure domains, so that its topology domains become some.
     pub lacks_failure_domains: bool,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
@@ -45,7 +45,7 @@ pub struct Cluster {
 
 /// A Metal3MachineTemplate that must select the hosts of a node set.
 #[derive(Debug, Clone)]
-pub struct MachineTemplate {
+pub struct HostTemplate {
     /// Its name; that where the component of its cluster runs, if a build includes the component.
     pub name: String,
     /// Labels of the hosts.
@@ -55,7 +55,7 @@ pub struct MachineTemplate {
     /// Set if it belongs to a ClusterClass, which other Clusters may share.
     pub is_of_class: bool,
     /// Its host selector.
-    pub selector_at: Field,
+    pub selector_at: DocumentField,
 }
 
 /// Installation of Kubernetes on the machines of a Provisioning.
@@ -100,7 +100,7 @@ pub struct NodeSet {
     /// Labels whose values are topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
     /// Place of each of those labels.
-    pub topology_at: Vec<Field>,
+    pub topology_at: Vec<DocumentField>,
     /// Number of hosts to run on.
     pub active: usize,
     /// Number of additional hosts for upgrades.
@@ -110,15 +110,15 @@ pub struct NodeSet {
     /// Names of the Machines that Cluster API makes for it.
     pub machine_names: MachineNames,
     /// Place of the node set.
-    pub at: Field,
+    pub at: DocumentField,
     /// Place of the selector.
-    pub selector_at: Field,
+    pub selector_at: DocumentField,
     /// Place of the number of hosts.
-    pub count_at: Field,
+    pub count_at: DocumentField,
     /// Place of the number of hosts to run on.
-    pub active_at: Field,
+    pub active_at: DocumentField,
     /// Place of the number of additional hosts.
-    pub standby_at: Field,
+    pub standby_at: DocumentField,
 }
 
 impl NodeSet {

@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::cluster_api::{
     CLUSTER_CLASS, CONTROL_PLANE, CONTROL_PLANE_GROUP, CONTROL_PLANE_TEMPLATE, ClassSpec,
-    ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, HEALTH_CHECK, HealthCheckSpec,
-    INFRASTRUCTURE_GROUP, KIND, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE_TEMPLATE,
-    METAL3_CLUSTER, METAL3_MACHINE, MachineDeploymentSpec, MachineSpec, MachineTemplateSpec,
-    Metal3ClusterSpec, Metal3MachineSpec, Reference,
+    ClusterApiReference, ControlPlaneSpec, ControlPlaneTemplateSpec, GROUP, HEALTH_CHECK,
+    HealthCheckSpec, INFRASTRUCTURE_GROUP, KIND, MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET,
+    MACHINE_TEMPLATE, METAL3_CLUSTER, METAL3_MACHINE, MachineDeploymentSpec, MachineSpec,
+    MachineTemplateSpec, Metal3ClusterSpec, Metal3MachineSpec,
 };
 use crate::api::group;
 use crate::api::host::Metadata;
@@ -45,7 +45,7 @@ pub(crate) struct PartDocument {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct PartHeader {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
@@ -53,7 +53,7 @@ struct Head {
 }
 
 #[derive(Deserialize)]
-struct WithSpec<T> {
+struct PartObject<T> {
     spec: T,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn read(document: &Document<'_>) -> Option<Result<PartDocument, Parse
         ),
         _ => return None,
     };
-    match document.parse::<Head>() {
+    match document.parse::<PartHeader>() {
         Ok(head) => (group(&head.api_version) == own_group).then(|| {
             Ok(PartDocument {
                 kind: kind.to_owned(),
@@ -136,7 +136,7 @@ pub(crate) fn may_be_part(document: &Document<'_>) -> bool {
 }
 
 fn spec<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, ParseError> {
-    document.parse::<WithSpec<T>>().map(|with| with.spec)
+    document.parse::<PartObject<T>>().map(|with| with.spec)
 }
 
 /// The objects of all Clusters, by kind, namespace and name.
@@ -155,7 +155,7 @@ impl ClusterParts {
     /// Returns the object that a reference in a namespace names.
     pub(super) fn referenced(
         &self,
-        reference: &Reference,
+        reference: &ClusterApiReference,
         namespace: &Namespace,
     ) -> Option<&PartDocument> {
         let namespace = match reference.namespace.as_deref() {
@@ -204,7 +204,7 @@ impl ClusterParts {
     }
 
     /// Returns the objects of a kind in a namespace, with their names.
-    pub(super) fn of_kind<'a>(
+    pub(super) fn parts_with_kind<'a>(
         &'a self,
         kind: &'a str,
         namespace: &'a Namespace,

@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use crate::decode::forbidden_text::forbidden_texts;
-use crate::decode::unknown_fields::{self, Fields, Misfit};
+use crate::decode::unknown_fields::{self, FieldErrors, SpecFields};
 use crate::decode::unreadable;
 use crate::finding::Finding;
 use crate::load::Document;
 
 #[derive(Deserialize)]
-struct WithSpec<T> {
+struct SpecEnvelope<T> {
     #[serde(default)]
     spec: Option<Box<T>>,
 }
@@ -38,12 +38,12 @@ pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Fi
 pub(super) fn read_spec<T: DeserializeOwned + Default>(
     document: &Document<'_>,
     value: &Value,
-    fields: &Fields,
+    fields: &SpecFields,
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
     fitting(fields.misfit_of_object(value, &document.origin), || {
         let parsed = document
-            .parse::<WithSpec<T>>()
+            .parse::<SpecEnvelope<T>>()
             .map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| {
             let finding = unknown_fields::too_large_number(&error, &document.origin);
@@ -54,10 +54,10 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
 
 /// Parses a spec whose fields are valid; otherwise returns findings for the invalid ones.
 pub(super) fn fitting<T>(
-    misfit: Misfit,
+    misfit: FieldErrors,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
 ) -> (Option<Box<T>>, Vec<Finding>) {
-    let Misfit {
+    let FieldErrors {
         mut unknown,
         wrong,
         unquoted,
@@ -87,7 +87,7 @@ pub(super) fn spec<T: DeserializeOwned + Default>(
     kind: &str,
 ) -> Result<Box<T>, Vec<Finding>> {
     value(document, kind)?;
-    let parsed = document.parse::<WithSpec<T>>();
+    let parsed = document.parse::<SpecEnvelope<T>>();
     parsed
         .map(|with| with.spec.unwrap_or_default())
         .map_err(|error| vec![unreadable(&document.origin, &error, kind)])

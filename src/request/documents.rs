@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// A decoded spec. Each kind of request implements it.
 pub(crate) trait RequestSpec: Send {
     /// Validates a request.
-    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked;
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument;
 
     /// Returns whether the cluster depends on addresses of hosts.
     fn uses_addresses(&self) -> bool;
@@ -38,7 +38,7 @@ pub(crate) struct ClusterDocument {
 }
 
 /// Result of validation.
-pub(crate) enum Checked {
+pub(crate) enum ValidatedDocument {
     /// A request with its findings. It has no cluster if one of them is an error.
     Request(Box<Request>, Vec<Finding>),
     /// A template of another tool instead of a request.
@@ -46,7 +46,7 @@ pub(crate) enum Checked {
 }
 
 /// Data that requests refer to.
-pub(crate) struct Context<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) settings: &'a Settings,
     pub(crate) software: &'a [SoftwareDocument],
@@ -56,7 +56,7 @@ pub(crate) struct Context<'a> {
     hosts_by_mac: OnceLock<HostsByMac<'a>>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> RequestContext<'a> {
     pub(crate) fn new(
         inventory: &'a Inventory,
         settings: &'a Settings,

@@ -25,11 +25,13 @@ pub(crate) mod selector;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{Cluster, Installation, MachineTemplate, NodeSet};
+pub use cluster::{Cluster, HostTemplate, Installation, NodeSet};
 pub use descriptor::RequestDescriptor;
-pub(crate) use documents::{Checked, ClusterDocument, Context, SoftwareDocument, Spec};
+pub(crate) use documents::{
+    ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedDocument,
+};
 pub use kind::ClusterKind;
-pub use service::{Auth, Detail, Service, ServiceKind};
+pub use service::{Auth, ClusterService, Detail, ServiceKind};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;

@@ -5,13 +5,13 @@ use kube::core::Selector;
 
 use crate::api::names::{is_label_key, is_label_value};
 use crate::api::sipcluster::{LabelSelector, Requirement};
-use crate::finding::Step;
+use crate::finding::RouteStep;
 
 /// A mistake in a selector.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     /// Route from the selector to the mistake.
-    pub(crate) route: Vec<Step>,
+    pub(crate) route: Vec<RouteStep>,
     /// Set if the last key of the route is wrong rather than its value.
     pub(crate) by_key: bool,
     pub(crate) message: String,
@@ -89,8 +89,8 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
 }
 
 fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake> {
-    let at = |steps: &[Step], message: String, help: &str| {
-        let mut route: Vec<Step> = vec!["matchExpressions".into(), index.into()];
+    let at = |steps: &[RouteStep], message: String, help: &str| {
+        let mut route: Vec<RouteStep> = vec!["matchExpressions".into(), index.into()];
         route.extend_from_slice(steps);
         Some(Mistake {
             route,

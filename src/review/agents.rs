@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ChangedFiles, State};
+use super::{ChangedFiles, FileState};
 use crate::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::layout;
 use crate::load::document;
@@ -20,7 +20,7 @@ pub struct AgentObjects {
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
     /// Number of removed or replaced objects whose deletion also deletes what they applied,
     /// although it remains in the output directory.
     pub deleting: usize,
@@ -32,13 +32,13 @@ type Identity = (String, Option<String>, String);
 /// An agent object whose deletion also deletes what it applied: Flux with `prune`, Argo CD with a
 /// finalizer.
 #[derive(Deserialize)]
-struct Object {
-    metadata: Metadata,
-    spec: Spec,
+struct PruningObject {
+    metadata: PruningMetadata,
+    spec: PruningSpec,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct PruningMetadata {
     name: String,
     namespace: Option<String>,
     #[serde(default)]
@@ -46,15 +46,15 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct Spec {
+struct PruningSpec {
     #[serde(default)]
     prune: bool,
     path: Option<String>,
-    source: Option<Source>,
+    source: Option<PruningSource>,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct PruningSource {
     path: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn changes(
                 });
         AgentObjects {
             directory: directory.to_owned(),
-            state: State::by_witness(&files, layout::KUSTOMIZATION),
+            state: FileState::by_witness(&files, layout::KUSTOMIZATION),
             deleting: lost.count(),
         }
     };
@@ -94,8 +94,8 @@ fn deleting<'a>(
         let Some(text) = state(*texts) else { continue };
         for document in document::objects(&Arc::from(*path), text) {
             let kind = document.kind().unwrap_or_default();
-            if let (FLUX_KIND | APPLICATION, Ok(Object { metadata, spec })) =
-                (kind, document.parse::<Object>())
+            if let (FLUX_KIND | APPLICATION, Ok(PruningObject { metadata, spec })) =
+                (kind, document.parse::<PruningObject>())
                 && (spec.prune || !metadata.finalizers.is_empty())
             {
                 let path = spec.path.or_else(|| spec.source?.path);

@@ -13,7 +13,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
-use super::service_files::{Files, Side};
+use super::service_files::{Files, ServiceVersion};
 use crate::layout;
 use crate::text::yaml;
 
@@ -35,11 +35,11 @@ const MERGED: [(&str, &str); 6] = [
 
 /// The build of a service.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Built<'a> {
+pub(super) struct ServiceBuild<'a> {
     /// Objects by kind and name, except for generated ConfigMaps. References to these have no hash.
     pub(super) objects: BTreeMap<(String, String), Value>,
     /// Texts of generated ConfigMaps by name and key.
-    pub(super) generated: BTreeMap<(String, String), Generated<'a>>,
+    pub(super) generated: BTreeMap<(String, String), ConfigMapEntry<'a>>,
     /// Other fields and patches of the kustomizations.
     pub(super) others: Vec<Value>,
     /// The service's own files that the build reads.
@@ -48,7 +48,7 @@ pub(super) struct Built<'a> {
 
 /// An entry of a generated ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Generated<'a> {
+pub(super) struct ConfigMapEntry<'a> {
     /// The text; `None` if the file does not exist.
     pub(super) text: Option<&'a str>,
     /// Set if the name of the ConfigMap ends in a hash, so that another text replaces pods.
@@ -63,10 +63,10 @@ pub(super) struct Pods<'b> {
     others: &'b [Value],
 }
 
-impl<'a> Built<'a> {
+impl<'a> ServiceBuild<'a> {
     /// Builds the files of one side.
-    pub(super) fn of(side: &Side<'a>) -> Self {
-        let mut built = Built::default();
+    pub(super) fn new(side: &ServiceVersion<'a>) -> Self {
+        let mut built = ServiceBuild::default();
         built.add(&side.shared);
         // The names of shared files mean nothing in the service's own directory.
         built.read.clear();
@@ -145,8 +145,10 @@ impl<'a> Built<'a> {
             let found = files.get_key_value(Utf8Path::new(file));
             self.read.extend(found.map(|(path, _)| *path));
             let text = found.map(|(_, text)| *text);
-            self.generated
-                .insert((name.clone(), key.to_owned()), Generated { text, hashed });
+            self.generated.insert(
+                (name.clone(), key.to_owned()),
+                ConfigMapEntry { text, hashed },
+            );
         }
     }
 
@@ -374,7 +376,7 @@ patches:
 
     #[test]
     fn shared_files_and_those_of_the_service_are_one_build() {
-        let built = Built::of(&Side {
+        let built = ServiceBuild::new(&ServiceVersion {
             own: files(OWN),
             shared: files(SHARED),
         });
@@ -421,13 +423,13 @@ patches:
                 }
                 files
             };
-            Side {
+            ServiceVersion {
                 own: with(OWN, change && is_own),
                 shared: with(SHARED, change && !is_own),
             }
         };
         let (before, after) = (side(false), side(true));
-        Built::of(&before).pods() != Built::of(&after).pods()
+        ServiceBuild::new(&before).pods() != ServiceBuild::new(&after).pods()
     }
 
     #[test]

@@ -7,13 +7,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{Moved, Reason, in_order};
+use super::hosts::{MovedHost, ReleaseReason, in_order};
 use super::{
-    ClusterReview, EndpointChange, EndpointKind, ImmutableField, InstallerAspect, Readdressed,
-    Released, Shared, State,
+    ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, InstallerAspect,
+    ReaddressedMachine, ReleasedObservedHost, SharedChanges,
 };
 use crate::api::names::{ClusterKey, HostKey, NodeName};
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::site::Site;
 
 /// A change that can cause an outage or a loss.
@@ -73,7 +73,7 @@ pub enum Harm {
         /// The cluster.
         cluster: ClusterKey,
         /// Hosts with their consumers.
-        hosts: Vec<Consumed>,
+        hosts: Vec<ConsumedHost>,
     },
     /// A cluster loses hosts that are missing from the inventory and may be in use.
     AssignedHostVanished {
@@ -89,14 +89,14 @@ pub enum Harm {
         /// New cluster.
         other: ClusterKey,
         /// Hosts with their consumers.
-        hosts: Vec<Consumed>,
+        hosts: Vec<ConsumedHost>,
     },
     /// The role of hosts in use changes, or their machine name.
     ConsumedHostChangesRole {
         /// The cluster.
         cluster: ClusterKey,
         /// Hosts with their consumers.
-        hosts: Vec<Consumed>,
+        hosts: Vec<ConsumedHost>,
     },
     /// Hosts move from one cluster to another.
     HostMoves {
@@ -121,7 +121,7 @@ pub enum Harm {
         /// The cluster.
         cluster: ClusterKey,
         /// Machines with their addresses.
-        machines: Vec<Readdressed>,
+        machines: Vec<ReaddressedMachine>,
     },
     /// Tokens of the old issuer are no longer accepted.
     IssuerChanges {
@@ -163,7 +163,7 @@ pub enum Harm {
         #[schemars(with = "String")]
         directory: Utf8PathBuf,
         /// New form.
-        form: Form,
+        form: HostsForm,
     },
     /// The output directory moves, and with it every directory that agents apply.
     OutputMoves {
@@ -179,7 +179,8 @@ pub enum Harm {
 /// A host in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Consumed {
+#[schemars(rename = "Consumed")]
+pub struct ConsumedHost {
     /// The host.
     pub host: HostKey,
     /// Consumer, as `Kind namespace/name`.
@@ -193,25 +194,25 @@ pub struct Consumed {
 ///
 /// `site` is the source of the later state. `moved_from` is the previous output directory, if it
 /// was another one. `outlived` are released hosts that no generated file had assigned.
-pub(super) fn of<'a>(
+pub(super) fn dangers<'a>(
     clusters: &[ClusterReview],
-    shared: &Shared,
-    outlived: impl Iterator<Item = &'a Released>,
+    shared: &SharedChanges,
+    outlived: impl Iterator<Item = &'a ReleasedObservedHost>,
     site: &Site,
     moved_from: Option<&Utf8Path>,
 ) -> Vec<Danger> {
     let output = &site.settings.output;
-    let mut harms: Vec<Harm> = clusters.iter().flat_map(of_cluster).collect();
+    let mut harms: Vec<Harm> = clusters.iter().flat_map(cluster_harms).collect();
     harms.extend(
         clusters
             .iter()
-            .filter_map(|cluster| of_installer(cluster, site)),
+            .filter_map(|cluster| installer_harm(cluster, site)),
     );
-    harms.extend(of_outlived(outlived));
+    harms.extend(outlived_harms(outlived));
     let gone = shared
         .roots
         .iter()
-        .filter(|root| root.state == State::Deleted);
+        .filter(|root| root.state == FileState::Deleted);
     harms.extend(gone.map(|root| Harm::RootDeleted {
         directory: output.join(&root.directory),
     }));
@@ -253,7 +254,7 @@ impl Danger {
     }
 
     /// Creates the danger of a change that the base had not generated.
-    pub(super) fn of_stale_base(harm: Harm) -> Self {
+    pub(super) fn from_stale_base(harm: Harm) -> Self {
         Self::new(harm, true)
     }
 
@@ -269,11 +270,11 @@ impl Danger {
 }
 
 /// Lists hosts in use that lose the labels of a reverted commit.
-fn of_outlived<'a>(outlived: impl Iterator<Item = &'a Released>) -> Vec<Harm> {
-    let mut by_cluster: BTreeMap<&ClusterKey, Vec<Consumed>> = BTreeMap::new();
-    for Released { host, by, consumer } in outlived {
+fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) -> Vec<Harm> {
+    let mut by_cluster: BTreeMap<&ClusterKey, Vec<ConsumedHost>> = BTreeMap::new();
+    for ReleasedObservedHost { host, by, consumer } in outlived {
         if let (Some(cluster), Some(consumer)) = (by, consumer) {
-            let consumed = Consumed {
+            let consumed = ConsumedHost {
                 host: host.clone(),
                 consumer: consumer.clone(),
                 node: None,
@@ -288,7 +289,7 @@ fn of_outlived<'a>(outlived: impl Iterator<Item = &'a Released>) -> Vec<Harm> {
     by_cluster.into_iter().map(harm).collect()
 }
 
-fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
+fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
     let ClusterReview {
         cluster,
         state,
@@ -296,7 +297,7 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
         ..
     } = review;
     let mut harms = Vec::new();
-    if *state == State::Deleted {
+    if *state == FileState::Deleted {
         let all = hosts
             .going()
             .map(|host| &host.host)
@@ -310,7 +311,7 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     }
     let consumed = |host: &HostKey, consumer: &Option<String>, node: &Option<NodeName>| {
         let consumer = consumer.clone()?;
-        Some(Consumed {
+        Some(ConsumedHost {
             host: host.clone(),
             consumer,
             node: node.clone(),
@@ -319,7 +320,7 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     let in_use = hosts
         .going()
         .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node));
-    let in_use: Vec<Consumed> = in_use.collect();
+    let in_use: Vec<ConsumedHost> = in_use.collect();
     if !in_use.is_empty() {
         harms.push(Harm::ConsumedHostGivenBack {
             cluster: cluster.clone(),
@@ -328,7 +329,7 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     }
     let vanished = hosts
         .going()
-        .filter(|host| host.reason == Some(Reason::Gone) && !host.use_known);
+        .filter(|host| host.reason == Some(ReleaseReason::Gone) && !host.use_known);
     let vanished: Vec<HostKey> = vanished.map(|host| host.host.clone()).collect();
     if !vanished.is_empty() {
         harms.push(Harm::AssignedHostVanished {
@@ -339,14 +340,14 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     let other_role = hosts.with_another_role.iter();
     let other_role =
         other_role.filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before));
-    let other_role: Vec<Consumed> = other_role.collect();
+    let other_role: Vec<ConsumedHost> = other_role.collect();
     if !other_role.is_empty() {
         harms.push(Harm::ConsumedHostChangesRole {
             cluster: cluster.clone(),
             hosts: other_role,
         });
     }
-    harms.extend(of_moves(cluster, &hosts.to_others));
+    harms.extend(move_harms(cluster, &hosts.to_others));
     let immutable = review
         .services
         .iter()
@@ -359,26 +360,26 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
         .installer
         .iter()
         .flat_map(|installer| installer.readdressed.clone());
-    let machines: Vec<Readdressed> = machines.collect();
+    let machines: Vec<ReaddressedMachine> = machines.collect();
     if !machines.is_empty() {
         harms.push(Harm::MachineAddressChanges {
             cluster: cluster.clone(),
             machines,
         });
     }
-    if *state == State::Changed {
+    if *state == FileState::Changed {
         harms.extend(
             review
                 .endpoints
                 .iter()
-                .filter_map(|change| of_endpoint(review, change)),
+                .filter_map(|change| endpoint_harm(review, change)),
         );
     }
     harms
 }
 
 /// Every run of an installer is dangerous: it may end workloads on machines in use.
-fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
+fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
     let installer = review
         .installer
         .as_ref()
@@ -398,14 +399,14 @@ fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
 }
 
 /// Lists hosts that move to other clusters, from the side of the cluster that loses them.
-fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
+fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
     let mut others: Vec<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
     others.sort();
     others.dedup();
     let mut harms = Vec::new();
     for other in others {
         let (mut in_use, mut free) = (Vec::new(), Vec::new());
-        for Moved {
+        for MovedHost {
             host,
             part,
             consumer,
@@ -415,7 +416,7 @@ fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
             .filter(|moved| moved.other == *other && !moved.follows_machine)
         {
             match consumer.clone() {
-                Some(consumer) => in_use.push(Consumed {
+                Some(consumer) => in_use.push(ConsumedHost {
                     host: host.clone(),
                     consumer,
                     node: part.node.clone(),
@@ -443,7 +444,7 @@ fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
     harms
 }
 
-fn of_endpoint(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
+fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
     let EndpointChange {
         kind,
         service,

@@ -77,13 +77,13 @@ fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<
 
 /// Path of the ConfigMap with a cluster's endpoints.
 #[derive(Deserialize)]
-struct ConfigMap {
+struct EndpointsConfigMap {
     #[serde(default)]
     data: BTreeMap<String, String>,
 }
 
 fn endpoints(text: &str) -> Endpoints {
-    let Ok(ConfigMap { data }) = yaml::from_str(text) else {
+    let Ok(EndpointsConfigMap { data }) = yaml::from_str(text) else {
         return Endpoints::new();
     };
     let known = data

@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use super::Readdressed;
-use super::dangers::{Consumed, Harm};
-use crate::settings::gitops::Form;
+use super::ReaddressedMachine;
+use super::dangers::{ConsumedHost, Harm};
+use crate::settings::gitops::HostsForm;
 use crate::text::counted;
 
 /// Maximum number of hosts that a message names.
@@ -118,7 +118,7 @@ impl Harm {
             }
             Harm::MachineAddressChanges { cluster, machines } => {
                 let changes = machines.iter().map(
-                    |Readdressed {
+                    |ReaddressedMachine {
                          node,
                          before,
                          after,
@@ -199,7 +199,7 @@ impl Harm {
             }
             Harm::RootChangesForm {
                 directory,
-                form: Form::Component,
+                form: HostsForm::Component,
             } => {
                 format!(
                     "{} becomes a component: stop applying it, and include it in a kustomization",
@@ -208,7 +208,7 @@ impl Harm {
             }
             Harm::RootChangesForm {
                 directory,
-                form: Form::Overlay,
+                form: HostsForm::Overlay,
             } => {
                 format!(
                     "{} becomes an overlay: remove it from kustomizations, and let an agent apply it",
@@ -242,7 +242,7 @@ fn all_machines(count: usize) -> String {
     }
 }
 
-fn in_use(hosts: &[Consumed]) -> String {
+fn in_use(hosts: &[ConsumedHost]) -> String {
     let noun = if hosts.len() == 1 { "host" } else { "hosts" };
     format!("{} {noun} in use", hosts.len())
 }
@@ -256,9 +256,9 @@ fn moves(hosts: &str, count: usize) -> String {
     format!("{hosts} {}", if count == 1 { "moves" } else { "move" })
 }
 
-fn consumers(hosts: &[Consumed], name: impl Fn(&dyn Display) -> String) -> String {
+fn consumers(hosts: &[ConsumedHost], name: impl Fn(&dyn Display) -> String) -> String {
     let named = hosts.iter().map(
-        |Consumed {
+        |ConsumedHost {
              host,
              consumer,
              node,

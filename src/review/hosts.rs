@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Before, ChangedFiles};
+use super::{ChangedFiles, StateBefore};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::inventory::{Host, natural};
 use crate::layout;
 use crate::load::document;
-use crate::output::generated_host::{GeneratedHost, Says};
+use crate::output::generated_host::{GeneratedHost, GeneratedHostState};
 use crate::plan::machine_users::{MachineUser, MachineUsers};
 use crate::plan::machines::by_role_and_name;
 use crate::request::ClusterKind;
@@ -26,23 +26,24 @@ use crate::site::Site;
 #[serde(rename_all = "camelCase")]
 pub struct HostChanges {
     /// Hosts that were unassigned.
-    pub added: Vec<Added>,
+    pub added: Vec<AddedHost>,
     /// Hosts that become unassigned.
-    pub given_back: Vec<GivenBack>,
+    pub given_back: Vec<ReleasedHost>,
     /// Hosts that are replaced by others in the same role.
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<ReplacedHost>,
     /// Hosts that stay, with another role or another machine name.
     pub with_another_role: Vec<AnotherRole>,
     /// Hosts that move in from other clusters.
-    pub from_others: Vec<Moved>,
+    pub from_others: Vec<MovedHost>,
     /// Hosts that move to other clusters.
-    pub to_others: Vec<Moved>,
+    pub to_others: Vec<MovedHost>,
 }
 
 /// A host that a cluster gains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+#[schemars(rename = "Added")]
+pub struct AddedHost {
     /// The host.
     pub host: HostKey,
     /// Its role.
@@ -57,14 +58,15 @@ pub struct Added {
 /// A host that a cluster releases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct GivenBack {
+#[schemars(rename = "GivenBack")]
+pub struct ReleasedHost {
     /// The host.
     pub host: HostKey,
     /// Its role.
     #[serde(flatten)]
     pub part: Part,
     /// Reason for the release.
-    pub reason: Option<Reason>,
+    pub reason: Option<ReleaseReason>,
     /// Consumer, as `Kind namespace/name`, unless it is a Machine of another node set.
     pub consumer: Option<String>,
     /// False if its use is unknown, because only a manifest shows it.
@@ -74,7 +76,8 @@ pub struct GivenBack {
 /// Reason why a host is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Reason {
+#[schemars(rename = "Reason")]
+pub enum ReleaseReason {
     /// Its deletion was requested.
     BeingDeleted,
     /// It has a permanent error.
@@ -86,10 +89,11 @@ pub enum Reason {
 /// A host that is replaced by another one in the same role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Replaced {
+#[schemars(rename = "Replaced")]
+pub struct ReplacedHost {
     /// Released host.
     #[serde(flatten)]
-    pub given_back: GivenBack,
+    pub given_back: ReleasedHost,
     /// Replacement.
     pub by: HostKey,
     /// False if the use of the replacement is unknown.
@@ -132,7 +136,8 @@ impl AnotherRole {
 /// A host that moves from one cluster to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Moved {
+#[schemars(rename = "Moved")]
+pub struct MovedHost {
     /// The host.
     pub host: HostKey,
     /// Its role in this cluster.
@@ -157,7 +162,7 @@ pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
 }
 
 /// A host in a changed file.
-struct Entry {
+struct HostEntry {
     host: HostKey,
     /// True in the file after the change, false in the file before it.
     is_later: bool,
@@ -169,7 +174,7 @@ struct Entry {
 /// Computes the host changes of all clusters.
 pub(super) fn changes(
     by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
-    facts: &Facts<'_>,
+    facts: &ReviewFacts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
     let files = by_cluster
         .values()
@@ -180,25 +185,27 @@ pub(super) fn changes(
         texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
     });
     let read = |(path, is_later, text)| {
-        let entry = move |GeneratedHost { key, says, .. }| Entry {
+        let entry = move |GeneratedHost { key, says, .. }| HostEntry {
             host: key,
             is_later,
             assigned: match says {
-                Says::Held(cluster, part) => Some((cluster, part)),
-                Says::Released(_) | Says::Unlabelled => None,
+                GeneratedHostState::Held(cluster, part) => Some((cluster, part)),
+                GeneratedHostState::Released(_) | GeneratedHostState::Unlabelled => None,
             },
         };
         entries(path, text).into_iter().map(entry)
     };
     let texts: Vec<_> = texts.collect();
-    let mut all: Vec<Entry> = texts.into_par_iter().flat_map_iter(read).collect();
+    let mut all: Vec<HostEntry> = texts.into_par_iter().flat_map_iter(read).collect();
     all.sort_by(|a, b| a.host.cmp(&b.host));
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
-    for of_host in all.chunk_by(|a, b| a.host == b.host) {
-        let host = &of_host[0].host;
+    for host_entries in all.chunk_by(|a, b| a.host == b.host) {
+        let host = &host_entries[0].host;
         let [was, is] = [false, true].map(|is_later| {
-            let of_side = of_host.iter().filter(|entry| entry.is_later == is_later);
-            let assigned = of_side.filter_map(|entry| entry.assigned.as_ref());
+            let side_entries = host_entries
+                .iter()
+                .filter(|entry| entry.is_later == is_later);
+            let assigned = side_entries.filter_map(|entry| entry.assigned.as_ref());
             assigned.collect::<BTreeSet<&(ClusterKey, Part)>>()
         });
         for (cluster, part) in was.difference(&is) {
@@ -260,13 +267,13 @@ fn has_hosts(file: &Utf8Path) -> bool {
 }
 
 /// State of hosts and clusters.
-pub(super) struct Facts<'a> {
-    pub(super) before: &'a Before<'a>,
+pub(super) struct ReviewFacts<'a> {
+    pub(super) before: &'a StateBefore<'a>,
     pub(super) site: &'a Site,
     pub(super) machines: MachineUsers<'a>,
 }
 
-impl Facts<'_> {
+impl ReviewFacts<'_> {
     /// Returns the kind of a cluster's request. For a deleted cluster, its files show it.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
         if files
@@ -301,7 +308,7 @@ impl Facts<'_> {
         host.user().filter(|_| !is_another)
     }
 
-    fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Added {
+    fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> AddedHost {
         let claims = self
             .host(key)
             .into_iter()
@@ -310,7 +317,7 @@ impl Facts<'_> {
             Claim::Cluster(owner, _) => Some(owner),
             Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => None,
         });
-        Added {
+        AddedHost {
             host: key.clone(),
             part: part.clone(),
             adopted: owners.any(|owner| owner == cluster) || self.is_user(key, cluster, part),
@@ -324,14 +331,14 @@ impl Facts<'_> {
         user == Some(MachineUser::NodeSet { cluster, part })
     }
 
-    fn given_back(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> GivenBack {
+    fn given_back(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> ReleasedHost {
         let reason = match self.site.inventory.host(key) {
-            None => Some(Reason::Gone),
-            Some(host) if host.live.deleting => Some(Reason::BeingDeleted),
-            Some(host) if host.live.failed => Some(Reason::Failed),
+            None => Some(ReleaseReason::Gone),
+            Some(host) if host.live.deleting => Some(ReleaseReason::BeingDeleted),
+            Some(host) if host.live.failed => Some(ReleaseReason::Failed),
             Some(_) => None,
         };
-        GivenBack {
+        ReleasedHost {
             host: key.clone(),
             part: part.clone(),
             reason,
@@ -346,8 +353,8 @@ impl Facts<'_> {
         part: &Part,
         other: &ClusterKey,
         follows_machine: bool,
-    ) -> Moved {
-        Moved {
+    ) -> MovedHost {
+        MovedHost {
             host: key.clone(),
             part: part.clone(),
             other: other.clone(),
@@ -366,7 +373,7 @@ impl HostChanges {
     }
 
     /// Lists hosts that become unassigned, replaced ones included.
-    pub(super) fn going(&self) -> impl Iterator<Item = &GivenBack> {
+    pub(super) fn going(&self) -> impl Iterator<Item = &ReleasedHost> {
         self.given_back
             .iter()
             .chain(self.replaced.iter().map(|replaced| &replaced.given_back))
@@ -403,11 +410,12 @@ impl HostChanges {
     fn pair(&mut self) {
         let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
         for part in parts {
-            let (mut coming, others): (Vec<Added>, Vec<Added>) = std::mem::take(&mut self.added)
-                .into_iter()
-                .partition(|added| added.part == part && !added.adopted);
+            let (mut coming, others): (Vec<AddedHost>, Vec<AddedHost>) =
+                std::mem::take(&mut self.added)
+                    .into_iter()
+                    .partition(|added| added.part == part && !added.adopted);
             self.added = others;
-            let (mut going, others): (Vec<GivenBack>, Vec<GivenBack>) =
+            let (mut going, others): (Vec<ReleasedHost>, Vec<ReleasedHost>) =
                 std::mem::take(&mut self.given_back)
                     .into_iter()
                     .partition(|given_back| given_back.part == part);
@@ -416,7 +424,7 @@ impl HostChanges {
             let pairs = coming.len().min(going.len());
             self.added.extend(coming.split_off(pairs));
             self.given_back.extend(going.split_off(pairs));
-            let pair = |(given_back, added): (GivenBack, Added)| Replaced {
+            let pair = |(given_back, added): (ReleasedHost, AddedHost)| ReplacedHost {
                 given_back,
                 by: added.host,
                 by_use_known: added.use_known,

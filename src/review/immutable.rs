@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::{self, Built};
+use super::built::{self, ServiceBuild};
 
 /// Immutable fields by kind.
 const FIELDS: [(&str, &[&str]); 7] = [
@@ -55,7 +55,7 @@ impl ImmutableField {
 }
 
 /// Lists the changed immutable fields of a service's objects.
-pub(super) fn changes(before: &Built<'_>, after: &Built<'_>) -> Vec<ImmutableField> {
+pub(super) fn changes(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> Vec<ImmutableField> {
     let mut changed = Vec::new();
     for (key, after) in &after.objects {
         let Some(before) = before.objects.get(key) else {
@@ -87,19 +87,19 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
-    use crate::review::service_files::Side;
+    use crate::review::service_files::ServiceVersion;
 
     fn changed(before: &str, after: &str) -> Vec<String> {
-        let side = |text| Side {
+        let side = |text| ServiceVersion {
             own: [
                 (Utf8Path::new("kustomization.yaml"), "resources: [a.yaml]\n"),
                 (Utf8Path::new("a.yaml"), text),
             ]
             .into(),
-            ..Side::default()
+            ..ServiceVersion::default()
         };
         let (before, after) = (side(before), side(after));
-        changes(&Built::of(&before), &Built::of(&after))
+        changes(&ServiceBuild::new(&before), &ServiceBuild::new(&after))
             .into_iter()
             .map(|change| format!("{} {} {}", change.kind, change.name, change.field))
             .collect()

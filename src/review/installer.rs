@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
-use super::{ChangedFiles, State, Texts, below};
+use super::{ChangedFiles, FileState, Texts, below};
 use crate::api::installed::ANNOTATION;
 use crate::api::names::ClusterKey;
 use crate::inventory::natural;
@@ -31,7 +31,7 @@ const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
 #[serde(rename_all = "camelCase")]
 pub struct InstallerChange {
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
     /// True if it runs on all machines of the cluster once the change is applied.
     pub runs: bool,
     /// True if it then only adds workers, with `provisioning.scale: true`.
@@ -44,7 +44,7 @@ pub struct InstallerChange {
     /// Changed aspects; empty if only comments differ.
     pub aspects: BTreeSet<InstallerAspect>,
     /// Machines whose address changes, in natural order.
-    pub readdressed: Vec<Readdressed>,
+    pub readdressed: Vec<ReaddressedMachine>,
     /// Masters that start to run workloads, in natural order.
     pub begin_workloads: Vec<String>,
     /// Masters that stop running workloads, in natural order.
@@ -106,7 +106,8 @@ impl InstallerAspect {
 /// A machine whose address changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Readdressed {
+#[schemars(rename = "Readdressed")]
+pub struct ReaddressedMachine {
     /// Machine name in the Provisioning.
     pub node: String,
     /// Address before.
@@ -121,7 +122,7 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     if files.is_empty() {
         return None;
     }
-    let state = State::by_witness(&files, layout::KUSTOMIZATION);
+    let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
     let (before, after) = (before.and_then(documents), after.and_then(documents));
     let job_before = before
@@ -133,10 +134,10 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
     let (name_before, name_after) = (name(&job_before), name(&job_after));
     let scales = job_after.as_ref().is_some_and(|job| job.scales);
-    let addresses = Addresses::of(&files);
+    let addresses = InstallerAddresses::from_files(&files);
     let aspects = match state {
-        State::Changed => aspects(&files, &addresses, job_before, job_after),
-        State::Created | State::Deleted => BTreeSet::new(),
+        FileState::Changed => aspects(&files, &addresses, job_before, job_after),
+        FileState::Created | FileState::Deleted => BTreeSet::new(),
     };
     Some(InstallerChange {
         state,
@@ -146,14 +147,20 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
         job_after: name_after,
         aspects,
         readdressed: addresses.changed(),
-        begin_workloads: Addresses::with_both_roles_only(&addresses.after, &addresses.before),
-        end_workloads: Addresses::with_both_roles_only(&addresses.before, &addresses.after),
+        begin_workloads: InstallerAddresses::with_both_roles_only(
+            &addresses.after,
+            &addresses.before,
+        ),
+        end_workloads: InstallerAddresses::with_both_roles_only(
+            &addresses.before,
+            &addresses.after,
+        ),
     })
 }
 
 fn aspects(
     files: &ChangedFiles<'_>,
-    addresses: &Addresses,
+    addresses: &InstallerAddresses,
     before: Option<Job>,
     after: Option<Job>,
 ) -> BTreeSet<InstallerAspect> {
@@ -347,22 +354,22 @@ fn take(mapping: &mut Value, key: &str) -> Value {
 
 /// Returns the addresses before and after, by role and name; `None` if they do not change.
 #[derive(Default)]
-struct Addresses {
+struct InstallerAddresses {
     before: BTreeMap<String, String>,
     after: BTreeMap<String, String>,
 }
 
 /// Path of the ConfigMap with the addresses.
 #[derive(Deserialize)]
-struct ConfigMap {
+struct AddressesConfigMap {
     #[serde(default)]
     data: BTreeMap<String, String>,
 }
 
-impl Addresses {
-    fn of(files: &ChangedFiles<'_>) -> Self {
+impl InstallerAddresses {
+    fn from_files(files: &ChangedFiles<'_>) -> Self {
         let read = |text: Option<&str>| {
-            let map: Option<ConfigMap> = text.and_then(|text| yaml::from_str(text).ok());
+            let map: Option<AddressesConfigMap> = text.and_then(|text| yaml::from_str(text).ok());
             map.map(|map| map.data).unwrap_or_default()
         };
         let (before, after) = texts(files, ADDRESSES);
@@ -396,7 +403,7 @@ impl Addresses {
     }
 
     /// Lists machines whose address changes. A machine with both roles counts once.
-    fn changed(&self) -> Vec<Readdressed> {
+    fn changed(&self) -> Vec<ReaddressedMachine> {
         let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             let node = |key: &str| {
                 ROLES
@@ -414,13 +421,13 @@ impl Addresses {
             .into_iter()
             .filter_map(|(node, before)| {
                 let after = after.remove(&node).filter(|after| *after != before)?;
-                Some(Readdressed {
+                Some(ReaddressedMachine {
                     node,
                     before,
                     after,
                 })
             });
-        let mut changed: Vec<Readdressed> = changed.collect();
+        let mut changed: Vec<ReaddressedMachine> = changed.collect();
         changed.sort_by(|a, b| natural(&a.node, &b.node));
         changed
     }
@@ -576,8 +583,8 @@ mod tests {
         let comes = changed(&[(JOB, "", &job), (layout::KUSTOMIZATION, "", "x")]);
         let goes = changed(&[(JOB, &job, ""), (layout::KUSTOMIZATION, "x", "")]);
 
-        assert!(comes.runs && comes.state == State::Created);
-        assert!(!goes.runs && goes.state == State::Deleted);
+        assert!(comes.runs && comes.state == FileState::Created);
+        assert!(!goes.runs && goes.state == FileState::Deleted);
         assert_eq!(goes.job_before.as_deref(), Some("kud-depot-aaaa"));
     }
 
@@ -599,7 +606,7 @@ mod tests {
         let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
         assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
         let [
-            Readdressed {
+            ReaddressedMachine {
                 node,
                 before,
                 after,

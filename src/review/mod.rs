@@ -35,7 +35,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Inventory;
 use crate::layout;
 use crate::output::Tree;
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::plan::machine_users::MachineUsers;
 use crate::request::ClusterKind;
 use crate::site::Site;
@@ -43,12 +43,12 @@ use crate::site::Site;
 pub use agents::AgentObjects;
 pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
-use hosts::Facts;
 pub use hosts::HostChanges;
+use hosts::ReviewFacts;
 pub use immutable::ImmutableField;
-pub use installer::{InstallerAspect, InstallerChange, Readdressed};
+pub use installer::{InstallerAspect, InstallerChange, ReaddressedMachine};
 pub use services::{Aspect, ServiceChange};
-pub use shared::{Released, Root, Shared};
+pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};
 
 /// Meaning of a set of changes for clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,7 +59,7 @@ pub struct Review {
     /// Clusters with changes, by namespace and name.
     pub clusters: Vec<ClusterReview>,
     /// Changes outside of clusters.
-    pub shared: Shared,
+    pub shared: SharedChanges,
     /// Totals.
     pub totals: Totals,
 }
@@ -73,7 +73,7 @@ pub struct ClusterReview {
     /// Kind of the cluster's request, possibly deleted.
     pub kind: ClusterKind,
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
     /// Changes of its hosts.
     pub hosts: HostChanges,
     /// Services with changes, by directory.
@@ -84,13 +84,14 @@ pub struct ClusterReview {
     /// Changed endpoints.
     pub endpoints: Vec<EndpointChange>,
     /// Numbers of its changed files.
-    pub files: Counts,
+    pub files: ChangeCounts,
 }
 
 /// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+#[schemars(rename = "State")]
+pub enum FileState {
     /// It did not exist before.
     Created,
     /// It exists before and after, with differences.
@@ -102,7 +103,8 @@ pub enum State {
 /// Numbers of created, changed and deleted things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts {
+#[schemars(rename = "Counts")]
+pub struct ChangeCounts {
     /// Number created.
     pub created: usize,
     /// Number changed.
@@ -116,7 +118,7 @@ pub struct Counts {
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
     /// Clusters.
-    pub clusters: Counts,
+    pub clusters: ChangeCounts,
     /// Hosts assigned from the pool, replacements included.
     pub hosts_added: usize,
     /// Added hosts that already had the cluster's labels.
@@ -141,14 +143,14 @@ pub struct Totals {
     /// Installers that run on the machines of their clusters.
     pub installers_run: usize,
     /// Services.
-    pub services: Counts,
+    pub services: ChangeCounts,
     /// Files.
-    pub files: Counts,
+    pub files: ChangeCounts,
 }
 
 /// State before the changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Before<'a> {
+pub struct StateBefore<'a> {
     /// Clusters with files.
     pub clusters: &'a BTreeSet<ClusterKey>,
     /// Inventory before, for hosts that the site no longer has.
@@ -165,10 +167,10 @@ type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 
 impl Review {
     /// Reviews changes to the output directory of `site`. `later` is its content afterwards.
-    pub fn of(changes: &Changes, later: &Tree, site: &Site) -> Self {
+    pub fn new(changes: &OutputChanges, later: &Tree, site: &Site) -> Self {
         Self::between(
             changes,
-            &Before {
+            &StateBefore {
                 clusters: &site.state.clusters,
                 inventory: None,
                 output: None,
@@ -182,10 +184,15 @@ impl Review {
     ///
     /// `later` is the later one; files of clusters that are left unchanged may be missing in it.
     /// `site` is its source, and `changes` has paths of that site.
-    pub fn between(changes: &Changes, before: &Before<'_>, later: &Tree, site: &Site) -> Self {
+    pub fn between(
+        changes: &OutputChanges,
+        before: &StateBefore<'_>,
+        later: &Tree,
+        site: &Site,
+    ) -> Self {
         let output = &site.settings.output;
         let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
-        let mut of_none: ChangedFiles<'_> = BTreeMap::new();
+        let mut outside_clusters: ChangedFiles<'_> = BTreeMap::new();
         let located = changes.files.par_iter().map(|(path, change)| {
             let path = path.strip_prefix(output).unwrap_or(path);
             (layout::cluster_of(path), path, change.texts())
@@ -193,10 +200,10 @@ impl Review {
         for (cluster, path, texts) in located.collect::<Vec<_>>() {
             match cluster {
                 Some(cluster) => by_cluster.entry(cluster).or_default().insert(path, texts),
-                None => of_none.insert(path, texts),
+                None => outside_clusters.insert(path, texts),
             };
         }
-        let shared_files: ChangedFiles<'_> = of_none
+        let shared_files: ChangedFiles<'_> = outside_clusters
             .iter()
             .filter(|(path, _)| path.starts_with(layout::SHARED))
             .map(|(path, texts)| (*path, *texts))
@@ -209,7 +216,7 @@ impl Review {
             by_cluster.entry(cluster).or_default();
         }
         let machines = MachineUsers::new(site);
-        let facts = Facts {
+        let facts = ReviewFacts {
             before,
             site,
             machines,
@@ -217,15 +224,18 @@ impl Review {
         let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {
-                false => State::Created,
-                true if site.clusters.contains_key(cluster) => State::Changed,
-                true => State::Deleted,
+                false => FileState::Created,
+                true if site.clusters.contains_key(cluster) => FileState::Changed,
+                true => FileState::Deleted,
             },
             hosts: HostChanges::default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
-            files: files.values().map(|texts| State::of(*texts)).collect(),
+            files: files
+                .values()
+                .map(|texts| FileState::from_texts(*texts))
+                .collect(),
             cluster: cluster.clone(),
         };
         let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
@@ -241,16 +251,16 @@ impl Review {
                 Some(Change::Delete { .. })
             )
         };
-        let shared = shared::changes(&of_none, &facts, &is_gone);
+        let shared = shared::changes(&outside_clusters, &facts, &is_gone);
         Self {
-            dangers: dangers::of(
+            dangers: dangers::dangers(
                 &clusters,
                 &shared,
                 outlived(&clusters, &shared),
                 site,
                 before.output,
             ),
-            totals: Totals::of(&clusters, changes),
+            totals: Totals::new(&clusters, changes),
             clusters,
             shared,
         }
@@ -275,25 +285,25 @@ impl ClusterReview {
 impl Review {
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
-        let of_base = brought
+        let base_dangers = brought
             .dangers
             .iter()
-            .map(|danger| Danger::of_stale_base(danger.harm.clone()));
-        self.dangers.splice(0..0, of_base);
+            .map(|danger| Danger::from_stale_base(danger.harm.clone()));
+        self.dangers.splice(0..0, base_dangers);
     }
 
     /// Returns observed hosts that are released although no generated file assigned them. Their
     /// labels were left by a commit that was reverted.
-    pub fn outlived(&self) -> impl Iterator<Item = &Released> {
+    pub fn outlived(&self) -> impl Iterator<Item = &ReleasedObservedHost> {
         outlived(&self.clusters, &self.shared)
     }
 }
 
 fn outlived<'a>(
     clusters: &'a [ClusterReview],
-    shared: &'a Shared,
-) -> impl Iterator<Item = &'a Released> {
-    let gives_back = |released: &Released| {
+    shared: &'a SharedChanges,
+) -> impl Iterator<Item = &'a ReleasedObservedHost> {
+    let gives_back = |released: &ReleasedObservedHost| {
         let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
         hosts.any(|host| *host == released.host)
     };
@@ -303,12 +313,12 @@ fn outlived<'a>(
         .filter(move |released| !gives_back(released))
 }
 
-impl State {
-    fn of(texts: Texts<'_>) -> Self {
+impl FileState {
+    fn from_texts(texts: Texts<'_>) -> Self {
         match texts {
-            (None, _) => State::Created,
-            (_, None) => State::Deleted,
-            _ => State::Changed,
+            (None, _) => FileState::Created,
+            (_, None) => FileState::Deleted,
+            _ => FileState::Changed,
         }
     }
 
@@ -316,33 +326,33 @@ impl State {
     fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
         files
             .get(Utf8Path::new(witness))
-            .map_or(State::Changed, |texts| State::of(*texts))
+            .map_or(FileState::Changed, |texts| FileState::from_texts(*texts))
     }
 }
 
-impl Counts {
+impl ChangeCounts {
     /// Returns the sum of all three.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
     }
 
-    fn of_files(changes: &Changes) -> Self {
+    fn from_changes(changes: &OutputChanges) -> Self {
         changes
             .files
             .values()
-            .map(|change| State::of(change.texts()))
+            .map(|change| FileState::from_texts(change.texts()))
             .collect()
     }
 }
 
-impl FromIterator<State> for Counts {
-    fn from_iter<I: IntoIterator<Item = State>>(states: I) -> Self {
-        let mut counts = Counts::default();
+impl FromIterator<FileState> for ChangeCounts {
+    fn from_iter<I: IntoIterator<Item = FileState>>(states: I) -> Self {
+        let mut counts = ChangeCounts::default();
         for state in states {
             match state {
-                State::Created => counts.created += 1,
-                State::Changed => counts.changed += 1,
-                State::Deleted => counts.deleted += 1,
+                FileState::Created => counts.created += 1,
+                FileState::Changed => counts.changed += 1,
+                FileState::Deleted => counts.deleted += 1,
             }
         }
         counts
@@ -350,7 +360,7 @@ impl FromIterator<State> for Counts {
 }
 
 impl Totals {
-    fn of(clusters: &[ClusterReview], changes: &Changes) -> Self {
+    fn new(clusters: &[ClusterReview], changes: &OutputChanges) -> Self {
         let sum =
             |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
         Totals {
@@ -387,13 +397,13 @@ impl Totals {
                 .flat_map(|cluster| &cluster.services)
                 .map(|service| service.state)
                 .collect(),
-            files: Counts::of_files(changes),
+            files: ChangeCounts::from_changes(changes),
         }
     }
 
     /// Replaces the file totals by those of other changes.
-    pub(crate) fn count_files(&mut self, changes: &Changes) {
-        self.files = Counts::of_files(changes);
+    pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
+        self.files = ChangeCounts::from_changes(changes);
     }
 }
 

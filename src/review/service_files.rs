@@ -16,14 +16,14 @@ pub(super) struct ServiceFiles<'a> {
     /// Its changed files, by path relative to its directory.
     pub(super) changed: ChangedFiles<'a>,
     /// All files before.
-    pub(super) before: Side<'a>,
+    pub(super) before: ServiceVersion<'a>,
     /// All files after.
-    pub(super) after: Side<'a>,
+    pub(super) after: ServiceVersion<'a>,
 }
 
 /// Files of a service before or after the changes.
 #[derive(Debug, Default)]
-pub(super) struct Side<'a> {
+pub(super) struct ServiceVersion<'a> {
     /// Its own files, by path relative to its directory.
     pub(super) own: Files<'a>,
     /// Files of the shared directory that its kustomization refers to, by path relative to that.
@@ -51,7 +51,7 @@ impl<'a> ServiceFiles<'a> {
                 files(shared, &changed, later, of)
             });
             let shared = shared.collect();
-            Side { own, shared }
+            ServiceVersion { own, shared }
         };
         Self {
             before: side(|texts| texts.0),

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::Built;
+use super::built::ServiceBuild;
 use super::service_files::ServiceFiles;
-use super::{ChangedFiles, ImmutableField, State, Texts, below, immutable};
+use super::{ChangedFiles, FileState, ImmutableField, Texts, below, immutable};
 use crate::api::names::ClusterKey;
 use crate::layout;
 use crate::output::Tree;
@@ -22,7 +22,7 @@ pub struct ServiceChange {
     /// host.
     pub service: String,
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
     /// Changed aspects; empty if only comments differ.
     pub aspects: BTreeSet<Aspect>,
     /// True if the pods are replaced, which ends their connections. Otherwise running pods reload
@@ -82,7 +82,7 @@ pub(super) fn changes<'a>(
     let change = |(service, files): (&str, ChangedFiles<'a>)| {
         // The cluster's kustomization lists exactly the existing services, so each has a
         // kustomization of its own.
-        let state = State::by_witness(&files, layout::KUSTOMIZATION);
+        let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
         let mut change = ServiceChange {
             service: service.to_owned(),
             state,
@@ -90,9 +90,12 @@ pub(super) fn changes<'a>(
             restarts: false,
             immutable: Vec::new(),
         };
-        if state == State::Changed {
+        if state == FileState::Changed {
             let files = ServiceFiles::new(&directory.join(service), files, shared, later);
-            let (before, after) = (Built::of(&files.before), Built::of(&files.after));
+            let (before, after) = (
+                ServiceBuild::new(&files.before),
+                ServiceBuild::new(&files.after),
+            );
             change.aspects = aspects(&files.changed, &before, &after);
             change.restarts = before.pods() != after.pods();
             change.immutable = immutable::changes(&before, &after);
@@ -102,13 +105,17 @@ pub(super) fn changes<'a>(
     by_service.into_iter().map(change).collect()
 }
 
-fn aspects(changed: &ChangedFiles<'_>, before: &Built<'_>, after: &Built<'_>) -> BTreeSet<Aspect> {
+fn aspects(
+    changed: &ChangedFiles<'_>,
+    before: &ServiceBuild<'_>,
+    after: &ServiceBuild<'_>,
+) -> BTreeSet<Aspect> {
     let mut aspects = BTreeSet::new();
     for key in before.objects.keys().chain(after.objects.keys()) {
         let (kind, _) = key;
         let [before, after] =
             [before, after].map(|built| built.objects.get(key).unwrap_or(&Value::Null));
-        differences(before, after, of_kind(kind), &mut aspects);
+        differences(before, after, kind_aspect(kind), &mut aspects);
     }
     for key in before.generated.keys().chain(after.generated.keys()) {
         let [before, after] = [before, after].map(|built| {
@@ -116,7 +123,7 @@ fn aspects(changed: &ChangedFiles<'_>, before: &Built<'_>, after: &Built<'_>) ->
             layout::body(entry.unwrap_or_default())
         });
         if before != after {
-            aspects.extend(of_entry(&key.1, before, after));
+            aspects.extend(file_aspects(&key.1, before, after));
         }
     }
     // Files that the build does not read, such as those for tenants.
@@ -132,7 +139,7 @@ fn aspects(changed: &ChangedFiles<'_>, before: &Built<'_>, after: &Built<'_>) ->
 }
 
 /// Returns the aspect of any change of an object of a kind; `None` if the changed fields decide.
-fn of_kind(kind: &str) -> Option<Aspect> {
+fn kind_aspect(kind: &str) -> Option<Aspect> {
     match kind {
         "PodDisruptionBudget" => Some(Aspect::Replicas),
         "ExternalSecret" | "Role" => Some(Aspect::Hosts),
@@ -141,9 +148,9 @@ fn of_kind(kind: &str) -> Option<Aspect> {
 }
 
 /// Returns the aspects of a change of a file that a program reads.
-fn of_entry(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
+fn file_aspects(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
     match key {
-        "haproxy.cfg" => of_haproxy(before, after),
+        "haproxy.cfg" => haproxy_aspects(before, after),
         "hosts" | "ssh_config" => BTreeSet::from([Aspect::Hosts]),
         "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
         _ => BTreeSet::from([Aspect::Configuration]),
@@ -151,7 +158,7 @@ fn of_entry(key: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
 }
 
 /// An HAProxy configuration has one section per port, with one line per host.
-fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
+fn haproxy_aspects(before: &str, after: &str) -> BTreeSet<Aspect> {
     let mut aspects = BTreeSet::new();
     aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
     aspects.extend((ports(before) != ports(after)).then_some(Aspect::Ports));

@@ -7,26 +7,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::agents::{self, AgentObjects};
-use super::hosts::{Facts, entries};
-use super::{ChangedFiles, State};
+use super::hosts::{ReviewFacts, entries};
+use super::{ChangedFiles, FileState};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
-use crate::output::generated_host::{GeneratedHost, Says};
-use crate::settings::gitops::Form;
+use crate::output::generated_host::{GeneratedHost, GeneratedHostState};
+use crate::settings::gitops::HostsForm;
 
 /// Changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Shared {
+#[schemars(rename = "Shared")]
+pub struct SharedChanges {
     /// Kustomizations that apply declared hosts.
-    pub roots: Vec<Root>,
+    pub roots: Vec<ChangedRoot>,
     /// Definitions that services require.
-    pub definitions: Vec<Directory>,
+    pub definitions: Vec<ChangedDirectory>,
     /// Objects that make an agent apply the output.
     pub agents: Vec<AgentObjects>,
     /// Observed hosts that are released: they lose their labels, and are free once a snapshot
     /// confirms it.
-    pub released: Vec<Released>,
+    pub released: Vec<ReleasedObservedHost>,
     /// Observed hosts that are no longer listed as released.
     pub no_longer_released: Vec<HostKey>,
     /// Declared hosts whose patch removes labels of their manifest.
@@ -38,31 +39,34 @@ pub struct Shared {
 /// A kustomization that applies declared hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Root {
+#[schemars(rename = "Root")]
+pub struct ChangedRoot {
     /// Path relative to the output directory.
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
     /// New form, if it changes: an agent applies an overlay, a kustomization includes a component.
-    pub becomes: Option<Form>,
+    pub becomes: Option<HostsForm>,
 }
 
 /// A directory with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Directory {
+#[schemars(rename = "Directory")]
+pub struct ChangedDirectory {
     /// Path relative to the output directory.
     #[schemars(with = "String")]
     pub directory: Utf8PathBuf,
     /// Created, changed or deleted.
-    pub state: State,
+    pub state: FileState,
 }
 
 /// A released observed host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Released {
+#[schemars(rename = "Released")]
+pub struct ReleasedObservedHost {
     /// The host.
     pub host: HostKey,
     /// Its previous cluster.
@@ -75,11 +79,11 @@ pub struct Released {
 /// output directory is deleted.
 pub(super) fn changes(
     files: &ChangedFiles<'_>,
-    facts: &Facts<'_>,
+    facts: &ReviewFacts<'_>,
     is_gone: &dyn Fn(&Utf8Path) -> bool,
-) -> Shared {
-    let mut shared = Shared::default();
-    let (mut definitions, mut of_agents) = (BTreeMap::new(), BTreeMap::new());
+) -> SharedChanges {
+    let mut shared = SharedChanges::default();
+    let (mut definitions, mut agent_files) = (BTreeMap::new(), BTreeMap::new());
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
@@ -89,7 +93,7 @@ pub(super) fn changes(
                 .or_insert_with(ChangedFiles::new)
                 .insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            of_agents
+            agent_files
                 .entry(directory)
                 .or_insert_with(ChangedFiles::new)
                 .insert(file, *texts);
@@ -98,21 +102,21 @@ pub(super) fn changes(
                 (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
                 _ => None,
             };
-            shared.roots.push(Root {
+            shared.roots.push(ChangedRoot {
                 directory: directory.to_owned(),
-                state: State::of(*texts),
+                state: FileState::from_texts(*texts),
                 becomes,
             });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
-            let released = |GeneratedHost { key, says, .. }: GeneratedHost| Released {
+            let released = |GeneratedHost { key, says, .. }: GeneratedHost| ReleasedObservedHost {
                 consumer: facts.user(&key),
                 host: key,
                 by: match says {
-                    Says::Released(release) => release.by,
-                    Says::Held(..) | Says::Unlabelled => None,
+                    GeneratedHostState::Released(release) => release.by,
+                    GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => None,
                 },
             };
-            let hosts = |text: Option<&str>| -> BTreeSet<Released> {
+            let hosts = |text: Option<&str>| -> BTreeSet<ReleasedObservedHost> {
                 text.map(|text| entries(path, text))
                     .unwrap_or_default()
                     .into_iter()
@@ -136,29 +140,32 @@ pub(super) fn changes(
             }
         }
     }
-    let directory = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| Directory {
+    let directory = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| ChangedDirectory {
         directory: directory.to_owned(),
-        state: State::by_witness(&files, layout::KUSTOMIZATION),
+        state: FileState::by_witness(&files, layout::KUSTOMIZATION),
     };
     shared.definitions = definitions.into_iter().map(directory).collect();
-    shared.agents = agents::changes(of_agents, is_gone);
+    shared.agents = agents::changes(agent_files, is_gone);
     shared
 }
 
 /// Returns the form of a generated kustomization.
-fn form(text: &str) -> Form {
+fn form(text: &str) -> HostsForm {
     let is_component = text
         .lines()
         .any(|line| line.trim_end() == "kind: Component");
     if is_component {
-        Form::Component
+        HostsForm::Component
     } else {
-        Form::Overlay
+        HostsForm::Overlay
     }
 }
 
 /// Returns the hosts that the other list lacks.
-fn left(hosts: &BTreeSet<Released>, others: &BTreeSet<Released>) -> Vec<Released> {
+fn left(
+    hosts: &BTreeSet<ReleasedObservedHost>,
+    others: &BTreeSet<ReleasedObservedHost>,
+) -> Vec<ReleasedObservedHost> {
     let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
     hosts
         .iter()

@@ -44,7 +44,7 @@ pub fn provisioning() -> Value {
         "type": "string",
         "examples": [provisioning::VIRTLET_VM]
     }});
-    let mut metadata = of_cluster("The cluster's name.");
+    let mut metadata = cluster_label_metadata("The cluster's name.");
     merge(
         &mut metadata,
         json!({"properties": {"labels": {"properties": cluster_type}}}),
@@ -54,12 +54,13 @@ pub fn provisioning() -> Value {
 
 /// Returns the schema of Software.
 pub fn software() -> Value {
-    let metadata = of_cluster("The name of the cluster whose machines get the packages.");
+    let metadata =
+        cluster_label_metadata("The name of the cluster whose machines get the packages.");
     object::<Software>(&provisioning::SOFTWARE, "software", metadata)
 }
 
 /// Returns the schema of metadata with a label for the cluster.
-fn of_cluster(description: &str) -> Value {
+fn cluster_label_metadata(description: &str) -> Value {
     let mut metadata = metadata();
     merge(
         &mut metadata,

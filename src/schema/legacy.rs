@@ -21,84 +21,84 @@ const JUMP_HOST: &Way = &["spec", "services", "jumpHost", "[]"];
 
 /// Type of an older field.
 #[derive(Clone, Copy)]
-enum Shape {
+enum LegacyFieldType {
     Text,
     /// Any type: it differed between generations.
     Anything,
 }
 
 /// Path, name, type and description of each field.
-const FIELDS: [(&Way, &str, Shape, &str); 12] = [
+const FIELDS: [(&Way, &str, LegacyFieldType, &str); 12] = [
     (
         SPEC,
         "cluster-name",
-        Shape::Text,
+        LegacyFieldType::Text,
         "the cluster's name, of 2020 and January 2021",
     ),
     (
         SPEC,
         "clusterName",
-        Shape::Text,
+        LegacyFieldType::Text,
         "the cluster's name, of February 2021",
     ),
     (
         SPEC,
         "config",
-        Shape::Anything,
+        LegacyFieldType::Anything,
         "the cluster's name is in it, of December 2020",
     ),
     (
         SPEC,
         "infra",
-        Shape::Anything,
+        LegacyFieldType::Anything,
         "the services, of 2020 and January 2021",
     ),
     (
         NODE_SET,
         "vm-flavor",
-        Shape::Text,
+        LegacyFieldType::Text,
         "the label of the hosts, of 2020 and January 2021",
     ),
     (
         NODE_SET,
         "vmFlavor",
-        Shape::Text,
+        LegacyFieldType::Text,
         "the label of the hosts, of February 2021",
     ),
     (
         NODE_SET,
         "scheduling-constraints",
-        Shape::Anything,
+        LegacyFieldType::Anything,
         "what keeps hosts apart, of 2020",
     ),
     (
         NODE_SET,
         "spreadTopology",
-        Shape::Text,
+        LegacyFieldType::Text,
         "what keeps hosts apart, of January to March 2021",
     ),
     (
         SERVICES,
         "loadBalancer",
-        Shape::Anything,
+        LegacyFieldType::Anything,
         "the load balancers, of February and March 2021",
     ),
     (
         JUMP_HOST,
         "sshkey",
-        Shape::Text,
+        LegacyFieldType::Text,
         "a public key, of February 2021",
     ),
     (
         JUMP_HOST,
         "sshKey",
-        Shape::Text,
+        LegacyFieldType::Text,
         "a public key, of February 2021",
     ),
     (
         JUMP_HOST,
         "SSHKey",
-        Shape::Text,
+        LegacyFieldType::Text,
         "a public key, of February 2021",
     ),
 ];
@@ -113,12 +113,12 @@ pub(super) fn add_to(schema: &mut JSONSchemaProps) {
             "Older: {meaning}. `sipgen migrate` writes what it is today."
         ));
         let property = match shape {
-            Shape::Text => JSONSchemaProps {
+            LegacyFieldType::Text => JSONSchemaProps {
                 description,
                 type_: Some("string".to_owned()),
                 ..Default::default()
             },
-            Shape::Anything => JSONSchemaProps {
+            LegacyFieldType::Anything => JSONSchemaProps {
                 description,
                 x_kubernetes_preserve_unknown_fields: Some(true),
                 ..Default::default()

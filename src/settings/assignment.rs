@@ -12,7 +12,8 @@ use crate::api::names::{ClusterKey, Part};
 /// The labels of assigned hosts.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Assignment {
+#[schemars(rename = "Assignment")]
+pub struct AssignmentSettings {
     /// The labels of an assigned host, as keys with values. Both may have the variables
     /// `{{ cluster.name }}`, `{{ cluster.namespace }}`, `{{ role }}` (`control-plane` or `worker`),
     /// `{{ node_type }}` (`ControlPlane` or `Worker`) and `{{ node_set }}` (the name of the
@@ -26,14 +27,14 @@ pub struct Assignment {
 
 /// The assignments in the labels of a host.
 #[derive(Debug, Default)]
-pub(crate) struct Assigned {
+pub(crate) struct LabelAssignments {
     /// Assignments, each once.
     pub(crate) claims: Vec<Claim>,
     /// Keys of the labels that take part in them, of any generation.
     pub(crate) keys: Vec<String>,
 }
 
-impl Assignment {
+impl AssignmentSettings {
     /// Returns the labels of a host in a part of a cluster.
     pub(crate) fn labels_of(&self, cluster: &ClusterKey, part: &Part) -> BTreeMap<String, String> {
         let former = self.former.as_ref();
@@ -80,8 +81,8 @@ impl Assignment {
     }
 
     /// Reads the assignments in the labels of a host. SIP's labels count with any settings.
-    pub(crate) fn read(&self, labels: &BTreeMap<String, String>) -> Assigned {
-        let mut assigned = Assigned {
+    pub(crate) fn read(&self, labels: &BTreeMap<String, String>) -> LabelAssignments {
+        let mut assigned = LabelAssignments {
             claims: assignment::claim(labels).into_iter().collect(),
             keys: LABELS
                 .into_iter()

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
-use super::release::Release;
+use super::release::ReleasedVersion;
 use super::{FILE, Settings, with_key, without_types};
-use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::finding::{Code, Finding, Origin, Place, RouteStep};
 use crate::load::{Files, in_plain_words};
 use crate::text::bounded;
 
@@ -114,9 +114,9 @@ impl SettingsFiles {
     }
 
     /// Returns the place of a setting by its route.
-    pub(super) fn place(&self, route: Vec<Step>) -> Place {
+    pub(super) fn place(&self, route: Vec<RouteStep>) -> Place {
         let key = match route.first() {
-            Some(Step::Key(key)) => key.to_string(),
+            Some(RouteStep::Key(key)) => key.to_string(),
             _ => String::new(),
         };
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
@@ -131,7 +131,7 @@ impl SettingsFiles {
 
     /// Returns the place of a setting by its dotted name.
     pub(super) fn setting(&self, name: &str) -> Place {
-        self.place(name.split('.').map(Step::from).collect())
+        self.place(name.split('.').map(RouteStep::from).collect())
     }
 
     /// Returns the place of a setting's key, for values that must not be shown.
@@ -155,12 +155,12 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
 /// Reports settings for a newer sipgen, whose other settings may be unknown to this one.
 fn newer_settings(file: &Arc<Utf8Path>, text: &str) -> Option<Finding> {
     let keys: Mapping = yaml_serde::from_str(text).ok()?;
-    let minimum: Release = keys.get(MINIMUM_VERSION)?.as_str()?.parse().ok()?;
-    let own = Release::own().filter(|own| *own < minimum)?;
+    let minimum: ReleasedVersion = keys.get(MINIMUM_VERSION)?.as_str()?.parse().ok()?;
+    let own = ReleasedVersion::own().filter(|own| *own < minimum)?;
     let message = format!("sipgen {own} is older than `{MINIMUM_VERSION}: {minimum}`");
     Some(
         Finding::new(Code::TooOld, message)
-            .at(Origin::of_file(file.clone(), text).at([MINIMUM_VERSION]))
+            .at(Origin::for_file(file.clone(), text).at([MINIMUM_VERSION]))
             .help(format!("install sipgen {minimum} or later")),
     )
 }
@@ -214,7 +214,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
             file: path.to_owned(),
             ..settings
         },
-        Origin::of_file(file, &text),
+        Origin::for_file(file, &text),
         keys,
     )))
 }

@@ -27,23 +27,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::names::{Namespace, ObjectName, is_label, is_label_key};
 use crate::api::unique;
-use crate::finding::{Code, Finding, Place, Severity, Step};
+use crate::finding::{Code, Finding, Place, RouteStep, Severity};
 use crate::load::Files;
-use assignment::Assignment;
+use assignment::AssignmentSettings;
 use files::SettingsFiles;
-use gitops::{Argocd, Flux, Hosts};
+use gitops::{ArgocdSettings, FluxSettings, HostsSettings};
 use maintenance::Maintenance;
-use provisioning::{Provisioning, is_image};
+use provisioning::{ProvisioningSettings, is_image};
 use quotas::Quota;
-use release::Release;
-use requests::Requests;
+use release::ReleasedVersion;
+use requests::RequestSettings;
 use reservations::Reservation;
-use services::Services;
+use services::ServiceSettings;
 use snapshot::{Secrets, SnapshotSettings};
-use sources::{Sops, Source};
+use sources::{InputSource, Sops};
 
 /// Name of the settings file.
 pub const FILE: &str = "sipgen.yaml";
@@ -61,7 +61,7 @@ pub const FILE: &str = "sipgen.yaml";
 pub struct Settings {
     /// The oldest version of sipgen that may generate, so that nobody replaces the output of a newer one.
     #[serde(default)]
-    pub minimum_version: Option<Release>,
+    pub minimum_version: Option<ReleasedVersion>,
     /// The directories of the repo's sites, one per base cluster, or globs of them. Each may have
     /// its own `sipgen.yaml` with paths relative to it, whose settings replace those here one by
     /// one. With `sites`, `output` and `snapshot.directory` have a subdirectory per site, for
@@ -88,7 +88,7 @@ pub struct Settings {
     /// Directories and files where SIPClusters, hosts and Secrets are read; by default the whole
     /// repo.
     #[serde(default)]
-    pub sources: Vec<Source>,
+    pub sources: Vec<InputSource>,
     /// Handling of data encrypted with SOPS.
     #[serde(default)]
     pub sops: Sops,
@@ -100,7 +100,7 @@ pub struct Settings {
     pub snapshot: SnapshotSettings,
     /// Interpretation of the inventory.
     #[serde(default)]
-    pub inventory: Inventory,
+    pub inventory: InventorySettings,
     /// Access of jump hosts to the BMC credentials of their hosts.
     #[serde(default)]
     pub credentials: Credentials,
@@ -110,28 +110,28 @@ pub struct Settings {
     /// The agent that applies the output. sipgen writes its objects, and hosts get only its safety
     /// annotations; without it, they get those of both agents.
     #[serde(default)]
-    pub gitops: Option<Agent>,
+    pub gitops: Option<GitopsAgent>,
     /// Settings of the objects for Flux.
     #[serde(default)]
-    pub flux: Flux,
+    pub flux: FluxSettings,
     /// Settings of the objects for Argo CD.
     #[serde(default)]
-    pub argocd: Argocd,
+    pub argocd: ArgocdSettings,
     /// The way in which declared hosts get their labels.
     #[serde(default)]
-    pub hosts: Hosts,
+    pub hosts: HostsSettings,
     /// Settings for findings.
     #[serde(default)]
-    pub findings: Told,
+    pub findings: FindingsSettings,
     /// Labels with the location of hosts, for SIPClusters of older generations.
     #[serde(default)]
-    pub topology: Topology,
+    pub topology: TopologySettings,
     /// Further objects that request hosts, beside SIPClusters and Provisionings.
     #[serde(default)]
-    pub requests: Requests,
+    pub requests: RequestSettings,
     /// The labels of assigned hosts.
     #[serde(default)]
-    pub assignment: Assignment,
+    pub assignment: AssignmentSettings,
     /// Hosts that only some tenants may have, by their labels. The annotation
     /// `sip.airshipit.org/reserved-for` reserves a single host.
     #[serde(default)]
@@ -145,17 +145,18 @@ pub struct Settings {
     pub quotas: Vec<Quota>,
     /// Settings for the services of all clusters.
     #[serde(default)]
-    pub services: Services,
+    pub services: ServiceSettings,
     /// Settings for Provisionings and the installation of their clusters.
     #[serde(default)]
-    pub provisioning: Provisioning,
+    pub provisioning: ProvisioningSettings,
 }
 
 /// The labels behind `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older
 /// generations. By default, the known label that hosts have.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Topology {
+#[schemars(rename = "Topology")]
+pub struct TopologySettings {
     /// The label with a host's rack.
     #[serde(default)]
     pub rack: Option<String>,
@@ -167,7 +168,8 @@ pub struct Topology {
 /// Settings for findings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct FindingsSettings {
     /// Warnings to suppress. Errors are always reported.
     #[serde(default)]
     pub ignore: Vec<Ignored>,
@@ -186,10 +188,11 @@ pub struct Ignored {
 /// Interpretation of the inventory.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Inventory {
+#[schemars(rename = "Inventory")]
+pub struct InventorySettings {
     /// Declared or observed hosts.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: InventoryMode,
     /// Use the addresses that hosts had during inspection, by the names of their interfaces, for
     /// hosts without network data. They stay the same only if DHCP always gives them.
     #[serde(default)]
@@ -200,7 +203,8 @@ pub struct Inventory {
 /// repo).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Mode {
+#[schemars(rename = "Mode")]
+pub enum InventoryMode {
     /// The evidence for each host decides: one that an agent applies is declared, one that a
     /// snapshot shows is observed.
     #[default]
@@ -274,22 +278,22 @@ impl Default for Settings {
             sops: Sops::default(),
             secrets: Secrets::default(),
             snapshot: SnapshotSettings::default(),
-            inventory: Inventory::default(),
+            inventory: InventorySettings::default(),
             credentials: Credentials::default(),
             external_secrets: ExternalSecrets::default(),
             gitops: None,
-            flux: Flux::default(),
-            argocd: Argocd::default(),
-            hosts: Hosts::default(),
-            findings: Told::default(),
-            topology: Topology::default(),
-            requests: Requests::default(),
-            assignment: Assignment::default(),
+            flux: FluxSettings::default(),
+            argocd: ArgocdSettings::default(),
+            hosts: HostsSettings::default(),
+            findings: FindingsSettings::default(),
+            topology: TopologySettings::default(),
+            requests: RequestSettings::default(),
+            assignment: AssignmentSettings::default(),
             reservations: Vec::new(),
             maintenance: Vec::new(),
             quotas: Vec::new(),
-            services: Services::default(),
-            provisioning: Provisioning::default(),
+            services: ServiceSettings::default(),
+            provisioning: ProvisioningSettings::default(),
         }
     }
 }
@@ -369,7 +373,7 @@ impl Settings {
 
     /// Reads the settings at the repo's root without validating them, for their `sites`; the
     /// defaults if they cannot be read.
-    pub(crate) fn of_root(repo: &Files) -> Self {
+    pub(crate) fn load_root(repo: &Files) -> Self {
         let read = SettingsFiles::read(repo).ok().flatten();
         read.map_or_else(Self::default, |(settings, files)| Self {
             files,
@@ -378,7 +382,7 @@ impl Settings {
     }
 
     /// Returns the place of a setting.
-    pub(crate) fn place(&self, route: impl IntoIterator<Item = Step>) -> Place {
+    pub(crate) fn place(&self, route: impl IntoIterator<Item = RouteStep>) -> Place {
         self.files.place(route.into_iter().collect())
     }
 
@@ -420,7 +424,7 @@ impl Settings {
                         without scheme or credentials; nodes use their own registry credentials";
             findings.push(invalid(message, files.key("provisioning", "image"), help));
         }
-        if self.gitops == Some(Agent::Argocd) && self.argocd.repo_url.is_none() {
+        if self.gitops == Some(GitopsAgent::Argocd) && self.argocd.repo_url.is_none() {
             let message = "`gitops: argocd` requires `argocd.repoURL`, the URL of this repo";
             let help = "add the URL that Argo CD uses, such as \
                         `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`";
@@ -458,7 +462,7 @@ impl Settings {
             };
             let field = Some(field).filter(|field| !field.is_empty());
             let route = ["sources".into(), index.into()];
-            let route = route.into_iter().chain(field.map(Step::from));
+            let route = route.into_iter().chain(field.map(RouteStep::from));
             findings.push(invalid(
                 format!("source {} of `sources` {wrong}", index + 1),
                 files.place(route.collect()),
@@ -566,7 +570,7 @@ impl Settings {
     }
 
     fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
-        let Assignment { labels, former } = &self.assignment;
+        let AssignmentSettings { labels, former } = &self.assignment;
         let key = labels.conflict(former.as_ref()?)?;
         let place = files.place(vec!["assignment".into(), "former".into(), key.into()]);
         let message = format!(

@@ -14,7 +14,8 @@ pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
 /// Settings for Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Provisioning {
+#[schemars(rename = "Provisioning")]
+pub struct ProvisioningSettings {
     /// Device models that satisfy the requirements of Provisionings.
     pub devices: Devices,
     /// The format of the installer's inventory.
@@ -32,7 +33,7 @@ pub struct Provisioning {
     pub scale: bool,
 }
 
-impl Default for Provisioning {
+impl Default for ProvisioningSettings {
     fn default() -> Self {
         let image = DEFAULT_IMAGE.to_owned();
         Self {
@@ -128,9 +129,9 @@ fn has_ends(text: &str, is: impl Fn(char) -> bool) -> bool {
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    struct Text;
+    struct StringVisitor;
 
-    impl Visitor<'_> for Text {
+    impl Visitor<'_> for StringVisitor {
         type Value = String;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,7 +143,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
         }
     }
 
-    deserializer.deserialize_any(Text)
+    deserializer.deserialize_any(StringVisitor)
 }
 
 /// The format of an Ansible inventory.
@@ -235,10 +236,10 @@ const MELLANOX: u16 = 0x15b3;
 const BROADCOM: u16 = 0x14e4;
 
 /// Device IDs of a vendor's product family.
-type Family = (u16, &'static [u16]);
+type DeviceFamily = (u16, &'static [u16]);
 
 /// Network cards with SR-IOV.
-const SRIOV: [Family; 10] = [
+const SRIOV: [DeviceFamily; 10] = [
     // 82576 and I350
     (INTEL, &[0x10c9, 0x1521, 0x1522, 0x1523, 0x1524]),
     // 82599 (X520)
@@ -279,7 +280,7 @@ const SRIOV: [Family; 10] = [
 ];
 
 /// Devices with QuickAssist.
-const QAT: [Family; 3] = [
+const QAT: [DeviceFamily; 3] = [
     // Atom C2000 and C3000, Xeon D-1500
     (INTEL, &[0x1f18, 0x19e2, 0x18ee, 0x6f54]),
     // DH895xCC, C620 and the cards 8960 and 8970
@@ -300,7 +301,7 @@ impl Devices {
     }
 }
 
-fn is_known(model: Model, known: &[Family]) -> bool {
+fn is_known(model: Model, known: &[DeviceFamily]) -> bool {
     known
         .iter()
         .any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))

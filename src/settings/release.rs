@@ -10,14 +10,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]+\\.[0-9]+\\.[0-9]+$", "examples" = ["0.2.0"]))]
-pub struct Release([u32; 3]);
+#[schemars(rename = "Release")]
+pub struct ReleasedVersion([u32; 3]);
 
 /// The text is not a version.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a version such as `0.2.0`")]
 pub struct NotARelease(String);
 
-impl Release {
+impl ReleasedVersion {
     /// Returns the version of this program. A pre-release counts as the release that it precedes.
     pub(crate) fn own() -> Option<Self> {
         let version = env!("CARGO_PKG_VERSION");
@@ -25,7 +26,7 @@ impl Release {
     }
 }
 
-impl FromStr for Release {
+impl FromStr for ReleasedVersion {
     type Err = NotARelease;
 
     fn from_str(text: &str) -> Result<Self, NotARelease> {
@@ -40,7 +41,7 @@ impl FromStr for Release {
     }
 }
 
-impl TryFrom<String> for Release {
+impl TryFrom<String> for ReleasedVersion {
     type Error = NotARelease;
 
     fn try_from(text: String) -> Result<Self, NotARelease> {
@@ -48,7 +49,7 @@ impl TryFrom<String> for Release {
     }
 }
 
-impl fmt::Display for Release {
+impl fmt::Display for ReleasedVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [major, minor, patch] = self.0;
         write!(f, "{major}.{minor}.{patch}")
@@ -61,11 +62,11 @@ mod tests {
 
     #[test]
     fn versions_compare_by_numbers() {
-        let release = |text: &str| text.parse::<Release>().unwrap();
+        let release = |text: &str| text.parse::<ReleasedVersion>().unwrap();
         assert!(release("0.9.12") < release("0.10.0"));
         assert!(release("1.0.0") > release("0.99.99"));
         assert_eq!(release("0.2.0").to_string(), "0.2.0");
-        assert!(Release::own().is_some());
+        assert!(ReleasedVersion::own().is_some());
     }
 
     #[test]
@@ -81,7 +82,7 @@ mod tests {
             "1..3",
             "99999999999.0.0",
         ] {
-            assert!(text.parse::<Release>().is_err(), "{text}");
+            assert!(text.parse::<ReleasedVersion>().is_err(), "{text}");
         }
     }
 }

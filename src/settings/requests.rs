@@ -6,7 +6,8 @@ use serde::Deserialize;
 /// Settings for requests.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Requests {
+#[schemars(rename = "Requests")]
+pub struct RequestSettings {
     /// Clusters of Cluster API as requests.
     #[serde(rename = "clusterAPI")]
     pub cluster_api: ClusterApi,
@@ -17,7 +18,7 @@ pub struct Requests {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ClusterApi {
     /// The Clusters whose hosts sipgen assigns.
-    pub clusters: Clusters,
+    pub clusters: ClusterSelection,
     /// The label of which no two control-plane hosts of a Cluster share a value, such as that with
     /// the rack. The annotation `sip.airshipit.org/topology-key` of a control plane takes precedence.
     pub control_plane_topology_key: Option<String>,
@@ -26,7 +27,8 @@ pub struct ClusterApi {
 /// A selection of Clusters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Clusters {
+#[schemars(rename = "Clusters")]
+pub enum ClusterSelection {
     /// Clusters with the annotation `sip.airshipit.org/assign-hosts: "true"`.
     #[default]
     Annotated,

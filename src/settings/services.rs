@@ -10,7 +10,8 @@ use crate::api::names::{NodePortRange, ObjectName};
 /// Settings for services.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Services {
+#[schemars(rename = "Services")]
+pub struct ServiceSettings {
     /// Whether services have NetworkPolicies, which admit traffic to their ports only.
     pub network_policies: bool,
     /// Whether the base cluster's nodes have IPv6. If their kernel has it disabled, HAProxy cannot
@@ -28,7 +29,7 @@ pub struct Services {
     pub kubernetes_version: Option<KubernetesVersion>,
 }
 
-impl Default for Services {
+impl Default for ServiceSettings {
     fn default() -> Self {
         Self {
             network_policies: true,

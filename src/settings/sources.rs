@@ -11,7 +11,8 @@ use crate::text::is_glob;
 /// A source of inputs: either `paths` or a `kustomization`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Source {
+#[schemars(rename = "Source")]
+pub struct InputSource {
     /// Globs of files and directories, relative to the repo's root; `*` stays within a directory,
     /// `**` does not. A glob that begins with `!` excludes files, regardless of its position in the
     /// list.
@@ -54,9 +55,9 @@ fn default_timeout() -> u64 {
 }
 
 /// An invalid source: its field, the problem, and the help.
-pub(super) type Wrong = (&'static str, String, &'static str);
+pub(super) type InvalidSource = (&'static str, String, &'static str);
 
-impl Source {
+impl InputSource {
     /// Returns the compiled globs of `paths`.
     pub(crate) fn globs(&self) -> Option<Globs> {
         let globs = self
@@ -110,7 +111,7 @@ impl Source {
     }
 
     /// Normalizes the source and validates it.
-    pub(super) fn check(&mut self) -> Result<(), Wrong> {
+    pub(super) fn check(&mut self) -> Result<(), InvalidSource> {
         match (&self.paths, &mut self.kustomization) {
             (Some(_), Some(_)) => {
                 let message = "has both `paths` and a `kustomization`".to_owned();
@@ -216,7 +217,7 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
         .map(|file| format!("!{}", globset::escape(file.as_str())))
         .collect();
     let them = if files.len() == 1 { "it" } else { "them" };
-    let has_any = |source: &Source| files.iter().any(|file| source.takes(file));
+    let has_any = |source: &InputSource| files.iter().any(|file| source.takes(file));
     format!("to exclude {them}, {}", changed(settings, &globs, has_any))
 }
 
@@ -236,9 +237,9 @@ pub(crate) fn include(settings: &Settings, directory: &Utf8Path, files: &[&Utf8P
 }
 
 /// Returns `sources` with more globs in those that fit.
-fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&Source) -> bool) -> String {
+fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) -> bool) -> String {
     let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
-    let paths = |source: Option<&Source>| {
+    let paths = |source: Option<&InputSource>| {
         let own = source
             .into_iter()
             .flat_map(|source| source.paths.iter().flatten());

@@ -6,7 +6,7 @@ use crate::api::assignment::{Claim, NamedClaim};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
 use crate::finding::{Code, Finding};
 use crate::inventory::Inventory;
-use crate::output::state::{Held, State};
+use crate::output::state::{PreviousOutput, RecordedAssignment};
 use crate::request::{Cluster, Request};
 use crate::settings::Settings;
 use crate::text::counted;
@@ -15,7 +15,7 @@ use crate::text::counted;
 pub(super) fn resolve(
     mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
-    state: &State,
+    state: &PreviousOutput,
 ) -> Inventory {
     let mut by_name: BTreeMap<&ObjectName, Vec<&ClusterKey>> = BTreeMap::new();
     for key in clusters.keys() {
@@ -49,7 +49,7 @@ fn owner<'a>(
     host: &HostKey,
     name: &ObjectName,
     of_name: &[&'a ClusterKey],
-    state: &'a State,
+    state: &'a PreviousOutput,
 ) -> Option<&'a ClusterKey> {
     let held = state.held.get(host).into_iter().flatten();
     let released = state
@@ -100,7 +100,7 @@ fn known_part(cluster: &Cluster, part: &Part) -> Part {
 /// cluster, or that replace other labels at once.
 pub(super) fn mistakes(
     clusters: &BTreeMap<ClusterKey, Request>,
-    state: &State,
+    state: &PreviousOutput,
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut findings: Vec<Finding> = changed_at_once(clusters, state, settings)
@@ -208,14 +208,14 @@ fn same_labels(
 /// labels, it would find no host.
 fn changed_at_once(
     clusters: &BTreeMap<ClusterKey, Request>,
-    state: &State,
+    state: &PreviousOutput,
     settings: &Settings,
 ) -> Option<Finding> {
     let held = state
         .held
         .iter()
         .flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-    let changed: Vec<(&HostKey, &Held)> = held
+    let changed: Vec<(&HostKey, &RecordedAssignment)> = held
         .filter(|(_, held)| held.has_other_labels && clusters.contains_key(&held.cluster))
         .collect();
     let (host, first) = changed.first()?;

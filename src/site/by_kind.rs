@@ -14,7 +14,7 @@ use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::ipam::AddressObject;
 use crate::api::provisioning::SoftwareSpec;
 use crate::api::service::Service;
-use crate::decode::suspected_templates::Template;
+use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity::Ambiguity;
 use crate::delivery::AgentObject;
 use crate::finding::{Code, Finding, Origin};
@@ -24,7 +24,7 @@ use crate::request::cluster_api;
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{ClusterKind, Spec};
 use crate::settings::Settings;
-use crate::settings::requests::Clusters;
+use crate::settings::requests::ClusterSelection;
 
 /// Objects by kind, before builds name them.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(super) struct ByKind {
     pub(super) hosts: Vec<ReadHost>,
     pub(super) secrets: Vec<(Origin, Box<NetworkDataObject>)>,
     pub(super) plain_secrets: Vec<PlainSecret>,
-    pub(super) templates: Vec<Template>,
+    pub(super) templates: Vec<SuspectedTemplate>,
     pub(super) agent_objects: Vec<AgentObject>,
     pub(super) services: Vec<(Origin, Box<Service>)>,
     pub(super) address_objects: Vec<(Origin, Metadata, AddressObject)>,
@@ -129,7 +129,7 @@ impl ByKind {
         let is_asked = |(_, kind, metadata, ..): &ReadCluster| {
             *kind == ClusterKind::ClusterApi && cluster_api::is_asked(metadata, settings)
         };
-        settings.requests.cluster_api.clusters == Clusters::All
+        settings.requests.cluster_api.clusters == ClusterSelection::All
             || self.clusters.iter().any(is_asked)
     }
 

@@ -10,11 +10,14 @@ use camino::Utf8PathBuf;
 
 use crate::api::names::{ClusterKey, Namespace, NodePort};
 use crate::finding::{Code, Finding};
-use crate::output::state::State;
-use crate::request::{Cluster, Request, Service, ServiceKind};
+use crate::output::state::PreviousOutput;
+use crate::request::{Cluster, ClusterService, Request, ServiceKind};
 
 /// Reports resources that two services claim, or that would move from one service to another.
-pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &State) -> Vec<Finding> {
+pub(super) fn of_services(
+    clusters: &BTreeMap<ClusterKey, Request>,
+    state: &PreviousOutput,
+) -> Vec<Finding> {
     let valid = clusters
         .values()
         .filter_map(|request| request.cluster.as_ref());
@@ -31,7 +34,7 @@ pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &Stat
 
 /// Reports NodePorts that several services claim, one finding for each pair of services.
 fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
-    type User<'a> = (&'a Cluster, &'a Service);
+    type User<'a> = (&'a Cluster, &'a ClusterService);
     let mut users: Vec<User<'_>> = Vec::new();
     let mut first_user: BTreeMap<NodePort, usize> = BTreeMap::new();
     let mut shared: BTreeMap<(usize, usize), Vec<NodePort>> = BTreeMap::new();
@@ -81,7 +84,7 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
 /// changes the owner of other entries' NodePorts.
 fn moved_node_ports<'a>(
     clusters: impl Iterator<Item = &'a Cluster>,
-    state: &State,
+    state: &PreviousOutput,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters {
@@ -119,7 +122,7 @@ fn moved_node_ports<'a>(
 /// Reports namespaces with several instances of Dex. They would share signing keys, clients and
 /// refresh tokens: one tenant's Dex could authenticate another tenant's users.
 fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
-    let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
+    let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &ClusterService)>> = BTreeMap::new();
     for cluster in clusters {
         let auth = cluster
             .services
@@ -133,7 +136,7 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
     let shared = by_namespace
         .into_iter()
         .filter(|(_, users)| users.len() > 1);
-    let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &Service)>)| {
+    let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &ClusterService)>)| {
         let finding = Finding::new(
             Code::SharedDexStorage,
             format!(

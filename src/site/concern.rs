@@ -18,10 +18,10 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::HostDocument;
 use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::request::{ClusterDocument, Spec};
 use crate::settings::Settings;
-use crate::settings::sources::{self, Globs, Source};
+use crate::settings::sources::{self, Globs, InputSource};
 use crate::text::counted;
 
 /// Words that mark files and directories as not applied. `test` is not among them because it also
@@ -310,7 +310,11 @@ pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
 }
 
 fn globs_of(settings: &Settings) -> Vec<Globs> {
-    settings.sources.iter().filter_map(Source::globs).collect()
+    settings
+        .sources
+        .iter()
+        .filter_map(InputSource::globs)
+        .collect()
 }
 
 /// Returns whether a path contains a word for examples.
@@ -336,7 +340,7 @@ fn is_template(metadata: &Metadata) -> bool {
 /// then stays with all its documents and is refused, because it is unknown which one is true.
 pub(super) fn without_duplicates(
     documents: &mut Vec<HostDocument>,
-    state: &State,
+    state: &PreviousOutput,
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());

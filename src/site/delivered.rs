@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use super::agent_builds::AgentBuilds;
 use super::inputs::Inputs;
 use super::interpret::{Object, interpret_resource};
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::{host, provisioning, sipcluster};
-use crate::finding::{Code, Delivered, Finding, Origin, Place};
+use crate::finding::{Code, DocumentBuilds, Finding, Origin, Place};
 use crate::kustomize::{AsDelivered, Builds, OverlayBases, Renaming, Wanted};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
@@ -59,7 +59,7 @@ pub(super) fn by_builds(
         vital: &vital,
         vital_kinds: &VITAL_KINDS,
         unreadable: &unreadable,
-        is_restricted: settings.gitops != Some(Agent::Flux) && !read.iter().any(is_by_flux),
+        is_restricted: settings.gitops != Some(GitopsAgent::Flux) && !read.iter().any(is_by_flux),
         requests: &origins(&is_request),
         output: &settings.output,
         agents,
@@ -239,9 +239,9 @@ impl Object {
                 _ => None,
             };
         }
-        let delivered = Delivered {
+        let delivered = DocumentBuilds {
             roots,
-            ..Delivered::default()
+            ..DocumentBuilds::default()
         };
         match &mut self {
             Object::Cluster(origin, ..)

@@ -23,9 +23,9 @@ use crate::inventory::host_document::HostDocument;
 use crate::inventory::{Evidence, Inventory};
 use crate::kustomize::Builds;
 use crate::load::Files;
-use crate::output::state::State;
-use crate::settings::sources::{self, Globs, Source};
-use crate::settings::{Mode, Settings};
+use crate::output::state::PreviousOutput;
+use crate::settings::sources::{self, Globs, InputSource};
+use crate::settings::{InventoryMode, Settings};
 use crate::text::counted;
 
 /// Maximum number of hosts that a finding names.
@@ -35,7 +35,7 @@ const SHOWN: usize = 5;
 pub(super) struct Proofs<'a> {
     settings: &'a Settings,
     builds: &'a Builds,
-    state: &'a State,
+    state: &'a PreviousOutput,
     globs: Vec<Globs>,
     applied: AppliedBuilds,
     /// Descriptions of agents that render hosts by other programs, by host.
@@ -49,7 +49,7 @@ impl<'a> Proofs<'a> {
         repo: &Files,
         settings: &'a Settings,
         builds: &'a Builds,
-        state: &'a State,
+        state: &'a PreviousOutput,
         agents: &Agents,
         documents: &[(HostKey, Origin)],
     ) -> (Self, Vec<Finding>) {
@@ -65,7 +65,11 @@ impl<'a> Proofs<'a> {
             settings,
             builds,
             state,
-            globs: settings.sources.iter().filter_map(Source::globs).collect(),
+            globs: settings
+                .sources
+                .iter()
+                .filter_map(InputSource::globs)
+                .collect(),
             applied,
             rendered: rendered.iter().flat_map(made_of).collect(),
         };
@@ -101,7 +105,7 @@ impl<'a> Proofs<'a> {
 
     /// Decides the evidence of a document; `applied` are the roots that an agent's object applies.
     fn evidence(&self, document: &HostDocument, applied: &[usize], applies_any: bool) -> Evidence {
-        let is_observed = self.settings.inventory.mode == Mode::Observed;
+        let is_observed = self.settings.inventory.mode == InventoryMode::Observed;
         let Some(root) = document.roots.first().copied().filter(|_| !is_observed) else {
             // What a stream or a source renders was handed over as the inventory.
             let is_proven = is_observed || document.origin.is_rendered() || document.host.is_live();
@@ -172,7 +176,7 @@ impl<'a> Proofs<'a> {
     /// Reports manifests that nothing proves: an error beside applied ones, where the kustomization
     /// probably misses them.
     fn loose(&self, documents: &[HostDocument]) -> Vec<Finding> {
-        if self.settings.inventory.mode == Mode::Declared {
+        if self.settings.inventory.mode == InventoryMode::Declared {
             // Each is an error of the inventory.
             return Vec::new();
         }
@@ -292,7 +296,7 @@ impl<'a> Proofs<'a> {
 pub(super) fn roots_with_overlay(
     inventory: &Inventory,
     builds: &Builds,
-    state: &State,
+    state: &PreviousOutput,
 ) -> BTreeSet<usize> {
     let reached = inventory
         .hosts

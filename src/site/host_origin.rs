@@ -16,7 +16,7 @@ use crate::api::host::live_field;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::host_document::HostDocument;
-use crate::settings::{Mode, Settings};
+use crate::settings::{InventoryMode, Settings};
 use crate::text::counted;
 
 /// Completes input hosts by the repo's `other` documents, which show who renders them. Also returns
@@ -67,11 +67,13 @@ pub(crate) fn complete(
                 if document.host.spec.is_some() {
                     document.roots = inputs.roots(&document.origin);
                 }
-                if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
+                if document.roots.is_empty() && settings.inventory.mode != InventoryMode::Observed {
                     unknown.push((document.key.clone(), document.origin.start()));
                 }
             }
-            None if document.origin.is_rendered() && settings.inventory.mode != Mode::Observed => {
+            None if document.origin.is_rendered()
+                && settings.inventory.mode != InventoryMode::Observed =>
+            {
                 live.push((document.key.clone(), document.origin.start()));
             }
             _ => {}

@@ -15,11 +15,11 @@ use crate::kustomize::Builds;
 use crate::load::kustomize::{self, Build, Built, NotBuilt};
 use crate::load::{Document, Files, scan_made, scan_stream};
 use crate::settings::Settings;
-use crate::settings::sources::{Glob, Source};
+use crate::settings::sources::{Glob, InputSource};
 
 /// Selection of input documents.
 pub(crate) struct Inputs<'a> {
-    sources: &'a [Source],
+    sources: &'a [InputSource],
     which: Which,
     /// Roots whose builds contain the result of each source.
     roots: Vec<Vec<usize>>,
@@ -43,7 +43,7 @@ impl<'a> Inputs<'a> {
         builds: &Builds,
     ) -> (Self, Vec<Finding>) {
         let sources = settings.sources.as_slice();
-        let roots = |source: &Source| {
+        let roots = |source: &InputSource| {
             source
                 .kustomization
                 .as_ref()

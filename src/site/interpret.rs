@@ -11,15 +11,15 @@ use crate::api::group;
 use crate::api::hardware;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{self, BareMetalHost, Metadata};
-use crate::api::ipam::{self, AddressObject, WithSpec};
+use crate::api::ipam::{self, AddressObject, SpecObject};
 use crate::api::kustomization::{self, Kustomization};
-use crate::api::last_wins::Decoded;
+use crate::api::last_wins::DecodedKustomization;
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::object_kind::ObjectKind;
 use crate::api::provisioning::SoftwareSpec;
 use crate::api::service::{self, Service};
 use crate::decode::misspelled_kinds::misspelled_kind;
-use crate::decode::suspected_templates::Template;
+use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::decode::{unreadable, unreadable_annotation};
 use crate::delivery::AgentObject;
@@ -28,7 +28,7 @@ use crate::inventory::networks::{Kind, NetworkDataObject};
 use crate::kustomize::{self, Refusal};
 use crate::load::{Document, ParseError};
 use crate::request::cluster_parts::{self, PartDocument};
-use crate::request::provisioning::{decode_software, of_label};
+use crate::request::provisioning::{decode_software, unquoted_label};
 use crate::request::registry::OBJECTS;
 use crate::request::{ClusterKind, Spec};
 
@@ -62,7 +62,7 @@ pub(super) enum Object {
     PlainSecret(Box<PlainSecret>, Option<(Origin, Box<NetworkDataObject>)>),
     /// A kustomization, with the reason if kustomize refuses to read it.
     Kustomization(Origin, Box<Kustomization>, Option<Box<Refusal>>),
-    Template(Box<Template>),
+    Template(Box<SuspectedTemplate>),
     Agent(Box<AgentObject>),
     /// A Secret that registers a cluster in Argo CD, with its values in plain text.
     ClusterSecret(Box<AgentObject>, Option<Box<PlainSecret>>),
@@ -101,8 +101,8 @@ pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
 pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
-        return match document.parse_leniently::<Decoded>() {
-            Ok(Decoded(kustomization, written)) => {
+        return match document.parse_leniently::<DecodedKustomization>() {
+            Ok(DecodedKustomization(kustomization, written)) => {
                 let refusal = kustomize::refusal(&document, &written)
                     .filter(|_| !document.looks_like_template());
                 Some(Object::Kustomization(
@@ -222,7 +222,7 @@ fn agent_object(document: &Document<'_>) -> Option<Box<AgentObject>> {
 }
 
 fn template(document: &Document<'_>) -> Object {
-    Object::Template(Box::new(Template::new(document)))
+    Object::Template(Box::new(SuspectedTemplate::new(document)))
 }
 
 /// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
@@ -395,7 +395,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
         return Some(Object::Unreadable(origin, Box::new(finding)));
     }
     let unquoted = if object.cluster_label.is_some() {
-        of_label(document, kind, &mut envelope.metadata)
+        unquoted_label(document, kind, &mut envelope.metadata)
     } else {
         None
     };
@@ -435,7 +435,7 @@ fn hardware_identity(document: &Document<'_>) -> Option<Object> {
         #[serde(default)]
         hardware: HardwareIdentity,
     }
-    let object = document.parse::<WithSpec<Spec>>().ok()?;
+    let object = document.parse::<SpecObject<Spec>>().ok()?;
     (group(&object.api_version) == host::GROUP).then(|| {
         let identity = object.spec.hardware;
         Object::Hardware(
@@ -450,11 +450,11 @@ fn address_object<T: DeserializeOwned>(
     kind: &str,
     object: fn(T) -> AddressObject,
 ) -> Option<Object> {
-    let WithSpec {
+    let SpecObject {
         api_version,
         metadata,
         spec,
-    } = document.parse::<WithSpec<T>>().ok()?;
+    } = document.parse::<SpecObject<T>>().ok()?;
     ipam::is_address_object(kind, &api_version)
         .then(|| Object::Address(document.origin.clone(), Box::new((metadata, object(spec)))))
 }

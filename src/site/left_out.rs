@@ -11,9 +11,9 @@ use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::{HostDocument, named_secrets};
 use crate::kustomize::Builds;
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::request::Request;
-use crate::settings::{Mode, Settings};
+use crate::settings::{InventoryMode, Settings};
 use crate::text::counted;
 
 /// A host that a kustomization of the repo renders but that is not an input.
@@ -56,7 +56,7 @@ pub(super) fn hosts(
     all: HashMap<HostKey, HostLeftOut>,
     settings: &Settings,
 ) -> HashMap<HostKey, HostLeftOut> {
-    if settings.inventory.mode == Mode::Observed {
+    if settings.inventory.mode == InventoryMode::Observed {
         HashMap::new()
     } else {
         all
@@ -65,7 +65,10 @@ pub(super) fn hosts(
 
 /// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
 /// hosts.
-pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> BTreeSet<usize> {
+pub(super) fn roots(
+    left_out: &HashMap<HostKey, HostLeftOut>,
+    state: &PreviousOutput,
+) -> BTreeSet<usize> {
     let applied = left_out
         .values()
         .filter(|host| state.has_overlay_of(&host.root));
@@ -75,7 +78,7 @@ pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> 
 /// Returns the hosts that are assigned to clusters.
 pub(super) fn held(
     mut left_out: HashMap<HostKey, HostLeftOut>,
-    state: &State,
+    state: &PreviousOutput,
 ) -> HashMap<HostKey, HostLeftOut> {
     left_out.retain(|host, _| state.held.contains_key(host));
     left_out
@@ -85,7 +88,7 @@ pub(super) fn held(
 ///
 /// The mistake concerns the whole run rather than a cluster: the inputs are incomplete.
 pub(super) fn clusters(
-    state: &State,
+    state: &PreviousOutput,
     clusters: &BTreeMap<ClusterKey, Request>,
     in_repo: &HashMap<ClusterKey, Origin>,
 ) -> Option<Finding> {

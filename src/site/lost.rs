@@ -19,7 +19,7 @@ use crate::inventory::Evidence;
 use crate::kustomize::{BuildEntry, Builds};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError, mentions};
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::settings::Settings;
 use crate::text::{counted, in_shell};
 
@@ -32,7 +32,7 @@ pub(super) struct Known<'a> {
     pub(super) settings: &'a Settings,
     /// Files that were read.
     pub(super) files: &'a [Utf8PathBuf],
-    pub(super) state: &'a State,
+    pub(super) state: &'a PreviousOutput,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
     pub(super) builds: &'a Builds,

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use crate::api::names::ClusterKey;
 use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
-use crate::request::{MachineTemplate, Request};
+use crate::request::{HostTemplate, Request};
 use crate::settings::Settings;
 
 /// Marks the templates that a cluster's component pins, and gives them their names there.
@@ -45,7 +45,7 @@ pub(super) fn pin(
 }
 
 /// Returns whether a listed component changes a template.
-fn reaches(listing: &Listing<'_>, template: &MachineTemplate, builds: &Builds) -> bool {
+fn reaches(listing: &Listing<'_>, template: &HostTemplate, builds: &Builds) -> bool {
     let before = match listing.among {
         Among::Components(before) => before,
         Among::ComponentsOfComponent => usize::MAX,

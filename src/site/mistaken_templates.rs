@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
 use crate::api::provisioning as api;
-use crate::decode::suspected_templates::{Asked, Template};
+use crate::decode::suspected_templates::{SuspectedObject, SuspectedTemplate};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::load::{Files, Kind, ParseError};
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::request::Request;
 
 /// The file that makes a directory a Helm chart.
@@ -20,9 +20,9 @@ const CHART: &str = "Chart.yaml";
 /// invalid request, unless it is in a chart.
 pub(crate) fn mistaken(
     repo: &Files,
-    state: &State,
+    state: &PreviousOutput,
     clusters: &BTreeMap<ClusterKey, Request>,
-    templates: &[Template],
+    templates: &[SuspectedTemplate],
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told: Vec<&Origin> = Vec::new();
@@ -31,13 +31,13 @@ pub(crate) fn mistaken(
         .iter()
         .filter(|cluster| !clusters.contains_key(cluster))
     {
-        let may_be = |template: &&Template| {
+        let may_be = |template: &&SuspectedTemplate| {
             !template.is_software()
                 && repo
                     .text(&template.origin.file)
                     .is_some_and(|text| names(&text, cluster.name.as_str()))
         };
-        let Some(Template { origin, .. }) = templates.iter().find(may_be) else {
+        let Some(SuspectedTemplate { origin, .. }) = templates.iter().find(may_be) else {
             continue;
         };
         told.push(origin);
@@ -50,11 +50,11 @@ pub(crate) fn mistaken(
             .help("it contains `{{`, so it looks like a template: fix it, or delete it to remove the cluster"),
         );
     }
-    for Template { origin, asked } in templates
+    for SuspectedTemplate { origin, asked } in templates
         .iter()
         .filter(|template| !told.contains(&&template.origin))
     {
-        let Some(Asked {
+        let Some(SuspectedObject {
             kind,
             cluster: Some(cluster),
             broken,

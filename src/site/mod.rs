@@ -59,10 +59,10 @@ use crate::kustomize::{BuildEntry, Builds, OverlayBases, Root};
 use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::compare::Change;
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::request::cluster_api::{Claimant, MachineObjects};
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{ClusterKind, Context, Request};
+use crate::request::{ClusterKind, Request, RequestContext};
 use crate::settings::Settings;
 use evidence::Proofs;
 use inputs::Rendered;
@@ -83,7 +83,7 @@ pub struct Site {
     /// Delivery of the output by the repo's kustomizations and agents.
     pub wiring: Wiring,
     /// Previous output.
-    pub state: State,
+    pub state: PreviousOutput,
     /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
     /// valid without them.
     pub left_out: HashMap<HostKey, HostLeftOut>,
@@ -126,9 +126,9 @@ impl Site {
             objects::scan(repo, &settings)
         })?;
         let entries = entries?;
-        let mut state = Ok((State::default(), Vec::new()));
+        let mut state = Ok((PreviousOutput::default(), Vec::new()));
         let objects = rayon::in_place_scope(|scope| {
-            scope.spawn(|_| state = State::read(repo, &settings, entries));
+            scope.spawn(|_| state = PreviousOutput::read(repo, &settings, entries));
             objects::named(scanned, repo, &settings)
         });
         let (mut objects, findings) = objects?;
@@ -181,7 +181,7 @@ impl Site {
         );
         take(findings);
 
-        let context = Context::new(
+        let context = RequestContext::new(
             &inventory,
             &settings,
             &objects.software,

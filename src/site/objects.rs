@@ -28,7 +28,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning;
 use crate::api::service;
 use crate::decode::misspelled_kinds;
-use crate::decode::suspected_templates::Template;
+use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity;
 use crate::delivery::{Agents, GROUPS};
 use crate::finding::{Finding, Origin};
@@ -67,7 +67,7 @@ pub(super) struct Objects {
     pub(super) builds: Builds,
     pub(super) rendered: Rendered,
     /// Requests and Softwares that are probably templates of another tool.
-    pub(super) templates: Vec<Template>,
+    pub(super) templates: Vec<SuspectedTemplate>,
     pub(super) agents: Agents,
     /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,

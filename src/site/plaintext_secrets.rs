@@ -15,7 +15,7 @@ use super::concern::Concern;
 use crate::api::gitops::SECRET_TYPE;
 use crate::api::host;
 use crate::api::names::ObjectName;
-use crate::api::network_data::{NetworkData, NetworkDataSecret, SECRET_KEYS, Values};
+use crate::api::network_data::{NetworkData, NetworkDataSecret, NetworkDataValues, SECRET_KEYS};
 use crate::decode::suspected_templates;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
@@ -103,7 +103,7 @@ impl Secret {
                 _ => None,
             };
             let [network_data, value] = SECRET_KEYS.map(&mut text);
-            (network_data.is_some() || value.is_some()).then_some(Values {
+            (network_data.is_some() || value.is_some()).then_some(NetworkDataValues {
                 network_data,
                 value,
             })

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::api::names::ClusterKey;
-use crate::decode::suspected_templates::Template;
+use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::finding::{Code, Finding, Origin};
 use crate::request::cluster_api::Claimant;
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{
-    Checked, Cluster, ClusterDocument, ClusterKind, Context, Request, Spec, cluster_api,
-    provisioning,
+    Cluster, ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedDocument,
+    cluster_api, provisioning,
 };
 use crate::settings::{Settings, sources};
 
@@ -22,11 +22,11 @@ use crate::settings::{Settings, sources};
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
     of_cluster_api: Vec<(ClusterDocument, Spec)>,
-    templates: Vec<Template>,
-    context: &Context<'_>,
+    templates: Vec<SuspectedTemplate>,
+    context: &RequestContext<'_>,
 ) -> (
     BTreeMap<ClusterKey, Request>,
-    Vec<Template>,
+    Vec<SuspectedTemplate>,
     Vec<Claimant>,
     Vec<Finding>,
 ) {
@@ -80,11 +80,11 @@ pub(super) fn check(
 
 /// The requests that are checked so far.
 struct Requests<'a, 'site> {
-    context: &'a Context<'site>,
+    context: &'a RequestContext<'site>,
     clusters: BTreeMap<ClusterKey, Request>,
     /// Clusters of Cluster API that are no requests.
     others: Vec<Cluster>,
-    templates: Vec<Template>,
+    templates: Vec<SuspectedTemplate>,
     findings: Vec<Finding>,
 }
 
@@ -95,11 +95,11 @@ struct CheckedAlone {
     origin: Origin,
     /// Set if it is no request without hosts: it may be for another infrastructure provider.
     may_need_none: bool,
-    checked: Checked,
+    checked: ValidatedDocument,
 }
 
 impl CheckedAlone {
-    fn new(document: ClusterDocument, spec: Spec, context: &Context<'_>) -> Self {
+    fn new(document: ClusterDocument, spec: Spec, context: &RequestContext<'_>) -> Self {
         Self {
             kind: document.kind,
             key: document.key.clone(),
@@ -108,7 +108,9 @@ impl CheckedAlone {
                 && !cluster_api::is_annotated(&document.metadata),
             checked: match spec {
                 Some(spec) => spec.check(document, context),
-                None => Checked::Request(Box::new(document.into_request(None)), Vec::new()),
+                None => {
+                    ValidatedDocument::Request(Box::new(document.into_request(None)), Vec::new())
+                }
             },
         }
     }
@@ -123,7 +125,7 @@ impl Requests<'_, '_> {
             return;
         }
         match request.checked {
-            Checked::Request(checked, found) => {
+            ValidatedDocument::Request(checked, found) => {
                 self.findings.extend(found);
                 let cluster = checked.cluster.as_ref();
                 let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
@@ -131,7 +133,7 @@ impl Requests<'_, '_> {
                     self.clusters.insert(request.key, *checked);
                 }
             }
-            Checked::Template(origin) => self.templates.push(Template {
+            ValidatedDocument::Template(origin) => self.templates.push(SuspectedTemplate {
                 origin,
                 asked: None,
             }),
@@ -150,7 +152,7 @@ impl Requests<'_, '_> {
             }
             _ => {
                 let checked = spec.map(|spec| spec.check(document, self.context));
-                if let Some(Checked::Request(request, _)) = checked {
+                if let Some(ValidatedDocument::Request(request, _)) = checked {
                     self.others.extend(request.cluster);
                 }
             }
@@ -163,9 +165,11 @@ fn beside(
     sip_cluster: &mut Request,
     document: ClusterDocument,
     spec: Spec,
-    context: &Context<'_>,
+    context: &RequestContext<'_>,
 ) -> Vec<Finding> {
-    let Some(Checked::Request(request, _)) = spec.map(|spec| spec.check(document, context)) else {
+    let Some(ValidatedDocument::Request(request, _)) =
+        spec.map(|spec| spec.check(document, context))
+    else {
         return Vec::new();
     };
     match (&mut sip_cluster.cluster, request.cluster) {

@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
-use crate::api::gitops::Agent;
-use crate::finding::{Code, Finding, Step};
+use crate::api::gitops::GitopsAgent;
+use crate::finding::{Code, Finding, RouteStep};
 use crate::layout;
 use crate::load::{Files, Kind, Part, ReadError};
 use crate::settings::gitops::Destination;
 use crate::settings::{self, Settings, inside};
-use reach::Repo;
+use reach::ReferenceGraph;
 pub(crate) use shared_machines::shared as shared_machines;
 
 /// A site of a repo.
@@ -65,7 +65,7 @@ impl Sites {
     /// Fails if a file or directory cannot be read.
     pub fn find(repo: Files) -> Result<Self, ReadError> {
         let repo = repo.with_worktree()?;
-        let root = Settings::of_root(&repo);
+        let root = Settings::load_root(&repo);
         let (directories, mut findings) = if !root.sites.is_empty() {
             expanded(&repo, &root)?
         } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
@@ -89,7 +89,7 @@ impl Sites {
                 is_chosen: false,
             });
         }
-        let read = Repo::read(&repo)?;
+        let read = ReferenceGraph::read(&repo)?;
         let mut parts = Vec::new();
         for (directory, name) in with_names(&directories) {
             let inner = directories
@@ -101,7 +101,7 @@ impl Sites {
                 inner,
                 ..Part::default()
             };
-            let settings = Settings::load(&repo.of_part(part.clone())).unwrap_or_default();
+            let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
             parts.push((
                 name,
                 Part {
@@ -124,11 +124,12 @@ impl Sites {
             .collect();
         let mut all = Vec::new();
         for (name, part, settings) in &parts {
-            let of_others = taken
+            let other_directories = taken
                 .iter()
                 .filter(|(directory, _)| *directory != part.directory);
-            let of_others: Vec<&Utf8Path> = of_others.flat_map(|(_, taken)| *taken).collect();
-            let files = repo.of_part(read.reach(part.clone(), settings, &of_others));
+            let other_directories: Vec<&Utf8Path> =
+                other_directories.flat_map(|(_, taken)| *taken).collect();
+            let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
             all.push((
                 Location {
                     name: name.clone(),
@@ -219,13 +220,13 @@ impl Sites {
                 directory: site.directory.clone(),
                 ..Part::default()
             };
-            let settings = Settings::load(&self.repo.of_part(part.clone())).unwrap_or_default();
-            let read = Repo::read(&self.repo)?;
+            let settings = Settings::load(&self.repo.limited_to(part.clone())).unwrap_or_default();
+            let read = ReferenceGraph::read(&self.repo)?;
             let part = Part {
                 snapshot: Some(settings.snapshot.directory.clone()),
                 ..part
             };
-            return Ok(self.repo.of_part(read.reach(part, &settings, &[])));
+            return Ok(self.repo.limited_to(read.reach(part, &settings, &[])));
         }
         let found = self
             .all
@@ -257,7 +258,7 @@ fn expanded(
     let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
     let mut excluded = BTreeSet::new();
     for (index, entry) in root.sites.iter().enumerate() {
-        let at = || root.place(["sites".into(), Step::from(index)]);
+        let at = || root.place(["sites".into(), RouteStep::from(index)]);
         let (excludes, plain) = entry
             .strip_prefix('!')
             .map_or((false, entry.as_str()), |rest| (true, rest));
@@ -369,7 +370,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let with_argocd = || {
         sites
             .iter()
-            .filter(|(_, settings)| settings.gitops == Some(Agent::Argocd))
+            .filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd))
     };
     for (index, (site, settings)) in with_argocd().enumerate() {
         let own = &settings.argocd;

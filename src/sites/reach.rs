@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::text::counted;
 
 /// The references between a repo's files.
-pub(super) struct Repo<'a> {
+pub(super) struct ReferenceGraph<'a> {
     files: &'a Files,
     /// Files that can hold resources, sorted.
     all: Vec<Utf8PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct Repo<'a> {
 }
 
 /// A fact from one file or document.
-enum Fact {
+enum ReferenceFact {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
     Request(ClusterKind, Origin),
@@ -51,25 +51,29 @@ fn is_kustomization(file: &Utf8Path) -> bool {
         .is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
-fn interpret(document: &Document<'_>) -> Option<Fact> {
+fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         return document
             .parse()
             .ok()
-            .map(|kustomization| Fact::Kustomization(origin, kustomization));
+            .map(|kustomization| ReferenceFact::Kustomization(origin, kustomization));
     }
     let request = ClusterKind::named(document.kind()?)
         .filter(|kind| document.mentions(&[kind.descriptor().object.group]))
         // Most Clusters of Cluster API are no requests.
         .filter(|kind| *kind != ClusterKind::ClusterApi || document.mentions(&[ASSIGN]));
     match request {
-        Some(kind) => (!document.looks_like_template()).then_some(Fact::Request(kind, origin)),
-        None => AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object))),
+        Some(kind) => {
+            (!document.looks_like_template()).then_some(ReferenceFact::Request(kind, origin))
+        }
+        None => {
+            AgentObject::read(document).map(|object| ReferenceFact::Agent(origin, Box::new(object)))
+        }
     }
 }
 
-impl<'a> Repo<'a> {
+impl<'a> ReferenceGraph<'a> {
     /// Reads the references of all files.
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
@@ -77,7 +81,7 @@ impl<'a> Repo<'a> {
         let matters = mentions(&[&GROUPS[..], &ClusterKind::marks()].concat());
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
-                let says = hosts(content).then(|| Fact::Generated(file.to_owned()));
+                let says = hosts(content).then(|| ReferenceFact::Generated(file.to_owned()));
                 return FirstLook { says, read: false };
             }
             FirstLook::from(is_kustomization(file) || matters(content))
@@ -94,7 +98,7 @@ impl<'a> Repo<'a> {
         };
         for said in files.scan(&all, look, |document| interpret(&document))? {
             match said {
-                Fact::Kustomization(origin, kustomization) => {
+                ReferenceFact::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
                     let named = kustomize::named(directory, &kustomization);
                     repo.named
@@ -102,7 +106,7 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .extend(named);
                 }
-                Fact::Agent(origin, object) => {
+                ReferenceFact::Agent(origin, object) => {
                     repo.context
                         .extend(object.is_context().then(|| (*object).clone()));
                     repo.agents
@@ -110,8 +114,8 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .push(*object);
                 }
-                Fact::Request(kind, origin) => repo.requests.push((kind, origin)),
-                Fact::Generated(file) => repo.generated.push(file),
+                ReferenceFact::Request(kind, origin) => repo.requests.push((kind, origin)),
+                ReferenceFact::Generated(file) => repo.generated.push(file),
             }
         }
         repo.all = all;

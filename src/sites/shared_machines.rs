@@ -23,7 +23,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
         hosts.map(move |host| (index, host))
     });
     let all = identity::shared(hosts);
-    let mut pairs: BTreeMap<[usize; 2], Vec<Shared<'_>>> = BTreeMap::new();
+    let mut pairs: BTreeMap<[usize; 2], Vec<SharedMachine<'_>>> = BTreeMap::new();
     let mut known = HashSet::new();
     for shared in &all {
         // The first host of each site, in the order of sites.
@@ -34,7 +34,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
                 let pair = [*one, *other];
                 // Hosts that share several identities are one machine.
                 if known.insert((pair, &host.key, &second.key)) {
-                    pairs.entry(pair).or_default().push(Shared {
+                    pairs.entry(pair).or_default().push(SharedMachine {
                         hosts: [*host, *second],
                         identity: &shared.identity,
                     });
@@ -42,7 +42,7 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
             }
         }
     }
-    let report = |(pair, machines): ([usize; 2], Vec<Shared<'_>>)| {
+    let report = |(pair, machines): ([usize; 2], Vec<SharedMachine<'_>>)| {
         let names = pair.map(|index| sites[index].0.name.as_str());
         (pair, finding(names, &machines))
     };
@@ -50,15 +50,15 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
 }
 
 /// Hosts of two sites, with the identity that they share.
-struct Shared<'a> {
+struct SharedMachine<'a> {
     hosts: [&'a Host; 2],
     identity: &'a Identity,
 }
 
-fn finding([one, other]: [&str; 2], machines: &[Shared<'_>]) -> Finding {
+fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
     let message = match machines {
         [
-            Shared {
+            SharedMachine {
                 hosts: [first, second],
                 identity,
             },

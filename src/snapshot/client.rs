@@ -21,7 +21,7 @@ use super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
 use crate::api::host;
 use crate::api::ipam;
 use crate::api::names::{Namespace, SecretKey};
-use crate::settings::assignment::Assignment;
+use crate::settings::assignment::AssignmentSettings;
 use crate::text::visible::visible;
 
 /// Objects per page.
@@ -53,20 +53,20 @@ pub struct Connection {
 
 /// The hosts to include in a snapshot.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct SnapshotScope {
     /// Namespaces to read; empty for all.
     pub namespaces: Vec<Namespace>,
     /// Label selector in kubectl's syntax.
     pub selector: Option<String>,
     /// The labels of assigned hosts.
-    pub assignment: Assignment,
+    pub assignment: AssignmentSettings,
     /// Whether to include the addresses that Machines claimed.
     pub addresses: bool,
 }
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SnapshotProgress {
     /// Number of hosts read, and the total if the server reports it.
     Hosts(u64, Option<u64>),
     /// Number of HardwareData read, and the total if the server reports it.
@@ -77,7 +77,7 @@ pub enum Step {
 
 /// A snapshot with notes for the user.
 #[derive(Debug)]
-pub struct Read {
+pub struct SnapshotRead {
     /// The snapshot.
     pub snapshot: Snapshot,
     /// Sentences about missing data that is not an error.
@@ -123,15 +123,15 @@ pub enum ClientError {
 /// Fails if the cluster cannot be reached, denies a request, or keeps failing.
 pub fn read(
     connection: &Connection,
-    scope: &Scope,
-    progress: &dyn Fn(Step),
-) -> Result<Read, ClientError> {
+    scope: &SnapshotScope,
+    progress: &dyn Fn(SnapshotProgress),
+) -> Result<SnapshotRead, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
     runtime.block_on(async {
-        let server = Server {
+        let server = ApiServer {
             client: connect(connection).await?,
             timeout: connection.timeout,
         };
@@ -158,7 +158,7 @@ async fn connect(connection: &Connection) -> Result<Client, ClientError> {
         None => Config::infer().await.map_err(no_connection),
     };
     let mut config = config?;
-    // `Server::answer` retries requests, for more reasons than kube does.
+    // `ApiServer::answer` retries requests, for more reasons than kube does.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     Client::try_from(config).map_err(no_connection)
@@ -186,14 +186,14 @@ fn in_words(error: &dyn std::error::Error) -> String {
 
 /// An API server.
 #[derive(Clone)]
-struct Server {
+struct ApiServer {
     client: Client,
     timeout: Duration,
 }
 
 /// One page of a list.
 #[derive(Deserialize)]
-struct Page {
+struct ListPage {
     #[serde(default)]
     metadata: PageMetadata,
     items: Vec<Value>,
@@ -209,7 +209,7 @@ struct PageMetadata {
 }
 
 /// The reason why a request failed. It determines whether the request is retried.
-enum Failure {
+enum RequestFailure {
     /// Retried after a pause, which the server may set.
     Passing(String, Option<Duration>),
     /// The list must be restarted.
@@ -219,8 +219,12 @@ enum Failure {
     Final(String),
 }
 
-impl Server {
-    async fn read(&self, scope: &Scope, progress: &dyn Fn(Step)) -> Result<Read, ClientError> {
+impl ApiServer {
+    async fn read(
+        &self,
+        scope: &SnapshotScope,
+        progress: &dyn Fn(SnapshotProgress),
+    ) -> Result<SnapshotRead, ClientError> {
         let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
         let mut named: Vec<NamedSecrets> = Vec::new();
         let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
@@ -236,7 +240,10 @@ impl Server {
                 scope.selector.as_deref(),
                 |live| keep::host(live, &scope.assignment),
                 |done, all| {
-                    progress(Step::Hosts(read + done, all.map(|all| read + all)));
+                    progress(SnapshotProgress::Hosts(
+                        read + done,
+                        all.map(|all| read + all),
+                    ));
                 },
             );
             let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown {
@@ -254,7 +261,10 @@ impl Server {
         for place in &places {
             let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
             let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
-                progress(Step::Hardware(read + done, all.map(|all| read + all)));
+                progress(SnapshotProgress::Hardware(
+                    read + done,
+                    all.map(|all| read + all),
+                ));
             });
             // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
             // status.
@@ -293,7 +303,7 @@ impl Server {
         }
         notes.extend(self.secrets(&mut snapshot, named, progress).await?);
         snapshot.finish();
-        Ok(Read { snapshot, notes })
+        Ok(SnapshotRead { snapshot, notes })
     }
 
     /// Reads objects in the first version of each kind that the server has.
@@ -322,7 +332,7 @@ impl Server {
         &self,
         snapshot: &mut Snapshot,
         named: Vec<NamedSecrets>,
-        progress: &dyn Fn(Step),
+        progress: &dyn Fn(SnapshotProgress),
     ) -> Result<Vec<String>, ClientError> {
         let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
         for NamedSecrets {
@@ -354,7 +364,7 @@ impl Server {
                 reason: error.to_string(),
             })?;
             done += 1;
-            progress(Step::Secrets(done, all));
+            progress(SnapshotProgress::Secrets(done, all));
             match found? {
                 None => {}
                 Some(None) => snapshot.add_credentials(key),
@@ -411,10 +421,10 @@ impl Server {
             let mut tokens = HashSet::new();
             options.label_selector = selector.map(str::to_owned);
             loop {
-                let page: Page = match self.answer(|| request.list(&options)).await {
+                let page: ListPage = match self.answer(|| request.list(&options)).await {
                     Ok(page) => page,
-                    Err(Failure::Expired) => break,
-                    Err(Failure::NotFound) => return Ok(None),
+                    Err(RequestFailure::Expired) => break,
+                    Err(RequestFailure::NotFound) => return Ok(None),
                     Err(failure) => return Err(failure.into_error(what)),
                 };
                 items.extend(page.items.iter().filter_map(&reduce));
@@ -450,7 +460,7 @@ impl Server {
     ) -> Result<Option<T>, ClientError> {
         match self.answer(request).await {
             Ok(found) => Ok(Some(found)),
-            Err(Failure::NotFound) => Ok(None),
+            Err(RequestFailure::NotFound) => Ok(None),
             Err(failure) => Err(failure.into_error(what.to_owned())),
         }
     }
@@ -458,26 +468,29 @@ impl Server {
     async fn answer<T: DeserializeOwned>(
         &self,
         request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestFailure> {
         let mut pause = FIRST_PAUSE;
         let mut tried = 1;
         loop {
-            let request = request().map_err(|error| Failure::Final(error.to_string()))?;
+            let request = request().map_err(|error| RequestFailure::Final(error.to_string()))?;
             let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) => Failure::of(&error),
-                Err(_) => {
-                    Failure::Passing(format!("no answer in {} s", self.timeout.as_secs()), None)
-                }
+                Ok(Err(error)) => RequestFailure::from_error(&error),
+                Err(_) => RequestFailure::Passing(
+                    format!("no answer in {} s", self.timeout.as_secs()),
+                    None,
+                ),
             };
             match failure {
-                Failure::Passing(_, asked) if tried < TRIES => {
+                RequestFailure::Passing(_, asked) if tried < TRIES => {
                     sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)).await;
                     pause *= 2;
                     tried += 1;
                 }
-                Failure::Passing(reason, _) => {
-                    return Err(Failure::Final(format!("{reason} ({tried} attempts)")));
+                RequestFailure::Passing(reason, _) => {
+                    return Err(RequestFailure::Final(format!(
+                        "{reason} ({tried} attempts)"
+                    )));
                 }
                 failure => return Err(failure),
             }
@@ -485,8 +498,8 @@ impl Server {
     }
 }
 
-impl Failure {
-    fn of(error: &kube::Error) -> Self {
+impl RequestFailure {
+    fn from_error(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
                 // A proxy may answer with an HTML page.

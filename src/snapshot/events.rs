@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Secret, Snapshot, secrets_of, text_at};
+use super::{Snapshot, SnapshotSecret, secrets_of, text_at};
 use crate::api::names::{HostKey, SecretKey};
 
 /// A change of a host between two snapshots. It is displayed on one line.
@@ -32,12 +32,12 @@ pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
             (None, Some(host)) => vec![format!("is new, {}", in_state(host))],
             (Some(host), None) => vec![format!("is gone, was {}", in_state(host))],
             (Some(old), Some(new)) => {
-                let mut said = of_host(old, new);
-                said.extend(of_hardware(
+                let mut said = host_events(old, new);
+                said.extend(hardware_event(
                     before.hardware.get(key),
                     after.hardware.get(key),
                 ));
-                said.extend(of_secrets(key, (old, before), (new, after)));
+                said.extend(secret_events(key, (old, before), (new, after)));
                 said
             }
             (None, None) => Vec::new(),
@@ -58,7 +58,7 @@ struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn of(host: &'a Value) -> Self {
+    fn from_host(host: &'a Value) -> Self {
         let error = text_at(host, "/status/errorType")
             .or_else(|| text_at(host, "/status/operationalStatus"));
         Self {
@@ -78,10 +78,10 @@ impl fmt::Display for Condition<'_> {
 }
 
 fn in_state(host: &Value) -> String {
-    Condition::of(host).to_string()
+    Condition::from_host(host).to_string()
 }
 
-fn of_host(old: &Value, new: &Value) -> Vec<String> {
+fn host_events(old: &Value, new: &Value) -> Vec<String> {
     let mut said = Vec::new();
     if let (Some(before), Some(after)) =
         (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
@@ -95,7 +95,7 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
         (true, false) => said.push("is no longer being deleted".to_owned()),
         _ => {}
     }
-    let (before, after) = (Condition::of(old), Condition::of(new));
+    let (before, after) = (Condition::from_host(old), Condition::from_host(new));
     if before != after {
         said.push(format!("went from {before} to {after}"));
     }
@@ -107,22 +107,22 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
         }
         _ => {}
     }
-    said.extend(of_texts(
+    said.extend(text_event(
         "label",
         old.pointer("/metadata/labels"),
         new.pointer("/metadata/labels"),
     ));
-    said.extend(of_texts(
+    said.extend(text_event(
         "annotation",
         old.pointer("/metadata/annotations"),
         new.pointer("/metadata/annotations"),
     ));
-    said.extend(of_managers(old, new));
-    said.extend(of_hardware(
+    said.extend(manager_events(old, new));
+    said.extend(hardware_event(
         old.pointer("/status/hardware"),
         new.pointer("/status/hardware"),
     ));
-    said.extend(of_fields(old, new));
+    said.extend(field_events(old, new));
     said
 }
 
@@ -140,7 +140,7 @@ fn consumer(host: &Value) -> Option<String> {
 }
 
 /// Compares labels or annotations.
-fn of_texts(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
+fn text_event(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
     let texts = |object: Option<&Value>| -> BTreeMap<String, String> {
         let entries = object.and_then(Value::as_object).into_iter().flatten();
         entries
@@ -160,7 +160,7 @@ fn of_texts(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String>
     keys.iter().filter_map(say).collect()
 }
 
-fn of_managers(old: &Value, new: &Value) -> Vec<String> {
+fn manager_events(old: &Value, new: &Value) -> Vec<String> {
     let managers = |host: &Value| -> BTreeMap<String, Value> {
         let entries = host
             .pointer("/metadata/managedFields")
@@ -205,7 +205,7 @@ const FIELDS: [&str; 12] = [
     "preprovisioningNetworkDataName",
 ];
 
-fn of_fields(old: &Value, new: &Value) -> Vec<String> {
+fn field_events(old: &Value, new: &Value) -> Vec<String> {
     let value = |host: &Value, field: &str| match host.pointer(&format!("/spec/{field}")) {
         None => "unset".to_owned(),
         Some(Value::String(text)) => format!("`{text}`"),
@@ -223,7 +223,7 @@ fn of_fields(old: &Value, new: &Value) -> Vec<String> {
     FIELDS.iter().filter_map(say).collect()
 }
 
-fn of_hardware(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
+fn hardware_event(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
     match (old, new) {
         (None, Some(_)) => Some("now has hardware details".to_owned()),
         (Some(_), None) => Some("no longer has hardware details".to_owned()),
@@ -232,15 +232,19 @@ fn of_hardware(old: Option<&Value>, new: Option<&Value>) -> Option<String> {
     }
 }
 
-fn of_secrets(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot)) -> Vec<String> {
-    let named = |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<Secret>> {
-        let named = secrets_of(key, host);
-        let all = named.network_data.into_iter().chain(named.credentials);
-        all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned()))
-            .collect()
-    };
+fn secret_events(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot)) -> Vec<String> {
+    let named =
+        |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<SnapshotSecret>> {
+            let named = secrets_of(key, host);
+            let all = named.network_data.into_iter().chain(named.credentials);
+            all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned()))
+                .collect()
+        };
     let (old, new) = (named(old), named(new));
-    let say = |(secret, before): (&SecretKey, &Option<Secret>)| match (before, new.get(secret)?) {
+    let say = |(secret, before): (&SecretKey, &Option<SnapshotSecret>)| match (
+        before,
+        new.get(secret)?,
+    ) {
         (None, Some(_)) => Some(format!("now has its Secret `{secret}`")),
         (Some(_), None) => Some(format!("has lost its Secret `{secret}`")),
         (Some(before), Some(after)) if before != after => {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Secret, Snapshot, keep, key_of, machines, secrets_of, text_at};
+use super::{Snapshot, SnapshotSecret, keep, key_of, machines, secrets_of, text_at};
 use crate::api::hardware;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::layout;
 use crate::load::{Files, ReadError, objects};
 use crate::output::Tree;
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 use crate::render::document_of;
 
 /// Name of the file for hosts without the label that splits files.
@@ -24,7 +24,7 @@ const WITHOUT_LABEL: &str = "without-label";
 
 /// The reason why a snapshot cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub enum Obstacle {
+pub enum SnapshotWriteError {
     /// A file or directory cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -45,9 +45,9 @@ pub fn changes(
     directory: &Utf8Path,
     snapshot: &Snapshot,
     split_by: Option<&str>,
-) -> Result<(Changes, Tree), Obstacle> {
+) -> Result<(OutputChanges, Tree), SnapshotWriteError> {
     let tree = texts(snapshot, split_by);
-    let (mut changes, mut there) = (Changes::default(), BTreeSet::new());
+    let (mut changes, mut there) = (OutputChanges::default(), BTreeSet::new());
     for (path, kind) in repo.entries_below(directory)? {
         let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else {
             continue;
@@ -55,7 +55,7 @@ pub fn changes(
         let wanted = tree.get(relative.as_str());
         if kind != crate::load::Kind::File {
             if wanted.is_some() {
-                return Err(Obstacle::Foreign(path));
+                return Err(SnapshotWriteError::Foreign(path));
             }
             continue;
         }
@@ -68,7 +68,7 @@ pub fn changes(
         let is_ours = layout::is_snapshot(&content) || content.is_empty();
         let before = layout::text_of(&content);
         match wanted {
-            Some(_) if !is_ours => return Err(Obstacle::Foreign(path)),
+            Some(_) if !is_ours => return Err(SnapshotWriteError::Foreign(path)),
             Some(after) if *after == before => {}
             Some(after) => {
                 changes.files.insert(
@@ -143,7 +143,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
                 .and_then(|text| serde_json::from_str(text).ok());
             snapshot.secrets.insert(
                 SecretKey { namespace, name },
-                data.map_or(Secret::Exists, Secret::NetworkData),
+                data.map_or(SnapshotSecret::Exists, SnapshotSecret::NetworkData),
             );
         }
         _ => {
@@ -203,10 +203,10 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
     format!("{name}.yaml").into()
 }
 
-fn manifest(key: &SecretKey, secret: &Secret) -> Value {
+fn manifest(key: &SecretKey, secret: &SnapshotSecret) -> Value {
     let metadata = json!({"name": key.name.to_string(), "namespace": key.namespace.to_string()});
     let mut manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
-    if let Secret::NetworkData(data) = secret {
+    if let SnapshotSecret::NetworkData(data) = secret {
         manifest["stringData"] = json!({"networkData": data.to_string()});
     }
     manifest
@@ -247,7 +247,7 @@ mod tests {
             match object["kind"].as_str() {
                 Some(host::KIND) => snapshot.hosts.extend(keep::host(
                     object,
-                    &crate::settings::assignment::Assignment::default(),
+                    &crate::settings::assignment::AssignmentSettings::default(),
                 )),
                 Some("Secret") if object["data"].get("networkData").is_some() => {
                     let text = |field: &str| object["metadata"][field].as_str().unwrap();
@@ -337,7 +337,10 @@ mod tests {
         let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
         assert_eq!(changed, ["snapshot/gone.yaml"]);
         files.insert(own, b"a: b\n".to_vec());
-        assert!(matches!(compared(&files), Err(Obstacle::Foreign(_))));
+        assert!(matches!(
+            compared(&files),
+            Err(SnapshotWriteError::Foreign(_))
+        ));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ObjectKey, key_of, text_at};
 use crate::api::assignment::{GIVEN_BACK, GIVEN_BACK_BY};
-use crate::api::gitops::{Agent, TRACKING_ID};
+use crate::api::gitops::{GitopsAgent, TRACKING_ID};
 use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
@@ -23,7 +23,7 @@ use crate::api::ipam::{self, ADDRESSES};
 use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::api::reservation::RESERVED_FOR;
-use crate::settings::assignment::Assignment;
+use crate::settings::assignment::AssignmentSettings;
 
 /// Annotations whose value matters.
 const WITH_VALUE: [&str; 11] = [
@@ -51,9 +51,9 @@ const DELETION: &str = "1970-01-01T00:00:00Z";
 const UNTYPED_ERROR: &str = "error";
 
 /// Reduces a live BareMetalHost. Returns `None` if its name or namespace is invalid.
-pub(super) fn host(live: &Value, assignment: &Assignment) -> Option<(HostKey, Value)> {
+pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(HostKey, Value)> {
     let (key, mut metadata) = metadata(live)?;
-    let from = Fields(live.get("metadata")?);
+    let from = ObjectFields(live.get("metadata")?);
     if let Some(uid) = from.text("uid") {
         metadata.insert("uid".to_owned(), uid.into());
     }
@@ -81,7 +81,7 @@ pub(super) fn host(live: &Value, assignment: &Assignment) -> Option<(HostKey, Va
     let mut kept =
         json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
     if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
-        kept["spec"] = self::spec(&Fields(spec)).into();
+        kept["spec"] = self::spec(&ObjectFields(spec)).into();
     }
     let annotated = |name: &str| {
         annotations?
@@ -89,12 +89,12 @@ pub(super) fn host(live: &Value, assignment: &Assignment) -> Option<(HostKey, Va
             .as_str()
             .and_then(|text| serde_json::from_str(text).ok())
     };
-    let of_annotation: Option<Value> = annotated(STATUS);
+    let annotated_status: Option<Value> = annotated(STATUS);
     let live_status = live.get("status").filter(|status| status.is_object());
     let status = live_status
-        .or(of_annotation.as_ref())
-        .map(|status| self::status(&Fields(status)));
-    let found = [live_status, of_annotation.as_ref()]
+        .or(annotated_status.as_ref())
+        .map(|status| self::status(&ObjectFields(status)));
+    let found = [live_status, annotated_status.as_ref()]
         .into_iter()
         .flatten()
         .find_map(|status| status.get("hardware"));
@@ -162,9 +162,9 @@ pub(super) fn network_data(live: &Value) -> Result<Value, String> {
 }
 
 /// An object to pick fields from.
-struct Fields<'a>(&'a Value);
+struct ObjectFields<'a>(&'a Value);
 
-impl Fields<'_> {
+impl ObjectFields<'_> {
     fn text(&self, field: &str) -> Option<&str> {
         self.0.get(field)?.as_str().filter(|text| !text.is_empty())
     }
@@ -174,7 +174,8 @@ impl Fields<'_> {
         let Some(object) = self.0.get(field) else {
             return Map::new();
         };
-        let text = |name: &&str| Some(((*name).to_owned(), Fields(object).text(name)?.into()));
+        let text =
+            |name: &&str| Some(((*name).to_owned(), ObjectFields(object).text(name)?.into()));
         names.iter().filter_map(text).collect()
     }
 }
@@ -239,7 +240,7 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
 ///
 /// Managers that only update parts of the spec, such as Cluster API and Metal3, never remove fields
 /// by applying, and they come and go.
-fn managers(entries: &[Value], assignment: &Assignment) -> Vec<Value> {
+fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
     let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for entry in entries {
         let text = |field: &str| {
@@ -263,7 +264,9 @@ fn managers(entries: &[Value], assignment: &Assignment) -> Vec<Value> {
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
         // Agents may update instead of applying, but still own the spec.
-        let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
+        let is_agent = GitopsAgent::ALL
+            .iter()
+            .any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = entry.pointer("/fieldsV1/f:metadata/f:labels");
@@ -293,7 +296,7 @@ fn managers(entries: &[Value], assignment: &Assignment) -> Vec<Value> {
     owned.into_iter().map(entry).collect()
 }
 
-fn spec(live: &Fields<'_>) -> Map<String, Value> {
+fn spec(live: &ObjectFields<'_>) -> Map<String, Value> {
     let mut spec = Map::new();
     let mut bmc = live.texts("bmc", &["credentialsName"]);
     if let Some(address) = text_at(live.0, "/bmc/address") {
@@ -349,7 +352,7 @@ fn bare(address: &str) -> String {
 
 /// Keeps the provisioning state and the error type. Other values of `operationalStatus` do not
 /// matter, and they change often.
-fn status(live: &Fields<'_>) -> Map<String, Value> {
+fn status(live: &ObjectFields<'_>) -> Map<String, Value> {
     let mut status = Map::new();
     put(
         &mut status,
@@ -481,7 +484,7 @@ mod tests {
 
     #[test]
     fn a_host_keeps_what_decides_and_nothing_else() {
-        let (key, kept) = host(&live(), &Assignment::default()).unwrap();
+        let (key, kept) = host(&live(), &AssignmentSettings::default()).unwrap();
         assert_eq!(key.to_string(), "metal/r7-u03");
         let expected = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -518,8 +521,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_kept_again_unchanged() {
-        let (_, once) = host(&live(), &Assignment::default()).unwrap();
-        assert_eq!(host(&once, &Assignment::default()).unwrap().1, once);
+        let (_, once) = host(&live(), &AssignmentSettings::default()).unwrap();
+        assert_eq!(host(&once, &AssignmentSettings::default()).unwrap().1, once);
     }
 
     #[test]
@@ -528,7 +531,7 @@ mod tests {
         live["metadata"]["deletionTimestamp"] = "2026-03-03T03:03:03Z".into();
         live["status"]["errorMessage"] = CANARY.into();
         live["status"]["operationalStatus"] = "error".into();
-        let kept = host(&live, &Assignment::default()).unwrap().1;
+        let kept = host(&live, &AssignmentSettings::default()).unwrap().1;
         assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
         assert_eq!(
             (
@@ -539,7 +542,7 @@ mod tests {
         );
         live["status"]["errorType"] = "registration error".into();
         assert_eq!(
-            host(&live, &Assignment::default()).unwrap().1["status"]["errorType"],
+            host(&live, &AssignmentSettings::default()).unwrap().1["status"]["errorType"],
             "registration error"
         );
     }
@@ -549,7 +552,8 @@ mod tests {
         let mut live = live();
         live["metadata"]["annotations"][LAST_APPLIED] = "".into();
         assert_eq!(
-            host(&live, &Assignment::default()).unwrap().1["metadata"]["annotations"][LAST_APPLIED],
+            host(&live, &AssignmentSettings::default()).unwrap().1["metadata"]["annotations"]
+                [LAST_APPLIED],
             ""
         );
     }
@@ -561,7 +565,7 @@ mod tests {
         let annotations = json!({STATUS: format!("{{\"provisioning\": {{\"state\": \"available\"}}, \"x\": \"{CANARY}\"}}"),
             DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
         live["metadata"]["annotations"] = annotations;
-        let kept = host(&live, &Assignment::default()).unwrap().1;
+        let kept = host(&live, &AssignmentSettings::default()).unwrap().1;
         assert_eq!(
             kept["status"],
             json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}})
@@ -570,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn of_network_data_only_addresses_are_kept() {
+    fn only_addresses_of_network_data_are_kept() {
         let secret = |key: &str, text: &str| json!({"data": {key: BASE64_STANDARD.encode(text), "other": CANARY}});
         let text = r#"{"links": [{"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01", "x": "c4nary"}],
             "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
@@ -602,6 +606,6 @@ mod tests {
         let again = NetworkData::parse(&data.essentials().to_string()).unwrap();
         // A network's card does not matter without an address.
         assert_eq!(again, data);
-        assert_eq!(again.of_cards().count(), 3);
+        assert_eq!(again.card_addresses().count(), 3);
     }
 }

@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    fn of(namespaces: &[(&str, usize)]) -> Snapshot {
+    fn snapshot(namespaces: &[(&str, usize)]) -> Snapshot {
         let hosts = namespaces.iter().flat_map(|(namespace, count)| {
             (0..*count).map(move |host| {
                 (
@@ -83,35 +83,35 @@ mod tests {
 
     #[test]
     fn few_hosts_may_go_and_no_namespace() {
-        let hundred = of(&[("a", 100)]);
-        assert_eq!(lost(&hundred, &of(&[("a", 90)])), None);
+        let hundred = snapshot(&[("a", 100)]);
+        assert_eq!(lost(&hundred, &snapshot(&[("a", 90)])), None);
         assert_eq!(
-            lost(&hundred, &of(&[("a", 89)])).unwrap(),
+            lost(&hundred, &snapshot(&[("a", 89)])).unwrap(),
             "11 of 100 hosts, `a/h089` among them"
         );
-        assert_eq!(lost(&of(&[("a", 4)]), &of(&[("a", 2)])), None);
+        assert_eq!(lost(&snapshot(&[("a", 4)]), &snapshot(&[("a", 2)])), None);
         assert_eq!(
-            lost(&of(&[("a", 4)]), &of(&[("a", 1)])).unwrap(),
+            lost(&snapshot(&[("a", 4)]), &snapshot(&[("a", 1)])).unwrap(),
             "3 of 4 hosts, `a/h001` among them"
         );
         assert_eq!(
-            lost(&of(&[("a", 99), ("b", 1)]), &hundred).unwrap(),
+            lost(&snapshot(&[("a", 99), ("b", 1)]), &hundred).unwrap(),
             "every host of namespace `b` (1 host)"
         );
         assert_eq!(
-            lost(&of(&[("a", 1)]), &of(&[])).unwrap(),
+            lost(&snapshot(&[("a", 1)]), &snapshot(&[])).unwrap(),
             "every host of namespace `a` (1 host)"
         );
         assert_eq!(
-            lost(&of(&[("a", 1), ("b", 2)]), &of(&[])).unwrap(),
+            lost(&snapshot(&[("a", 1), ("b", 2)]), &snapshot(&[])).unwrap(),
             "every host of namespace `a` (1 host) and of 1 more namespace"
         );
-        assert_eq!(lost(&of(&[]), &hundred), None);
+        assert_eq!(lost(&snapshot(&[]), &hundred), None);
     }
 
     #[test]
     fn all_hardware_does_not_go() {
-        let mut before = of(&[("a", 2)]);
+        let mut before = snapshot(&[("a", 2)]);
         let after = before.clone();
         before.hardware = before.hosts.clone();
         assert_eq!(

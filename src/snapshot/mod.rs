@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// HardwareData of these hosts, reduced.
     pub hardware: BTreeMap<HostKey, Value>,
     /// Existing Secrets that these hosts name.
-    pub secrets: BTreeMap<SecretKey, Secret>,
+    pub secrets: BTreeMap<SecretKey, SnapshotSecret>,
     /// IPAddresses, Metal3Data, Machines and Metal3Machines in the namespaces of these hosts, reduced.
     pub objects: BTreeMap<ObjectKey, Value>,
 }
@@ -46,7 +46,7 @@ pub type ObjectKey = (Namespace, String, String, ObjectName);
 
 /// A Secret that a host names.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Secret {
+pub enum SnapshotSecret {
     /// A Secret whose values were not read.
     Exists,
     /// A Secret with network data, reduced.
@@ -67,8 +67,8 @@ impl Snapshot {
     /// read.
     pub fn add_network_data(&mut self, key: SecretKey, live: &Value) -> Option<String> {
         let (secret, problem) = match keep::network_data(live) {
-            Ok(data) => (Secret::NetworkData(data), None),
-            Err(problem) => (Secret::Exists, Some(problem)),
+            Ok(data) => (SnapshotSecret::NetworkData(data), None),
+            Err(problem) => (SnapshotSecret::Exists, Some(problem)),
         };
         self.secrets.insert(key, secret);
         problem
@@ -76,7 +76,7 @@ impl Snapshot {
 
     /// Records that a Secret exists, unless its network data is known.
     pub fn add_credentials(&mut self, key: SecretKey) {
-        self.secrets.entry(key).or_insert(Secret::Exists);
+        self.secrets.entry(key).or_insert(SnapshotSecret::Exists);
     }
 
     /// Drops hardware, addresses and Machines without a host, and the status hardware of hosts with HardwareData.

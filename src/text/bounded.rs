@@ -24,7 +24,7 @@ const TEXTS: usize = 64 << 20;
 /// A limit that a text exceeds. The display completes the sentence "the document cannot be read:
 /// …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TooMuch {
+pub(crate) enum TextLimitExceeded {
     /// Size in bytes.
     #[error("it has {} MiB, and an object has at most {}", .0 >> 20, LARGEST >> 20)]
     Bytes(usize),
@@ -40,7 +40,7 @@ pub(crate) enum TooMuch {
 }
 
 /// Checks all limits before a text is parsed as YAML. It does not check the syntax.
-pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
+pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
     not_too_large(text)?;
     not_too_many(text)?;
     not_too_deep(text)?;
@@ -50,7 +50,7 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     if !has_aliases {
         return Ok(());
     }
-    let count = Count {
+    let count = ValueCounter {
         values: Cell::new(0),
         texts: Cell::new(0),
         exceeded: Cell::new(false),
@@ -58,7 +58,7 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     // Syntax errors are ignored here: the parser reports them later.
     let _ = (&count).deserialize(yaml_serde::Deserializer::from_str(text));
     if count.exceeded.get() {
-        Err(TooMuch::Values)
+        Err(TextLimitExceeded::Values)
     } else {
         Ok(())
     }
@@ -71,9 +71,9 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 /// Checks the size of YAML or JSON.
-pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
+pub(crate) fn not_too_large(text: &str) -> Result<(), TextLimitExceeded> {
     if text.len() > LARGEST {
-        Err(TooMuch::Bytes(text.len()))
+        Err(TextLimitExceeded::Bytes(text.len()))
     } else {
         Ok(())
     }
@@ -81,7 +81,7 @@ pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
 
 /// Checks the number of values in YAML or JSON by an upper bound. The parser needs about 100 bytes
 /// for each value.
-pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
+pub(crate) fn not_too_many(text: &str) -> Result<(), TextLimitExceeded> {
     // Each has at least one byte.
     if text.len() <= VALUES {
         return Ok(());
@@ -90,14 +90,14 @@ pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
         .take(VALUES + 1)
         .count();
     if parts > VALUES {
-        Err(TooMuch::Parts)
+        Err(TextLimitExceeded::Parts)
     } else {
         Ok(())
     }
 }
 
 /// Checks the nesting of brackets in YAML or JSON.
-pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
+pub(crate) fn not_too_deep(text: &str) -> Result<(), TextLimitExceeded> {
     // The common case: too few brackets to exceed the limit.
     if memchr::memchr2_iter(b'[', b'{', text.as_bytes())
         .take(DEEPEST + 1)
@@ -115,20 +115,20 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
             _ => continue,
         }
         if depth > DEEPEST {
-            return Err(TooMuch::Brackets);
+            return Err(TextLimitExceeded::Brackets);
         }
     }
     Ok(())
 }
 
 /// Counts values and the bytes of their texts while deserializing, and fails at a limit.
-struct Count {
+struct ValueCounter {
     values: Cell<usize>,
     texts: Cell<usize>,
     exceeded: Cell<bool>,
 }
 
-impl Count {
+impl ValueCounter {
     fn add<E: Error>(&self, text: usize) -> Result<(), E> {
         self.values.set(self.values.get() + 1);
         self.texts.set(self.texts.get().saturating_add(text));
@@ -140,7 +140,7 @@ impl Count {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &Count {
+impl<'de> DeserializeSeed<'de> for &ValueCounter {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -148,7 +148,7 @@ impl<'de> DeserializeSeed<'de> for &Count {
     }
 }
 
-impl<'de> Visitor<'de> for &Count {
+impl<'de> Visitor<'de> for &ValueCounter {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,18 +212,24 @@ mod tests {
             format!("a: &a [{items}]\nb: [{aliases}]\n")
         };
         assert_eq!(check(&bomb("x", 100, 100)), Ok(()));
-        assert_eq!(check(&bomb("x", 10_000, 10_000)), Err(TooMuch::Values));
+        assert_eq!(
+            check(&bomb("x", 10_000, 10_000)),
+            Err(TextLimitExceeded::Values)
+        );
         assert_eq!(
             check(&bomb(&"x".repeat(100_000), 1, 10_000)),
-            Err(TooMuch::Values)
+            Err(TextLimitExceeded::Values)
         );
-        assert_eq!(check(&bomb("!t x", 10_000, 10_000)), Err(TooMuch::Values));
+        assert_eq!(
+            check(&bomb("!t x", 10_000, 10_000)),
+            Err(TextLimitExceeded::Values)
+        );
         let merges = format!(
             "a: &a {{{}}}\nb:\n{}",
             keys(10_000),
             "- <<: *a\n".repeat(10_000)
         );
-        assert_eq!(check(&merges), Err(TooMuch::Values));
+        assert_eq!(check(&merges), Err(TextLimitExceeded::Values));
     }
 
     fn keys(count: usize) -> String {
@@ -245,13 +251,16 @@ mod tests {
     fn texts_may_not_have_more_values_than_any_object() {
         for part in ["\n", "- a\n", "a,"] {
             assert_eq!(check(&part.repeat(VALUES)), Ok(()));
-            assert_eq!(check(&part.repeat(VALUES + 1)), Err(TooMuch::Parts));
+            assert_eq!(
+                check(&part.repeat(VALUES + 1)),
+                Err(TextLimitExceeded::Parts)
+            );
         }
     }
 
     #[test]
     fn brackets_may_not_be_nested_for_ever() {
         assert_eq!(check(&"[]".repeat(5_000)), Ok(()));
-        assert_eq!(check(&"[".repeat(1_001)), Err(TooMuch::Brackets));
+        assert_eq!(check(&"[".repeat(1_001)), Err(TextLimitExceeded::Brackets));
     }
 }

@@ -153,7 +153,7 @@ pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
 /// Masks in the lines of a file what [`found`] rejects, and private keys of several lines.
 pub(crate) fn masked_lines(text: &str) -> String {
     let mut keys = Vec::new();
-    of_keys(text, &mut keys);
+    key_spans(text, &mut keys);
     without(text, &keys)
         .split_inclusive('\n')
         .map(masked_line)
@@ -188,22 +188,22 @@ fn spans(text: &str, extent: Extent) -> Vec<(Range<usize>, Credential)> {
     // Cheap checks first, because most texts have none of these characters.
     let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
     if text.contains("//") {
-        of_urls(text, extent, &mut spans);
+        url_spans(text, extent, &mut spans);
     }
     let has_at = has(b'@');
     if has_at || has(b'?') {
-        of_words(text, extent, &mut spans);
+        word_spans(text, extent, &mut spans);
     }
     if has_at && text.contains(char::is_whitespace) {
-        of_wrapped_login(text, &mut spans);
+        wrapped_login_spans(text, &mut spans);
     }
-    of_tokens(text, &mut spans);
-    of_keys(text, &mut spans);
+    token_spans(text, &mut spans);
+    key_spans(text, &mut spans);
     spans
 }
 
 /// Finds user information and queries after `//`.
-fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
+fn url_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
     let (mut from, mut is_quoted) = (0, false);
     while let Some(at) = text[from..].find("//").map(|at| from + at) {
         let start = at + 2;
@@ -282,7 +282,7 @@ fn is_login_of_ssh(text: &str, colon: usize, login: &str) -> bool {
 }
 
 /// Finds logins and queries without a scheme: `user:password@registry/image`, `host?token=x`.
-fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
+fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut start = 0;
     for word in text.split(is_end) {
         let begin = start;
@@ -335,7 +335,7 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
 }
 
 /// Finds a login without a scheme that YAML has folded: `user:pass word@registry/image`.
-fn of_wrapped_login(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+fn wrapped_login_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut begin = None;
     let mut start = 0;
     for word in text.split(is_end) {
@@ -377,7 +377,7 @@ fn is_of_source(query: &str) -> bool {
     })
 }
 
-fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+fn token_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let bytes = text.as_bytes();
     let (mut from, mut next) = (0, 0);
@@ -476,7 +476,7 @@ fn token(text: &[u8]) -> usize {
 }
 
 /// Finds private keys, even without their end marker.
-fn of_keys(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+fn key_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     // Dashes first: most texts are too short for a search that prepares itself.
     let begins = memchr::memchr_iter(b'-', text.as_bytes())
         .filter(|at| text.as_bytes()[*at..].starts_with(KEY_BEGINS.as_bytes()));
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_value_everything_behind_a_credential_goes() {
+    fn everything_behind_a_credential_in_one_value_goes() {
         for (text, expected) in [
             (
                 "get https://bmc/x?token=ab cd failed",

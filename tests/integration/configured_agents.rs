@@ -2,13 +2,13 @@
 //! it seems.
 
 use crate::support::in_memory::generated_with;
-use sipgen::Generated;
+use sipgen::GeneratedSite;
 use sipgen::finding::{Code, Finding};
 
 const URL: &str = "https://git.example.com/platform/fleet.git";
 
 /// A site with one declared host, its settings, and further files.
-fn site(settings: &str, more: &[(&str, &str)]) -> Generated {
+fn site(settings: &str, more: &[(&str, &str)]) -> GeneratedSite {
     generated_with(&[&[("sipgen.yaml", settings)], more].concat())
 }
 
@@ -31,7 +31,7 @@ fn flux_kustomization(namespace: &str, spec: &str) -> String {
     )
 }
 
-fn codes(generated: &Generated) -> Vec<Code> {
+fn codes(generated: &GeneratedSite) -> Vec<Code> {
     generated
         .findings
         .iter()
@@ -39,7 +39,7 @@ fn codes(generated: &Generated) -> Vec<Code> {
         .collect()
 }
 
-fn only(generated: &Generated, code: Code) -> &Finding {
+fn only(generated: &GeneratedSite, code: Code) -> &Finding {
     assert_eq!(codes(generated), [code], "{:?}", generated.findings);
     &generated.findings[0]
 }

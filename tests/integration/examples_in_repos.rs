@@ -3,10 +3,10 @@
 use crate::support::in_memory::{
     REQUEST, generated_of as run, generated_with as site, host_for_edge as host,
 };
-use sipgen::Generated;
+use sipgen::GeneratedSite;
 use sipgen::finding::{Code, Finding, Severity};
 
-fn errors(generated: &Generated) -> Vec<(Code, &str)> {
+fn errors(generated: &GeneratedSite) -> Vec<(Code, &str)> {
     let errors = generated
         .findings
         .iter()
@@ -16,7 +16,7 @@ fn errors(generated: &Generated) -> Vec<(Code, &str)> {
         .collect()
 }
 
-fn only(generated: &Generated, code: Code) -> &Finding {
+fn only(generated: &GeneratedSite, code: Code) -> &Finding {
     let mut found = generated
         .findings
         .iter()

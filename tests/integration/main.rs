@@ -44,6 +44,7 @@ mod losses;
 mod machine_users;
 mod maintenance;
 mod migrating;
+mod names;
 mod older_generations;
 mod options;
 mod placement;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// A path of modules below the crate, such as `plan::crossing`.
-type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// The modules of the crate, each with the code outside of its tests.
-fn modules() -> BTreeMap<Module, String> {
+pub(crate) fn modules() -> BTreeMap<Module, String> {
     let files = files(Path::new("src"));
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();

@@ -7,7 +7,7 @@ use sipgen::layout::cluster_of;
 use sipgen::load::Files;
 use sipgen::output::Tree;
 use sipgen::render::templates;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 
 use crate::support::{Repo, assert_says, run};
 
@@ -241,7 +241,7 @@ fn texts_of_clusters_that_are_up_to_date_are_not_held_and_are_part_of_the_output
         paths.filter(|path| cluster_of(path) == cluster).collect()
     };
     let generated = || generate(&files, &Options::default(), &|_| {}).unwrap();
-    let held = |run: &Generated| -> BTreeSet<Utf8PathBuf> {
+    let held = |run: &GeneratedSite| -> BTreeSet<Utf8PathBuf> {
         let paths = run.tree.keys().map(|path| path.to_path_buf());
         paths.filter(|path| cluster_of(path).is_some()).collect()
     };

@@ -6,7 +6,7 @@ use sipgen::capacity::{Scope, capacity};
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
-use sipgen::report::status::{Focus, View};
+use sipgen::report::status::{StatusFocus, StatusView};
 
 use crate::support::{EDGE, Repo, Run, assert_says, edge_with, labels_of, live_host, run};
 
@@ -440,8 +440,8 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
         let text = status_text(
             &overview,
             &capacity,
-            &View {
-                focus: Focus::Site,
+            &StatusView {
+                focus: StatusFocus::Site,
                 all: false,
                 width,
             },

@@ -22,7 +22,7 @@ const TREES: u64 = 3000;
 pub(super) type Tree = BTreeMap<String, String>;
 
 /// Generates a repo in memory, of a tree and further files.
-pub fn generated_from(tree: &Tree, more: &[(&str, &str)]) -> sipgen::Generated {
+pub fn generated_from(tree: &Tree, more: &[(&str, &str)]) -> sipgen::GeneratedSite {
     let own = tree
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()));
@@ -326,7 +326,7 @@ pub fn in_memory(
     let kustomizations = tree.keys().filter(is_kustomization).map(|path| {
         let kustomization: Kustomization = yaml_serde::from_str(&tree[path]).unwrap();
         (
-            Origin::of_file(Utf8Path::new(path).into(), &tree[path]),
+            Origin::for_file(Utf8Path::new(path).into(), &tree[path]),
             kustomization,
         )
     });

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sipgen::example::{Example, Fit};
 use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 
 const KEYS: [&str; 5] = [
     "example.com/rack",
@@ -70,7 +70,7 @@ fn inventory(hosts: &[Host]) -> String {
     hosts.iter().enumerate().map(manifest).collect()
 }
 
-fn generated(files: &[(&str, &str)]) -> Generated {
+fn generated(files: &[(&str, &str)]) -> GeneratedSite {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
@@ -85,7 +85,7 @@ proptest! {
     fn examples_find_a_placement(hosts in prop::collection::vec(host(), 0..12)) {
         let inventory = inventory(&hosts);
         let files = [("hosts/kustomization.yaml", "resources: [hosts.yaml]\n"), ("hosts/hosts.yaml", inventory.as_str())];
-        let fit = Fit::of(&generated(&files));
+        let fit = Fit::new(&generated(&files));
         for example in [Example::Sipcluster, Example::ClusterApi] {
             let manifest = example.manifest(&fit).unwrap();
             let is_free = hosts.iter().any(|host| host.usage.is_empty());

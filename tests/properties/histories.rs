@@ -66,7 +66,7 @@ proptest! {
         for_every_run(&history, |run| {
             if run.has_written() {
                 let again = generate(&Files::on_disk(run.repo), &run.options, &|_| {}).unwrap();
-                prop_assert_eq!(again.changes, Some(sipgen::output::compare::Changes::default()));
+                prop_assert_eq!(again.changes, Some(sipgen::output::compare::OutputChanges::default()));
             }
             Ok(())
         })?;
@@ -316,7 +316,7 @@ proptest! {
             }
             sipgen::write(files.root(), changes).unwrap();
             let again = generate(&files, &options, &|_| {}).unwrap();
-            prop_assert_eq!(again.changes, Some(sipgen::output::compare::Changes::default()));
+            prop_assert_eq!(again.changes, Some(sipgen::output::compare::OutputChanges::default()));
         }
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use camino::Utf8PathBuf;
 use proptest::prelude::*;
 use sipgen::load::Files;
-use sipgen::output::compare::{Change, Changes};
-use sipgen::{Generated, Options, generate};
+use sipgen::output::compare::{Change, OutputChanges};
+use sipgen::{GeneratedSite, Options, generate};
 
 use crate::support::documents;
 
@@ -479,7 +479,7 @@ impl World {
             let errors: Vec<_> = errors.map(|finding| &finding.message).collect();
             assert_eq!(
                 again.changes,
-                Some(Changes::default()),
+                Some(OutputChanges::default()),
                 "a second run changes files: {errors:?}"
             );
         }
@@ -546,7 +546,7 @@ impl World {
         output
     }
 
-    fn run(&self, output: &BTreeMap<Utf8PathBuf, String>) -> Generated {
+    fn run(&self, output: &BTreeMap<Utf8PathBuf, String>) -> GeneratedSite {
         let options = Options::default().allow_empty(true);
         generate(&self.files(output), &options, &|_| {}).unwrap()
     }
@@ -573,7 +573,7 @@ fn component(cluster: &str) -> Utf8PathBuf {
 
 fn changed(
     output: &BTreeMap<Utf8PathBuf, String>,
-    changes: &Changes,
+    changes: &OutputChanges,
 ) -> BTreeMap<Utf8PathBuf, String> {
     let mut after = output.clone();
     for (path, change) in &changes.files {

@@ -9,7 +9,7 @@ use sipgen::generate;
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::plan::purchase::BoughtKind;
-use sipgen::{Generated, Options};
+use sipgen::{GeneratedSite, Options};
 use tempfile::TempDir;
 
 use super::oracle::{
@@ -178,7 +178,7 @@ fn place_beside(
 }
 
 /// The hosts that a plan assigns.
-pub fn taken(generated: &Generated) -> Taken {
+pub fn taken(generated: &GeneratedSite) -> Taken {
     let hosts = generated.plan.clusters.iter().flat_map(|(key, placement)| {
         let cluster: usize = key.name.as_str()[1..].parse().unwrap();
         placement.iter().flat_map(move |(part, assigned)| {
@@ -193,7 +193,7 @@ pub fn taken(generated: &Generated) -> Taken {
         .collect()
 }
 
-pub fn index(generated: &Generated, host: usize) -> usize {
+pub fn index(generated: &GeneratedSite, host: usize) -> usize {
     let name = generated.site.inventory.hosts[host].key.name.to_string();
     name[1..].parse().unwrap()
 }

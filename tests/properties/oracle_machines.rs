@@ -9,7 +9,7 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 use tempfile::TempDir;
 
 const FLAVOR: &str = "example.com/flavor";
@@ -341,13 +341,13 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
     fs::write(directory.join("site.yaml"), text).unwrap();
 }
 
-fn planned(root: &Utf8Path) -> Generated {
+fn planned(root: &Utf8Path) -> GeneratedSite {
     let options = Options::default().keep_going(true);
     generate(&Files::on_disk(root), &options, &|_| {}).unwrap()
 }
 
 /// The hosts of every cluster that is served, by what they are for.
-fn placed(generated: &Generated) -> BTreeMap<String, BTreeSet<(String, usize)>> {
+fn placed(generated: &GeneratedSite) -> BTreeMap<String, BTreeSet<(String, usize)>> {
     let index_of = |host: usize| {
         generated.site.inventory.hosts[host].key.name.as_str()[1..]
             .parse::<usize>()

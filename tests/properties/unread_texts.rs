@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 
 type Contents = BTreeMap<Utf8PathBuf, Vec<u8>>;
 
@@ -63,7 +63,7 @@ fn inputs() -> Contents {
         .collect()
 }
 
-fn run(files: &Contents) -> (Generated, Contents) {
+fn run(files: &Contents) -> (GeneratedSite, Contents) {
     let repo = Files::in_memory(files.clone());
     let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
     crate::targets::print_findings(&generated.findings, &repo);

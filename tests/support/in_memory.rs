@@ -1,7 +1,7 @@
 //! Repos in memory with one request and one declared host, and what sipgen makes of them.
 
 use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 
 /// A request for one host with the label `for: edge`.
 pub const REQUEST: &str = "\
@@ -22,7 +22,7 @@ pub fn host_for_edge(name: &str) -> String {
 }
 
 /// A site with a request, one host in a build, and further files, which replace those.
-pub fn generated_with(more: &[(&str, &str)]) -> Generated {
+pub fn generated_with(more: &[(&str, &str)]) -> GeneratedSite {
     let real = host_for_edge("real");
     let own = [
         ("clusters/edge.yaml", REQUEST),
@@ -33,7 +33,7 @@ pub fn generated_with(more: &[(&str, &str)]) -> Generated {
 }
 
 /// What sipgen makes of files; of those with one path, the last counts.
-pub fn generated_of(files: &[(&str, &str)]) -> Generated {
+pub fn generated_of(files: &[(&str, &str)]) -> GeneratedSite {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));

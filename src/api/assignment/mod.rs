@@ -53,7 +53,7 @@ const NOTE_TYPE: &str = "sip.airshipit.org/note-type";
 /// SIPClusters had a field for that name then.
 pub const FORMER_NAME: &str = "sip.airshipit.org/former-name";
 
-/// Annotation on an observed host that is being released: a [`GivenBack`]. The agent sets it with
+/// Annotation on an observed host that is being released: a [`ReleaseProgress`]. The agent sets it with
 /// the change that removes the labels, so a later snapshot that has it proves that the labels are
 /// gone.
 pub const GIVEN_BACK: &str = "sip.airshipit.org/given-back";
@@ -62,7 +62,7 @@ pub const GIVEN_BACK_BY: &str = "sip.airshipit.org/given-back-by";
 
 /// The progress of releasing an observed host; the value of [`GIVEN_BACK`], such as `pending-1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GivenBack {
+pub struct ReleaseProgress {
     /// Set if a snapshot has shown the host with its labels. Before that, a snapshot without them
     /// proves nothing, because it may be older than the labels.
     pub labels_seen: bool,
@@ -74,7 +74,7 @@ pub struct GivenBack {
 const LABELS_SEEN: &str = "labelled";
 const PENDING: &str = "pending";
 
-impl fmt::Display for GivenBack {
+impl fmt::Display for ReleaseProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -89,7 +89,7 @@ impl fmt::Display for GivenBack {
     }
 }
 
-impl GivenBack {
+impl ReleaseProgress {
     /// Parses the annotation's value. An unknown value counts as pending, which is the safe state:
     /// the host is not free yet.
     pub fn from_value(text: &str) -> Self {
@@ -186,7 +186,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let of_today = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
+    let has_current_labels = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
     let free = [SIP_SCHEDULED, SCHEDULED]
         .into_iter()
         .find(|key| value(key).is_some() && !claims(key));
@@ -195,7 +195,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED]
         .into_iter()
         .find(|key| claims(key));
-    if free.is_some() && taken.is_none() && !of_today {
+    if free.is_some() && taken.is_none() && !has_current_labels {
         return None;
     }
     // A closure, so that `?` ends this attempt only.
@@ -215,7 +215,7 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         ))
     })();
     let older = || {
-        if of_today {
+        if has_current_labels {
             return None;
         }
         // The newer label first, because it may contain the namespace.

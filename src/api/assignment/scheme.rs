@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use super::template::{Template, Variable};
+use super::template::{NameTemplate, Variable};
 use super::{
     CLUSTER_NAME, CLUSTER_NAMESPACE, Claim, LABELS, LEGACY_LABELS, NODE, NODE_SET, NODE_TYPE,
     NamedClaim,
@@ -20,17 +20,17 @@ use crate::api::unique;
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "BTreeMap<String, String>")]
 pub struct Scheme {
-    labels: Vec<Label>,
+    labels: Vec<LabelTemplate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Label {
-    key: Template,
-    value: Template,
+struct LabelTemplate {
+    key: NameTemplate,
+    value: NameTemplate,
 }
 
 /// An assignment in the labels of a host.
-pub(crate) struct Found {
+pub(crate) struct LabelAssignment {
     pub(crate) claim: Claim,
     /// Keys of the labels that take part in it.
     pub(crate) keys: Vec<String>,
@@ -39,9 +39,9 @@ pub(crate) struct Found {
 impl Default for Scheme {
     /// Returns the labels of Airship's Support Infrastructure Provider.
     fn default() -> Self {
-        let label = |key: &str, variable| Label {
-            key: Template::text(key),
-            value: Template::variable(variable),
+        let label = |key: &str, variable| LabelTemplate {
+            key: NameTemplate::text(key),
+            value: NameTemplate::variable(variable),
         };
         Self {
             labels: vec![
@@ -66,9 +66,9 @@ struct Quoted(String);
 
 impl<'de> Deserialize<'de> for Quoted {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
+        struct QuotedTextVisitor;
 
-        impl<'de> de::Visitor<'de> for Text {
+        impl<'de> de::Visitor<'de> for QuotedTextVisitor {
             type Value = Quoted;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Quoted {
                 Ok(Quoted(text.to_owned()))
             }
         }
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_str(QuotedTextVisitor)
     }
 }
 
@@ -87,10 +87,10 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
     type Error = Invalid;
 
     fn try_from(labels: BTreeMap<String, String>) -> Result<Self, Invalid> {
-        let labels: Result<Vec<Label>, Invalid> = labels
+        let labels: Result<Vec<LabelTemplate>, Invalid> = labels
             .iter()
             .map(|(key, value)| {
-                Label::parse(key, value).map_err(|problem| {
+                LabelTemplate::parse(key, value).map_err(|problem| {
                     Invalid::because(&format!("the label `{key}: {value}` {problem}"))
                 })
             })
@@ -110,7 +110,7 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
             )));
         }
         let has = |wanted: &[Variable]| {
-            let mut variables = scheme.labels.iter().flat_map(Label::variables);
+            let mut variables = scheme.labels.iter().flat_map(LabelTemplate::variables);
             variables.any(|variable| wanted.contains(&variable))
         };
         if !has(&[Variable::ClusterName]) {
@@ -147,7 +147,7 @@ impl Scheme {
     fn names_node_sets(&self) -> bool {
         self.labels
             .iter()
-            .flat_map(Label::variables)
+            .flat_map(LabelTemplate::variables)
             .any(|variable| variable == Variable::NodeSet)
     }
 
@@ -178,7 +178,7 @@ impl Scheme {
 
     /// Returns the key of a label with the cluster's name as the value.
     pub(crate) fn naming_key(&self) -> Option<&str> {
-        let names = |label: &&Label| {
+        let names = |label: &&LabelTemplate| {
             label
                 .value
                 .variables()
@@ -191,8 +191,9 @@ impl Scheme {
     pub(crate) fn conflict(&self, other: &Self) -> Option<&str> {
         self.labels.iter().find_map(|label| {
             let key = label.key.constant()?;
-            let differs =
-                |other: &Label| other.key.constant() == Some(key) && other.value != label.value;
+            let differs = |other: &LabelTemplate| {
+                other.key.constant() == Some(key) && other.value != label.value
+            };
             other.labels.iter().any(differs).then_some(key)
         })
     }
@@ -208,7 +209,7 @@ impl Scheme {
     ///
     /// Labels without the cluster claim nothing by themselves: their keys may be general ones that
     /// free hosts have, too.
-    pub(crate) fn find(&self, labels: &BTreeMap<String, String>) -> Option<Found> {
+    pub(crate) fn find(&self, labels: &BTreeMap<String, String>) -> Option<LabelAssignment> {
         let mut keys = Vec::new();
         let mut values: BTreeMap<Variable, &str> = BTreeMap::new();
         let (mut is_claimed, mut is_clear) = (false, true);
@@ -237,7 +238,7 @@ impl Scheme {
             .then(|| claim_of(&values, labels, &keys))
             .flatten()
             .unwrap_or_else(|| Claim::Unclear(in_words(labels, &keys)));
-        Some(Found { claim, keys })
+        Some(LabelAssignment { claim, keys })
     }
 }
 
@@ -309,7 +310,7 @@ fn claim_of(
     })
 }
 
-impl Label {
+impl LabelTemplate {
     fn parse(key: &str, value: &str) -> Result<Self, Invalid> {
         /// A value that every variable may have.
         const ANY: &str = "a";
@@ -317,7 +318,7 @@ impl Label {
             key: key.parse()?,
             value: value.parse()?,
         };
-        let (of_cluster, of_part): (Vec<_>, Vec<_>) = label
+        let (cluster_variables, part_variables): (Vec<_>, Vec<_>) = label
             .variables()
             .partition(|variable| variable.is_of_cluster());
         if !is_label_key(&label.key.render(|_| ANY))
@@ -325,7 +326,7 @@ impl Label {
         {
             return Err(Invalid::because("is not a label that a host can have"));
         }
-        if !of_cluster.is_empty() && !of_part.is_empty() {
+        if !cluster_variables.is_empty() && !part_variables.is_empty() {
             return Err(Invalid::because(
                 "names both the cluster and a part of it: use two labels",
             ));
@@ -444,7 +445,7 @@ mod tests {
                     let has_namespace = scheme
                         .labels
                         .iter()
-                        .flat_map(Label::variables)
+                        .flat_map(LabelTemplate::variables)
                         .any(|variable| variable == Variable::ClusterNamespace);
                     match found.claim {
                         Claim::Cluster(key, found) if has_namespace => {

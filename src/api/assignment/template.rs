@@ -50,12 +50,12 @@ impl Variable {
 
 /// The key or the value of a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Template {
-    pieces: Vec<Piece>,
+pub(super) struct NameTemplate {
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Variable(Variable),
 }
@@ -63,7 +63,7 @@ enum Piece {
 /// A character that is in labels but not in names of objects, and therefore separates variables.
 const SEPARATOR: char = '_';
 
-impl FromStr for Template {
+impl FromStr for NameTemplate {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -73,40 +73,42 @@ impl FromStr for Template {
             let (name, after) = after
                 .split_once("}}")
                 .ok_or_else(|| Invalid::because("has `{{` without `}}`"))?;
-            if matches!(pieces.last(), Some(Piece::Variable(_))) && !before.contains(SEPARATOR) {
+            if matches!(pieces.last(), Some(TemplatePiece::Variable(_)))
+                && !before.contains(SEPARATOR)
+            {
                 return Err(Invalid::because("needs a `_` between two variables"));
             }
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePiece::Text(before.to_owned()));
             }
-            pieces.push(Piece::Variable(name.trim().parse()?));
+            pieces.push(TemplatePiece::Variable(name.trim().parse()?));
             rest = after;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePiece::Text(rest.to_owned()));
         }
         Ok(Self { pieces })
     }
 }
 
-impl Template {
+impl NameTemplate {
     /// Returns a template without variables.
     pub(super) fn text(text: &str) -> Self {
-        let pieces = vec![Piece::Text(text.to_owned())];
+        let pieces = vec![TemplatePiece::Text(text.to_owned())];
         Self { pieces }
     }
 
     /// Returns the template of a single variable.
     pub(super) fn variable(variable: Variable) -> Self {
-        let pieces = vec![Piece::Variable(variable)];
+        let pieces = vec![TemplatePiece::Variable(variable)];
         Self { pieces }
     }
 
     /// Returns the text with the values of the variables.
     pub(super) fn render<'a>(&self, value: impl Fn(Variable) -> &'a str) -> String {
         let text = |piece| match piece {
-            &Piece::Variable(variable) => value(variable),
-            Piece::Text(text) => text,
+            &TemplatePiece::Variable(variable) => value(variable),
+            TemplatePiece::Text(text) => text,
         };
         self.pieces.iter().map(text).collect()
     }
@@ -114,8 +116,8 @@ impl Template {
     /// Returns the variables in order.
     pub(super) fn variables(&self) -> impl Iterator<Item = Variable> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Variable(variable) => Some(*variable),
-            Piece::Text(_) => None,
+            TemplatePiece::Variable(variable) => Some(*variable),
+            TemplatePiece::Text(_) => None,
         })
     }
 
@@ -123,7 +125,7 @@ impl Template {
     pub(super) fn constant(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [] => Some(""),
-            [Piece::Text(text)] => Some(text),
+            [TemplatePiece::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -136,9 +138,9 @@ impl Template {
         let last = self.pieces.len().checked_sub(1);
         for (index, piece) in self.pieces.iter().enumerate() {
             match (piece, open.take()) {
-                (Piece::Variable(variable), _) => open = Some(*variable),
-                (Piece::Text(text), None) => rest = rest.strip_prefix(text.as_str())?,
-                (Piece::Text(text), Some(variable)) => {
+                (TemplatePiece::Variable(variable), _) => open = Some(*variable),
+                (TemplatePiece::Text(text), None) => rest = rest.strip_prefix(text.as_str())?,
+                (TemplatePiece::Text(text), Some(variable)) => {
                     let (value, after) = if Some(index) == last {
                         (rest.strip_suffix(text.as_str())?, "")
                     } else {
@@ -163,7 +165,7 @@ impl Template {
 mod tests {
     use super::*;
 
-    fn template(text: &str) -> Template {
+    fn template(text: &str) -> NameTemplate {
         text.parse().unwrap()
     }
 
@@ -213,7 +215,7 @@ mod tests {
             ("{{ cluster.namespace }}-{{ cluster.name }}", "`_`"),
             ("{{ role }}{{ role }}", "`_`"),
         ] {
-            let error = text.parse::<Template>().unwrap_err().to_string();
+            let error = text.parse::<NameTemplate>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
     }

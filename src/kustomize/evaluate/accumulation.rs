@@ -13,7 +13,7 @@ use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Kustomization, has};
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 use crate::kustomize::Node;
 use crate::layout::declared_directory;
 use crate::text::credentials::masked_value;
@@ -106,7 +106,7 @@ impl Evaluation<'_> {
         ];
         for (list, entries) in lists {
             for (index, entry) in entries.iter().flatten().enumerate() {
-                let place = node.origin.at([Step::from(list), index.into()]);
+                let place = node.origin.at([RouteStep::from(list), index.into()]);
                 self.add_resource(directory, entry, &place, &mut objects)?;
             }
         }
@@ -189,7 +189,9 @@ impl Evaluation<'_> {
     ) -> Result<Objects, Failure> {
         let entries = node.kustomization.components.iter().flatten();
         for (index, entry) in entries.enumerate() {
-            let place = node.origin.at([Step::from("components"), index.into()]);
+            let place = node
+                .origin
+                .at([RouteStep::from("components"), index.into()]);
             objects = self.add_component(directory, entry, &place, objects)?;
         }
         Ok(objects)
@@ -367,7 +369,7 @@ impl Evaluation<'_> {
         ];
         for (field, made, generators) in lists {
             for (index, generator) in generators.iter().flatten().enumerate() {
-                let place = node.origin.at([Step::from(field), index.into()]);
+                let place = node.origin.at([RouteStep::from(field), index.into()]);
                 let read = |path: &str| self.bytes_of(directory, path);
                 let global = kustomization.generator_options.as_ref();
                 let object = generated::object(&node.origin, made, generator, global, read);
@@ -416,7 +418,9 @@ impl Evaluation<'_> {
     ) -> Result<(), Failure> {
         let paths = node.kustomization.configurations.iter().flatten();
         for (index, path) in paths.enumerate() {
-            let place = node.origin.at([Step::from("configurations"), index.into()]);
+            let place = node
+                .origin
+                .at([RouteStep::from("configurations"), index.into()]);
             let text = self.text_of(directory, path).map_err(Failure::at(&place))?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
             let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);

@@ -10,8 +10,8 @@ use yaml_serde::{Mapping, Value};
 
 use super::NotBuilt;
 use super::object::{Behavior, Object, scalar_text, text_at};
-use crate::api::kustomization::{Generator, GeneratorOptions, unquoted};
-use crate::finding::{Given, Origin, Place, Step};
+use crate::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
+use crate::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::text::credentials::masked_value;
 
 /// Line length of base64 in kustomize's output.
@@ -37,7 +37,7 @@ struct Options {
 pub(super) fn object(
     origin: &Origin,
     made: GeneratedKind,
-    generator: &Generator,
+    generator: &KustomizeGenerator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
 ) -> Result<Object, NotBuilt> {
@@ -120,7 +120,7 @@ pub(super) fn object(
 
 impl Options {
     /// Merges the options of a generator with those of its kustomization.
-    fn of(generator: &Generator, global: Option<&GeneratorOptions>) -> Self {
+    fn of(generator: &KustomizeGenerator, global: Option<&GeneratorOptions>) -> Self {
         let mut options = Options::default();
         for given in [global, generator.options.as_ref()].into_iter().flatten() {
             let pairs =
@@ -136,7 +136,7 @@ impl Options {
 
 /// Returns the keys and values of a generator.
 fn pairs(
-    generator: &Generator,
+    generator: &KustomizeGenerator,
     read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
 ) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
     let file = |path: &str| {
@@ -263,8 +263,8 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
     old.needs_hash &= new.needs_hash;
     // Later messages about these fields point at the generator.
     for field in ["data", "binaryData", "stringData", "type"] {
-        let route = vec![Step::from(field)];
-        old.note(Given {
+        let route = vec![RouteStep::from(field)];
+        old.note(ForeignValue {
             route,
             place: place.clone(),
             goes_on: false,

@@ -5,7 +5,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::NotBuilt;
 use super::budget::Budget;
-use crate::finding::Step;
+use crate::finding::RouteStep;
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Operation {
@@ -31,7 +31,7 @@ pub(super) fn apply(
     object: &mut Value,
     operation: &Operation,
     budget: &Budget,
-) -> Result<Option<(Vec<Step>, bool)>, NotBuilt> {
+) -> Result<Option<(Vec<RouteStep>, bool)>, NotBuilt> {
     let Operation {
         op,
         path,
@@ -113,8 +113,11 @@ fn parts(path: &str) -> Vec<String> {
         .collect()
 }
 
-fn route(path: &str) -> Vec<Step> {
-    let step = |part: String| part.parse::<usize>().map_or(Step::from(part), Step::from);
+fn route(path: &str) -> Vec<RouteStep> {
+    let step = |part: String| {
+        part.parse::<usize>()
+            .map_or(RouteStep::from(part), RouteStep::from)
+    };
     parts(path).into_iter().map(step).collect()
 }
 
@@ -186,7 +189,7 @@ fn add(
     path: &str,
     value: Value,
     budget: &Budget,
-) -> Result<(Vec<Step>, bool), NotBuilt> {
+) -> Result<(Vec<RouteStep>, bool), NotBuilt> {
     let missing = || NotBuilt::Refused(format!("missing path `{path}`"));
     let (container, key) = find(object, path).ok_or_else(missing)?;
     let mut route = route(path);

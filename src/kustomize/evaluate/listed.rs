@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::FILE_NAMES;
-use crate::finding::Step;
+use crate::finding::RouteStep;
 use crate::kustomize::{Node, join};
 use crate::load::Kind;
 use crate::text::credentials::masked_value;
@@ -126,7 +126,7 @@ impl Evaluation<'_> {
     ) -> Result<(), Failure> {
         let own = &node.kustomization;
         for (index, entry) in own.crds.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("crds"), index.into()]);
+            let place = node.origin.at([RouteStep::from("crds"), index.into()]);
             let text = self
                 .text_of(directory, entry)
                 .map_err(Failure::at(&place))?;
@@ -144,7 +144,7 @@ impl Evaluation<'_> {
             for (index, entry) in entries.iter().flatten().enumerate() {
                 let is_inline = entry.contains('\n') || entry.trim_start().starts_with('{');
                 if !is_inline {
-                    let place = node.origin.at([Step::from(list), index.into()]);
+                    let place = node.origin.at([RouteStep::from(list), index.into()]);
                     self.listed(directory, entry).map_err(Failure::at(&place))?;
                 }
             }

@@ -3,13 +3,13 @@
 
 use yaml_serde::{Mapping, Value};
 
-use crate::finding::Step;
+use crate::finding::RouteStep;
 
 /// Key that selects a patch strategy other than merging.
 const DIRECTIVE: &str = "$patch";
 
 /// Callback for each value that a patch sets: its route, and whether it replaces another value.
-pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[Step], bool);
+pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[RouteStep], bool);
 
 /// Merges a patch into an object. Returns `None` if the patch deletes the object.
 ///
@@ -36,7 +36,7 @@ pub(super) fn replaces_all(patch: &Mapping) -> bool {
 fn merge_mapping(
     mut object: Mapping,
     patch: &Mapping,
-    route: &mut Vec<Step>,
+    route: &mut Vec<RouteStep>,
     on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
@@ -52,7 +52,7 @@ fn merge_mapping(
         let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
             continue;
         };
-        route.push(Step::from(name));
+        route.push(RouteStep::from(name));
         let old = object.get_mut(name).map(std::mem::take);
         match merge_value(old, new, route, on_set)? {
             Some(value) => {
@@ -71,7 +71,7 @@ fn merge_mapping(
 fn merge_value(
     old: Option<Value>,
     new: &Value,
-    route: &mut Vec<Step>,
+    route: &mut Vec<RouteStep>,
     on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match (old, new) {
@@ -96,9 +96,9 @@ fn merge_value(
             Ok(Some(new.clone()))
         }
         (Some(old), new) => {
-            let name = |step: &Step| match step {
-                Step::Key(key) => key.clone(),
-                Step::Index(index) => index.to_string(),
+            let name = |step: &RouteStep| match step {
+                RouteStep::Key(key) => key.clone(),
+                RouteStep::Index(index) => index.to_string(),
             };
             let field = route.iter().map(name).collect::<Vec<_>>().join(".");
             Err(format!(

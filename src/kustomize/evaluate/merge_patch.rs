@@ -13,7 +13,7 @@ use super::json_patch::{self, Operation};
 use super::merge::{merge, replaces_all};
 use super::object::{Id, Object, scalar_text, text_at};
 use crate::api::kustomization::PatchOptions;
-use crate::finding::{Given, Origin, Place, Step};
+use crate::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::load::{objects, texts_of_documents};
 use crate::text::yaml;
 
@@ -71,7 +71,7 @@ impl PatchSource<'_> {
                     "a JSON patch that begins with `[` must be JSON".to_owned(),
                 ));
             }
-            let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
+            let in_file = |file: &Arc<Utf8Path>| Origin::for_file(file.clone(), &self.text).start();
             let place = self
                 .file
                 .as_ref()
@@ -150,7 +150,7 @@ impl MergePatch {
         if replaces_all(&self.patch) {
             return Ok(true);
         }
-        let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
+        let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
             given.push((route.to_vec(), replaces))
         })
@@ -178,14 +178,14 @@ impl MergePatch {
         Ok(true)
     }
 
-    fn given(&self, route: Vec<Step>, replaces: bool) -> Given {
+    fn given(&self, route: Vec<RouteStep>, replaces: bool) -> ForeignValue {
         let place = match &self.place {
             Place::Node(origin, base) if self.is_document => {
                 Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
             }
             other => other.clone(),
         };
-        Given {
+        ForeignValue {
             route,
             place,
             goes_on: self.is_document,

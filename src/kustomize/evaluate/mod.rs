@@ -52,7 +52,7 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
-use crate::finding::{Delivered, Finding, Origin, Place};
+use crate::finding::{DocumentBuilds, Finding, Origin, Place};
 use crate::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::Budget;
@@ -252,7 +252,7 @@ impl Builds {
                 unsubstituted,
                 ..
             } = object;
-            let origin = origin.delivered_as(Delivered {
+            let origin = origin.delivered_as(DocumentBuilds {
                 roots,
                 is_evaluated: true,
                 given,

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
-use crate::finding::{Given, Level, Origin, Place, Step};
+use crate::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 
 /// An object of a build in its current state.
 #[derive(Debug, Clone)]
@@ -20,18 +20,18 @@ pub(super) struct Object {
     pub(super) prefixes: Vec<String>,
     pub(super) suffixes: Vec<String>,
     /// The changes that are still visible, in order.
-    pub(super) changes: Vec<Given>,
+    pub(super) changes: Vec<ForeignValue>,
     /// Its name and namespace where each kustomization's components run, innermost first.
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<ComponentLevel>,
     /// Texts before variables in them were substituted.
-    pub(super) unsubstituted: Vec<(Vec<Step>, String)>,
+    pub(super) unsubstituted: Vec<(Vec<RouteStep>, String)>,
     /// Behavior of the generator that made it.
     pub(super) generated: Option<Behavior>,
     /// Set if its name gets a content hash as suffix.
     pub(super) needs_hash: bool,
     /// Scalars without a type yet. The next merge patch turns them into strings, whatever it
     /// changes.
-    pub(super) untyped: Vec<Vec<Step>>,
+    pub(super) untyped: Vec<Vec<RouteStep>>,
     /// Names of the variables that take their value from it.
     pub(super) vars: Vec<String>,
     /// Set if a patch has deleted it. It stays in its list until all patches have run.
@@ -274,9 +274,9 @@ impl Object {
         if before.as_ref().and_then(Value::as_str) == Some(text) {
             return;
         }
-        let route = route.iter().map(|key| Step::from(*key)).collect();
+        let route = route.iter().map(|key| RouteStep::from(*key)).collect();
         let replaces = before.is_some_and(|before| !before.is_null());
-        self.note(Given {
+        self.note(ForeignValue {
             route,
             place: place.clone(),
             goes_on: false,
@@ -293,12 +293,12 @@ impl Object {
                 metadata.insert(Value::from(key), Value::from(text));
             }
         }
-        let route = [Step::from("metadata"), Step::from(key)];
+        let route = [RouteStep::from("metadata"), RouteStep::from(key)];
         self.changes.retain(|change| change.route != route);
     }
 
     /// Records the place that sets the value at a route.
-    pub(super) fn note(&mut self, mut given: Given) {
+    pub(super) fn note(&mut self, mut given: ForeignValue) {
         given.replaces |= self
             .changes
             .iter()
@@ -316,8 +316,8 @@ impl Object {
             let value = route
                 .iter()
                 .try_fold(&mut object, |value, step| match step {
-                    Step::Key(key) => value.get_mut(key.as_str()),
-                    Step::Index(_) => None,
+                    RouteStep::Key(key) => value.get_mut(key.as_str()),
+                    RouteStep::Index(_) => None,
                 });
             if let Some((value, text)) =
                 value.and_then(|value| scalar_text(value).map(|text| (value, text)))
@@ -348,7 +348,7 @@ impl Object {
     }
 
     /// Returns the place that sets the value at a route.
-    pub(super) fn place_of(&self, route: &[Step]) -> Place {
+    pub(super) fn place_of(&self, route: &[RouteStep]) -> Place {
         let changes = self
             .changes
             .iter()
@@ -362,7 +362,7 @@ impl Object {
 
     /// Returns the place that sets its name.
     pub(super) fn origin_of_name(&self) -> Place {
-        self.place_of(&[Step::from("metadata"), Step::from("name")])
+        self.place_of(&[RouteStep::from("metadata"), RouteStep::from("name")])
     }
 
     /// Records its name and namespace where a kustomization's components run.
@@ -371,7 +371,7 @@ impl Object {
             name, namespace, ..
         } = self.id();
         let namespace = (!namespace.is_empty()).then_some(namespace);
-        self.levels.push(Level {
+        self.levels.push(ComponentLevel {
             directory: directory.clone(),
             name,
             namespace,

@@ -14,7 +14,7 @@ use super::patches::Patched;
 use super::{NotBuilt, Objects};
 use crate::api::host;
 use crate::api::kustomization::{Patch, PatchOptions};
-use crate::finding::{Origin, Place, Step};
+use crate::finding::{Origin, Place, RouteStep};
 
 /// The objects of builds with hosts, as overlays and components of the output find them.
 #[derive(Debug, Default)]
@@ -209,8 +209,8 @@ impl PatchedObject<'_> {
     /// Returns whether patches changed only labels and annotations, of the known and the unknown
     /// fields.
     pub(crate) fn has_only_new_metadata(&self) -> bool {
-        let is_pair = |route: &[Step]| match route {
-            [Step::Key(metadata), Step::Key(field), ..] => {
+        let is_pair = |route: &[RouteStep]| match route {
+            [RouteStep::Key(metadata), RouteStep::Key(field), ..] => {
                 metadata == "metadata" && (field == "labels" || field == "annotations")
             }
             _ => false,
@@ -229,7 +229,7 @@ mod tests {
     /// `None` if it deletes it.
     fn changes_only_metadata(patch: &str) -> Option<bool> {
         let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: h}}";
-        let origin = Origin::of_file(Utf8Path::new("h.yaml").into(), host);
+        let origin = Origin::for_file(Utf8Path::new("h.yaml").into(), host);
         let base = OverlayBase::with_ids([(origin, yaml::from_str(host).unwrap())].into_iter());
         let mut build = base.build();
         let patches: Vec<Patch> = yaml::from_str("[{path: p.yaml}]").unwrap();

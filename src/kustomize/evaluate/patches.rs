@@ -14,7 +14,7 @@ use super::object::Object;
 use super::selector::{Selector, Target};
 use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
-use crate::finding::{Given, Place, Step};
+use crate::finding::{ForeignValue, Place, RouteStep};
 use crate::kustomize::{Node, join};
 use crate::text::credentials::masked_value;
 use crate::text::yaml;
@@ -35,7 +35,7 @@ impl Evaluation<'_> {
         for (index, entry) in entries.iter().enumerate() {
             let place = node
                 .origin
-                .at([Step::from("patchesStrategicMerge"), index.into()]);
+                .at([RouteStep::from("patchesStrategicMerge"), index.into()]);
             let failed = Failure::at(&place);
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
@@ -87,7 +87,7 @@ impl Evaluation<'_> {
         };
         let mut patched = self.patched(objects);
         for (index, entry) in entries.iter().enumerate() {
-            let place = node.origin.at([Step::from(list), index.into()]);
+            let place = node.origin.at([RouteStep::from(list), index.into()]);
             let failed = Failure::at(&place);
             let Patch::Entry {
                 path,
@@ -373,7 +373,7 @@ fn apply_operations(
 ) -> Result<(), NotBuilt> {
     let shown = object.id().shown();
     object.untyped.clear();
-    let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
+    let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
     let patched = json_patch::as_value(object.value.clone(), |value| {
         operations.iter().try_for_each(|operation| {
             given.extend(json_patch::apply(value, operation, budget)?);
@@ -388,7 +388,7 @@ fn apply_operations(
     })?;
     for (route, replaces) in given {
         budget.step(1 + object.changes.len() / 8)?;
-        object.note(Given {
+        object.note(ForeignValue {
             route,
             place: place.clone(),
             goes_on: false,

@@ -10,7 +10,7 @@ use yaml_serde::Value;
 
 use super::NotBuilt;
 use super::object::{Id, Object, scalar_text};
-use crate::finding::{Given, Place, Step};
+use crate::finding::{ForeignValue, Place, RouteStep};
 
 /// A file of `configurations` that kustomize is not needed for.
 #[derive(Debug, Deserialize)]
@@ -115,7 +115,7 @@ pub(super) fn update(
                 }
                 result.map_err(|problem| (index, problem))?;
                 for (route, place) in update.changes {
-                    object.note(Given {
+                    object.note(ForeignValue {
                         route,
                         place,
                         goes_on: false,
@@ -195,7 +195,7 @@ struct Update<'a> {
     by_name: &'a HashMap<&'a str, Vec<&'a Renamed>>,
     referrer: &'a Referrer,
     /// Changed routes, with the places that set the new values.
-    changes: Vec<(Vec<Step>, Place)>,
+    changes: Vec<(Vec<RouteStep>, Place)>,
 }
 
 impl Update<'_> {
@@ -203,7 +203,7 @@ impl Update<'_> {
         &mut self,
         value: &mut Value,
         keys: &[String],
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
     ) -> Result<(), NotBuilt> {
         match (value, keys) {
             (Value::Null, _) => Ok(()),
@@ -220,7 +220,7 @@ impl Update<'_> {
                 let Some(value) = mapping.get_mut(key.as_str()) else {
                     return Ok(());
                 };
-                route.push(Step::from(key.as_str()));
+                route.push(RouteStep::from(key.as_str()));
                 self.walk(value, rest, route)?;
                 route.pop();
                 Ok(())
@@ -231,7 +231,7 @@ impl Update<'_> {
         }
     }
 
-    fn set(&mut self, value: &mut Value, route: &[Step]) -> Result<(), NotBuilt> {
+    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), NotBuilt> {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
             let why = "a name reference leads to a mapping".to_owned();

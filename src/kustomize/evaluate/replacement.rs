@@ -8,7 +8,7 @@ use super::NotBuilt;
 use super::budget::Budget;
 use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
-use crate::finding::{Given, Place, Step};
+use crate::finding::{ForeignValue, Place, RouteStep};
 use crate::text::yaml;
 
 /// An entry of `replacements`, or of a file that an entry names.
@@ -279,9 +279,9 @@ impl ReplacementTarget {
                 "a path of a replacement has more than {MAX_PARTS} parts"
             )));
         }
-        let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
+        let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let mut whole = Value::Mapping(std::mem::take(&mut object.value));
-        let set = |old: &mut Value, route: &[Step], is_new: bool| {
+        let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
             budget.step(1)?;
             budget.copy(value)?;
             if !self.options.delimiter.is_empty() {
@@ -325,7 +325,7 @@ impl ReplacementTarget {
             if !replaces && is_scalar(value) {
                 object.untyped.push(route.clone());
             }
-            object.note(Given {
+            object.note(ForeignValue {
                 route,
                 place: place.clone(),
                 goes_on: false,
@@ -346,12 +346,12 @@ struct Walk<F> {
     set: F,
 }
 
-impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
+impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
     fn at(
         &mut self,
         value: &mut Value,
         parts: &[String],
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
         is_new: bool,
     ) -> Result<(), NotBuilt> {
         let Some((part, rest)) = parts.split_first() else {
@@ -404,7 +404,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         mapping: &mut Mapping,
         part: &str,
         rest: &[String],
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
     ) -> Result<(), NotBuilt> {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
@@ -413,7 +413,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         if is_new && rest.is_empty() && !self.is_scalar {
             mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
         }
-        route.push(Step::from(part));
+        route.push(RouteStep::from(part));
         let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
         self.at(value, rest, route, is_new)?;
         route.pop();
@@ -425,13 +425,13 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         items: &mut [Value],
         index: usize,
         rest: &[String],
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
         is_new: bool,
     ) -> Result<(), NotBuilt> {
         let Some(item) = items.get_mut(index) else {
             return Ok(());
         };
-        route.push(Step::from(index));
+        route.push(RouteStep::from(index));
         self.at(item, rest, route, is_new)?;
         route.pop();
         Ok(())
@@ -443,7 +443,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         value: &mut Value,
         entry: &str,
         rest: &[String],
-        route: &mut Vec<Step>,
+        route: &mut Vec<RouteStep>,
     ) -> Result<(), NotBuilt> {
         let not_read = || NotBuilt::Beyond(format!("unsupported path `[{entry}]`"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;

@@ -99,7 +99,7 @@ impl ResourceFile {
             }
             if yaml::from_str::<Value>(document).is_ok_and(|value| !may_be_skipped(&value)) {
                 read.refuse(NO_KIND.to_owned(), || {
-                    Origin::of_file(file.clone(), &text).start()
+                    Origin::for_file(file.clone(), &text).start()
                 });
             }
         }

@@ -207,7 +207,7 @@ mod tests {
     use crate::finding::Origin;
 
     fn object(text: &str) -> Object {
-        let origin = Origin::of_file(Arc::from(Utf8Path::new("a.yaml")), text);
+        let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), text);
         Object::new(origin, yaml_serde::from_str(text).unwrap())
     }
 

@@ -8,7 +8,7 @@ use super::object::{Id, Object};
 use super::replacement::Replacement;
 use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::has;
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 use crate::kustomize::Node;
 use crate::text::yaml;
 
@@ -85,12 +85,12 @@ impl Evaluation<'_> {
             .enumerate()
             .map(|(index, labels)| {
                 (
-                    vec![Step::from("labels"), index.into(), "pairs".into()],
+                    vec![RouteStep::from("labels"), index.into(), "pairs".into()],
                     labels.pairs.as_ref(),
                 )
             });
         let common = (
-            vec![Step::from("commonLabels")],
+            vec![RouteStep::from("commonLabels")],
             kustomization.common_labels.as_ref(),
         );
         // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
@@ -100,9 +100,10 @@ impl Evaluation<'_> {
                 .flatten()
                 .filter_map(|(name, value)| Some((name, value.as_str()?)))
             {
-                let place = node
-                    .origin
-                    .at(route.iter().cloned().chain([Step::from(name.as_str())]));
+                let place = node.origin.at(route
+                    .iter()
+                    .cloned()
+                    .chain([RouteStep::from(name.as_str())]));
                 self.set_all(&mut objects.list, "labels", (name, value), &place)?;
             }
         }
@@ -153,7 +154,7 @@ impl Evaluation<'_> {
     /// Refuses an entry of `replicas` that applies to no object.
     fn check_replicas(&self, node: &Node, objects: &Objects) -> Result<(), Failure> {
         for (index, entry) in node.kustomization.replicas.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("replicas"), index.into()]);
+            let place = node.origin.at([RouteStep::from("replicas"), index.into()]);
             let failed = Failure::at(&place);
             self.budget.step(objects.list.len()).map_err(&failed)?;
             let name = entry
@@ -182,7 +183,9 @@ impl Evaluation<'_> {
         objects: &mut Objects,
     ) -> Result<(), Failure> {
         for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("replacements"), index.into()]);
+            let place = node
+                .origin
+                .at([RouteStep::from("replacements"), index.into()]);
             let failed = Failure::at(&place);
             let mut read: Vec<Value> = vec![entry.clone()];
             let path = entry.get("path").and_then(Value::as_str);

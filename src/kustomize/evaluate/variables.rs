@@ -11,7 +11,7 @@ use super::budget::Budget;
 use super::envsubst::{self, MAX_BYTES, Substituted};
 use super::object::{Object, text_at};
 use super::{Failure, NotBuilt, go_yaml};
-use crate::finding::{Given, Place, Step};
+use crate::finding::{ForeignValue, Place, RouteStep};
 
 /// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 /// A key or value with an expression.
 struct Use {
     /// The route to the value, or to the value of the key.
-    route: Vec<Step>,
+    route: Vec<RouteStep>,
     text: String,
 }
 
@@ -94,15 +94,15 @@ impl Variables {
                 .step(1 + object.changes.len() / 8)
                 .map_err(Failure::at(&object.origin.start()))?;
             let steps = used.route.iter().map(|step| match step {
-                Step::Key(key) => Step::from(
+                RouteStep::Key(key) => RouteStep::from(
                     self.substitute(key, &mut left)
                         .map_or_else(|_| key.clone(), |made| made.text),
                 ),
-                Step::Index(index) => Step::from(*index),
+                RouteStep::Index(index) => RouteStep::from(*index),
             });
             let steps = steps.collect();
             if let Some(place) = self.first_place(&used.text) {
-                object.note(Given {
+                object.note(ForeignValue {
                     route: steps,
                     place,
                     goes_on: false,
@@ -186,13 +186,13 @@ impl From<envsubst::Error> for NotBuilt {
 /// Collects the keys and values that substitution may change.
 fn collect_uses(
     mapping: &Mapping,
-    route: &mut Vec<Step>,
+    route: &mut Vec<RouteStep>,
     budget: &Budget,
     uses: &mut Vec<Use>,
 ) -> Result<(), NotBuilt> {
     for (key, value) in mapping {
         let Some(key) = key.as_str() else { continue };
-        route.push(Step::from(key));
+        route.push(RouteStep::from(key));
         note_use(key, route, budget, uses)?;
         collect_uses_of_value(value, route, budget, uses)?;
         route.pop();
@@ -202,7 +202,7 @@ fn collect_uses(
 
 fn collect_uses_of_value(
     value: &Value,
-    route: &mut Vec<Step>,
+    route: &mut Vec<RouteStep>,
     budget: &Budget,
     uses: &mut Vec<Use>,
 ) -> Result<(), NotBuilt> {
@@ -210,7 +210,7 @@ fn collect_uses_of_value(
         Value::String(text) => note_use(text, route, budget, uses),
         Value::Mapping(mapping) => collect_uses(mapping, route, budget, uses),
         Value::Sequence(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-            route.push(Step::from(index));
+            route.push(RouteStep::from(index));
             collect_uses_of_value(item, route, budget, uses)?;
             route.pop();
             Ok(())
@@ -222,14 +222,14 @@ fn collect_uses_of_value(
 /// Notes a text with an expression. Each such text has its own copy of the keys that lead to it.
 fn note_use(
     text: &str,
-    route: &[Step],
+    route: &[RouteStep],
     budget: &Budget,
     uses: &mut Vec<Use>,
 ) -> Result<(), NotBuilt> {
     if text.contains("${") || text.contains("$$") {
         let bytes = route.iter().map(|step| match step {
-            Step::Key(key) => key.len(),
-            Step::Index(_) => 0,
+            RouteStep::Key(key) => key.len(),
+            RouteStep::Index(_) => 0,
         });
         budget.allocate(text.len() + bytes.sum::<usize>())?;
         uses.push(Use {
@@ -281,7 +281,7 @@ fn check_metadata(value: &mut Mapping, object: &Object) -> Result<(), Failure> {
                 "the substitution of variables makes {made} of `{shown}`, which must be a text"
             );
             let steps = ["metadata".into(), route.into()].into_iter();
-            let steps: Vec<Step> = steps.chain(key.map(Step::from)).collect();
+            let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
             return Err(Failure::at(&object.place_of(&steps))(NotBuilt::Unapplied(
                 why,
             )));
@@ -353,7 +353,7 @@ mod tests {
             "metadata: {{name: a}}\nspec:\n{}",
             texts.collect::<String>()
         );
-        let origin = Origin::of_file(Arc::from(Utf8Path::new("a.yaml")), &text);
+        let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), &text);
         let mut object = Object::new(origin, yaml_serde::from_str(&text).unwrap());
         let failed = variables.replace_in(&mut object, &Budget::default()).err();
         assert!(matches!(failed.unwrap().problem, NotBuilt::Undetermined(_)));

@@ -5,7 +5,7 @@ use yaml_serde::Value;
 use super::object::{Id, Object};
 use super::replacement::{lookup, split};
 use super::{Evaluation, Failure, NotBuilt, Objects};
-use crate::finding::{Place, Step};
+use crate::finding::{Place, RouteStep};
 use crate::kustomize::Node;
 
 /// The field of a variable without `fieldref`.
@@ -23,7 +23,7 @@ impl Evaluation<'_> {
     /// Adds the variables of a kustomization.
     pub(super) fn collect_vars(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
         for (index, entry) in node.kustomization.vars.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("vars"), index.into()]);
+            let place = node.origin.at([RouteStep::from("vars"), index.into()]);
             let failed = Failure::at(&place);
             self.budget
                 .step(objects.list.len() + objects.vars.len())

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
-use crate::output::state::State;
+use crate::output::state::PreviousOutput;
 use crate::output::tree::above;
 use crate::output::{Tree, TreePath};
 
@@ -27,7 +27,7 @@ const FOREIGN_SHOWN: usize = 5;
 
 /// Changes by path relative to the repo's root, without unchanged files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct OutputChanges {
     /// Changed files.
     pub files: BTreeMap<Utf8PathBuf, Change>,
     /// Temporary files of a killed run, to be deleted silently.
@@ -75,7 +75,7 @@ impl Change {
     }
 }
 
-impl Changes {
+impl OutputChanges {
     /// Returns the changes that turn one tree of an output directory into another.
     pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
         let mut files = BTreeMap::new();
@@ -103,7 +103,7 @@ impl Changes {
                 },
             );
         }
-        Changes {
+        OutputChanges {
             files,
             leftovers: Vec::new(),
         }
@@ -111,7 +111,7 @@ impl Changes {
 }
 
 /// The result of comparing a path below the output directory.
-enum Found {
+enum PathComparison {
     Unchanged,
     Changed(Utf8PathBuf, Change),
     /// Not generated, and not at a path of a generated file.
@@ -132,14 +132,14 @@ enum Found {
 pub fn compare(
     repo: &Files,
     output: &Utf8Path,
-    state: &State,
+    state: &PreviousOutput,
     tree: &Tree,
     new_files: &BTreeSet<TreePath>,
     kept: &BTreeSet<&str>,
-) -> Result<(Changes, Vec<Finding>), ReadError> {
+) -> Result<(OutputChanges, Vec<Finding>), ReadError> {
     // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
-        return Ok((Changes::default(), vec![in_the_way(&path, what)]));
+        return Ok((OutputChanges::default(), vec![in_the_way(&path, what)]));
     }
     let unrendered = kept.iter().filter(|path| !tree.contains_key(**path));
     let unrendered = unrendered.map(|path| Utf8Path::new(*path));
@@ -152,7 +152,7 @@ pub fn compare(
         .map(|path| both(&output.join(path)))
         .collect();
     if !clashes.is_empty() {
-        return Ok((Changes::default(), clashes));
+        return Ok((OutputChanges::default(), clashes));
     }
     // Flux applies every YAML file of a directory without a kustomization, so those of kept files
     // stay.
@@ -181,52 +181,52 @@ pub fn compare(
         if let Some(what) = not_plain {
             let wanted = tree.contains_key(path.as_str()) || directories.contains(path.as_str());
             return Ok(if wanted {
-                Found::InTheWay(full(), what)
+                PathComparison::InTheWay(full(), what)
             } else {
-                Found::Foreign(full())
+                PathComparison::Foreign(full())
             });
         }
         if directories.contains(path.as_str()) {
-            return Ok(Found::InTheWay(
+            return Ok(PathComparison::InTheWay(
                 full(),
                 "a file where a directory is required",
             ));
         }
         if layout::is_leftover(path) {
-            return Ok(Found::Leftover(full()));
+            return Ok(PathComparison::Leftover(full()));
         }
         let rendered = tree.get(path.as_str());
         let is_new = new_files.contains(path.as_str());
         if rendered.is_some() && !is_new {
-            return Ok(Found::Unchanged);
+            return Ok(PathComparison::Unchanged);
         }
         let content = repo.read(&full())?;
         let ours = layout::is_ours(&content);
         Ok(match rendered {
             // A checkout with `core.autocrlf` does not make files stale.
             Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
-                Found::Unchanged
+                PathComparison::Unchanged
             }
             // A machine crash may leave generated files empty.
-            Some(after) if ours || content.is_empty() => Found::Changed(
+            Some(after) if ours || content.is_empty() => PathComparison::Changed(
                 full(),
                 Change::Update {
                     before: layout::text_of(&content),
                     after: after.clone(),
                 },
             ),
-            Some(_) => Found::InTheWay(full(), UNMARKED),
-            None if ours && is_beside_kept(path) => Found::Unchanged,
-            None if ours => Found::Changed(
+            Some(_) => PathComparison::InTheWay(full(), UNMARKED),
+            None if ours && is_beside_kept(path) => PathComparison::Unchanged,
+            None if ours => PathComparison::Changed(
                 full(),
                 Change::Delete {
                     before: layout::text_of(&content),
                 },
             ),
-            None => Found::Foreign(full()),
+            None => PathComparison::Foreign(full()),
         })
     };
-    let found: Vec<Found> = entries
+    let found: Vec<PathComparison> = entries
         .par_iter()
         .map(judge)
         .collect::<Result<_, ReadError>>()?;
@@ -240,7 +240,7 @@ pub fn compare(
         let after = tree.get(path.as_str())?.clone();
         Some((output.join(path), Change::Create { after }))
     });
-    let mut changes = Changes {
+    let mut changes = OutputChanges {
         // Collecting compares paths far less often than insertion one by one.
         files: created.collect(),
         leftovers: Vec::new(),
@@ -248,13 +248,13 @@ pub fn compare(
     let (mut findings, mut foreign) = (Vec::new(), Vec::new());
     for found in found {
         match found {
-            Found::Unchanged => {}
-            Found::Changed(path, change) => {
+            PathComparison::Unchanged => {}
+            PathComparison::Changed(path, change) => {
                 changes.files.insert(path, change);
             }
-            Found::Foreign(path) => foreign.push(path),
-            Found::InTheWay(path, what) => findings.push(in_the_way(&path, what)),
-            Found::Leftover(path) => changes.leftovers.push(path),
+            PathComparison::Foreign(path) => foreign.push(path),
+            PathComparison::InTheWay(path, what) => findings.push(in_the_way(&path, what)),
+            PathComparison::Leftover(path) => changes.leftovers.push(path),
         }
     }
     findings.extend(left_alone(output, &foreign));

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
+use super::{Change, OutputChanges, UNMARKED, in_the_way, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
@@ -18,9 +18,9 @@ use crate::load::{Files, Kind, ReadError};
 pub fn in_worktree(
     disk: &Files,
     output: &Utf8Path,
-    staged: &Changes,
-) -> Result<(Changes, Vec<Finding>), ReadError> {
-    let (mut changes, mut findings) = (Changes::default(), Vec::new());
+    staged: &OutputChanges,
+) -> Result<(OutputChanges, Vec<Finding>), ReadError> {
+    let (mut changes, mut findings) = (OutputChanges::default(), Vec::new());
     for (path, change) in &staged.files {
         let (_, after) = change.texts();
         let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));

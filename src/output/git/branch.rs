@@ -8,7 +8,7 @@ use crate::git::program::Program;
 use crate::text::in_shell;
 
 /// A branch that no worktree has checked out, and that may not exist yet.
-pub struct Branch {
+pub struct TargetBranch {
     pub(super) name: String,
     tip: Option<Oid>,
     /// Parent of the next commit.
@@ -17,7 +17,7 @@ pub struct Branch {
 
 /// The position of a branch relative to HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum BranchPosition {
     /// The branch does not exist yet.
     New,
     /// HEAD contains the branch.
@@ -26,7 +26,7 @@ pub enum Standing {
     Ahead,
 }
 
-impl Branch {
+impl TargetBranch {
     /// Finds the branch for a commit. It must be new, an ancestor of `head`, or a descendant of
     /// `head`.
     pub(super) fn find(
@@ -78,11 +78,11 @@ impl Branch {
     }
 
     /// Returns the branch's position relative to HEAD.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> BranchPosition {
         match self.tip {
-            None => Standing::New,
-            tip if tip == self.parent => Standing::Ahead,
-            Some(_) => Standing::Behind,
+            None => BranchPosition::New,
+            tip if tip == self.parent => BranchPosition::Ahead,
+            Some(_) => BranchPosition::Behind,
         }
     }
 

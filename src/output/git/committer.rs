@@ -9,11 +9,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository, RepositoryState, Tree};
 use tempfile::TempDir;
 
-use super::branch::Branch;
-use super::content::{self, Content, Owns};
+use super::branch::TargetBranch;
+use super::content::{self, CommitDifference, IsGenerated};
 use crate::git::GitError;
 use crate::git::index::{self, Entries};
-use crate::git::open::{self, Opened};
+use crate::git::open::{self, OpenedRepo};
 use crate::git::program::Program;
 use crate::layout;
 use crate::load;
@@ -28,12 +28,12 @@ const MOVED: &str = "nothing was committed and git's index is unchanged; run the
 
 /// A repo that can take a commit, checked in advance.
 pub struct Committer {
-    opened: Opened,
+    opened: OpenedRepo,
     program: Program,
     /// HEAD at the start. The branch is moved only if HEAD is still there.
-    at: Position,
+    at: HeadPosition,
     /// Target branch, if it is not the checked-out one.
-    branch: Option<Branch>,
+    branch: Option<TargetBranch>,
     /// Lock against other runs that commit. `None` if only a branch is moved, which git does
     /// atomically.
     _lock: Option<Lock>,
@@ -41,7 +41,7 @@ pub struct Committer {
 
 /// The position of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Position {
+struct HeadPosition {
     /// Commit; `None` before the first one.
     commit: Option<Oid>,
     /// Full name of the branch; `None` if HEAD is detached.
@@ -50,7 +50,7 @@ struct Position {
 
 /// The inputs of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
+pub struct CommitInputs<'a> {
     /// Output directories, which have no inputs.
     pub outputs: &'a [&'a Utf8Path],
     /// Directories of the repo's own templates.
@@ -61,7 +61,7 @@ pub struct Inputs<'a> {
 
 /// A new commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct NewCommit {
     /// Abbreviated commit id.
     pub id: String,
     /// Branch; `None` if HEAD is detached.
@@ -93,7 +93,7 @@ impl Committer {
         };
         let at = position(&opened.repo, &program)?;
         let branch = branch
-            .map(|name| Branch::find(&opened.repo, &program, name, at.commit))
+            .map(|name| TargetBranch::find(&opened.repo, &program, name, at.commit))
             .transpose()?;
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             program.output(&["var", who], "").map_err(|_| {
@@ -112,7 +112,7 @@ impl Committer {
     }
 
     /// Returns the target branch, or `None` for the checked-out one.
-    pub fn branch(&self) -> Option<&Branch> {
+    pub fn branch(&self) -> Option<&TargetBranch> {
         self.branch.as_ref()
     }
 
@@ -122,7 +122,10 @@ impl Committer {
     /// # Errors
     ///
     /// Fails if the repo cannot be read, or if the branch has other inputs than HEAD.
-    pub fn content(&self, outputs: &[(&Utf8Path, &FileTree)]) -> Result<Content, GitError> {
+    pub fn content(
+        &self,
+        outputs: &[(&Utf8Path, &FileTree)],
+    ) -> Result<CommitDifference, GitError> {
         self.content_of(outputs, layout::is_ours)
     }
 
@@ -136,15 +139,15 @@ impl Committer {
         &self,
         directory: &Utf8Path,
         files: &FileTree,
-    ) -> Result<Content, GitError> {
+    ) -> Result<CommitDifference, GitError> {
         self.content_of(&[(directory, files)], layout::is_snapshot)
     }
 
     fn content_of(
         &self,
         directories: &[(&Utf8Path, &FileTree)],
-        owns: Owns,
-    ) -> Result<Content, GitError> {
+        owns: IsGenerated,
+    ) -> Result<CommitDifference, GitError> {
         if let Some(branch) = &self.branch {
             let generated: Vec<&Utf8Path> = directories
                 .iter()
@@ -158,7 +161,7 @@ impl Committer {
             )?;
         }
         let parent = self.parent_tree()?;
-        Content::new(
+        CommitDifference::new(
             &self.opened.repo,
             parent.as_ref(),
             &self.opened.prefix,
@@ -178,10 +181,10 @@ impl Committer {
     /// Fails if a hook or git refuses, or if HEAD has moved. Then the index is unchanged.
     pub fn commit(
         &self,
-        content: &Content,
+        content: &CommitDifference,
         message: &str,
-        inputs: Option<Inputs<'_>>,
-    ) -> Result<Committed, GitError> {
+        inputs: Option<CommitInputs<'_>>,
+    ) -> Result<NewCommit, GitError> {
         let mut message = format!("{}\n", message.trim_end());
         if let (Some(head), Some(inputs)) = (self.at.commit, inputs) {
             let uncommitted = if self.are_uncommitted(inputs)? {
@@ -203,7 +206,7 @@ impl Committer {
             }
             None => (self.commit_here(content, tree, &message)?, self.at.branch()),
         };
-        Ok(Committed {
+        Ok(NewCommit {
             id: self
                 .program
                 .output(&["rev-parse", "--short", &commit], "")?,
@@ -217,7 +220,7 @@ impl Committer {
     /// # Errors
     ///
     /// Fails if git's index cannot be written.
-    pub fn stage_committed(&self, content: &Content) -> Result<usize, GitError> {
+    pub fn stage_committed(&self, content: &CommitDifference) -> Result<usize, GitError> {
         let (None, Some(tree)) = (&self.branch, self.parent_tree()?) else {
             return Ok(0);
         };
@@ -264,7 +267,12 @@ impl Committer {
     /// `git commit` uses the current HEAD as the parent, and would revert newer commits. So its
     /// steps are done one by one. The index is written before the branch moves. If the run is
     /// killed in between, the files are staged, and the next commit does not revert them.
-    fn commit_here(&self, content: &Content, tree: Oid, message: &str) -> Result<String, GitError> {
+    fn commit_here(
+        &self,
+        content: &CommitDifference,
+        tree: Oid,
+        message: &str,
+    ) -> Result<String, GitError> {
         self.expect_unmoved()?;
         let directory = self.directory()?;
         // A separate index, so that other staged changes are not committed.
@@ -338,7 +346,7 @@ impl Committer {
     /// moved.
     fn publish(
         &self,
-        content: &Content,
+        content: &CommitDifference,
         commit: &str,
         message: &str,
         directory: &Path,
@@ -453,7 +461,7 @@ impl Committer {
     }
 
     /// Returns whether inputs differ from HEAD.
-    fn are_uncommitted(&self, inputs: Inputs<'_>) -> Result<bool, GitError> {
+    fn are_uncommitted(&self, inputs: CommitInputs<'_>) -> Result<bool, GitError> {
         let status = [
             // Otherwise git would refresh its index.
             "--no-optional-locks",
@@ -488,7 +496,7 @@ impl Committer {
     }
 }
 
-impl Inputs<'_> {
+impl CommitInputs<'_> {
     fn has(&self, path: &Utf8Path) -> bool {
         let is_below = |directories: &[&Utf8Path]| {
             directories
@@ -499,7 +507,7 @@ impl Inputs<'_> {
     }
 }
 
-impl Position {
+impl HeadPosition {
     /// Returns the name of the branch, or `None` if HEAD is detached.
     fn branch(&self) -> Option<String> {
         let name = self.reference.as_deref()?;
@@ -508,13 +516,13 @@ impl Position {
 }
 
 /// Reads the position of HEAD.
-fn position(repo: &Repository, program: &Program) -> Result<Position, GitError> {
+fn position(repo: &Repository, program: &Program) -> Result<HeadPosition, GitError> {
     let commit = match repo.head() {
         Ok(head) => Some(head.peel_to_commit()?.id()),
         Err(error) if error.code() == git2::ErrorCode::UnbornBranch => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(Position {
+    Ok(HeadPosition {
         commit,
         reference: program
             .output(&["symbolic-ref", "--quiet", "HEAD"], "")
@@ -523,14 +531,14 @@ fn position(repo: &Repository, program: &Program) -> Result<Position, GitError> 
 }
 
 /// Locks the worktree against other runs that commit.
-fn lock(opened: &Opened) -> Result<Lock, GitError> {
+fn lock(opened: &OpenedRepo) -> Result<Lock, GitError> {
     let directory = Utf8Path::from_path(opened.repo.path());
     let directory = directory.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
     Lock::exclusive(directory).map_err(|error| GitError::new(error.to_string()))
 }
 
 /// Checks that git does not run this as a hook of its own commit.
-fn is_no_hook(opened: &Opened) -> Result<(), GitError> {
+fn is_no_hook(opened: &OpenedRepo) -> Result<(), GitError> {
     match opened.index_of_environment() {
         None => Ok(()),
         Some(_) => Err(GitError::new(
@@ -540,7 +548,7 @@ fn is_no_hook(opened: &Opened) -> Result<(), GitError> {
 }
 
 /// Checks that no merge, rebase or similar operation is in progress.
-fn is_at_rest(opened: &Opened) -> Result<(), GitError> {
+fn is_at_rest(opened: &OpenedRepo) -> Result<(), GitError> {
     let busy = match opened.repo.state() {
         RepositoryState::Clean | RepositoryState::Bisect => None,
         RepositoryState::Merge => Some("a merge"),

@@ -11,13 +11,13 @@ use git2::{
 use crate::api::names::ClusterKey;
 use crate::git::GitError;
 use crate::git::index::{self, Entries};
-use crate::git::open::Opened;
+use crate::git::open::OpenedRepo;
 use crate::layout;
 use crate::output::Tree as FileTree;
-use crate::output::compare::{Change, Changes};
+use crate::output::compare::{Change, OutputChanges};
 
 /// The difference between generated files and those of a commit.
-pub struct Content {
+pub struct CommitDifference {
     /// Changes by path from the worktree's top.
     changed: BTreeMap<Utf8PathBuf, Changed>,
     /// Generated files by path from the worktree's top.
@@ -29,17 +29,17 @@ pub struct Content {
     /// Clusters with files in the commit, by output directory.
     clusters: BTreeMap<Utf8PathBuf, BTreeSet<ClusterKey>>,
     /// Check for files that sipgen may delete.
-    owns: Owns,
+    owns: IsGenerated,
     /// Tree of the new commit; `None` if there is nothing to commit.
     pub(super) tree: Option<Oid>,
 }
 
 /// Returns whether a file belongs to sipgen, by its content.
-pub(super) type Owns = fn(&[u8]) -> bool;
+pub(super) type IsGenerated = fn(&[u8]) -> bool;
 
 /// The extent of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Differs {
+pub enum DifferenceExtent {
     /// No difference.
     Not,
     /// Only comments that name the input of a file.
@@ -53,7 +53,7 @@ struct Changed {
     change: Change,
 }
 
-impl Content {
+impl CommitDifference {
     /// Compares the files below output directories, by path from `place`, with those of a commit.
     /// Files of other owners are ignored.
     pub(super) fn new(
@@ -61,7 +61,7 @@ impl Content {
         parent: Option<&Tree<'_>>,
         place: &Utf8Path,
         outputs: &[(&Utf8Path, &FileTree)],
-        owns: Owns,
+        owns: IsGenerated,
     ) -> Result<Self, GitError> {
         let mut content = Self {
             changed: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl Content {
         for (output, files) in outputs {
             content.add(repo, parent, output, files)?;
         }
-        if content.differs() == Differs::Really {
+        if content.differs() == DifferenceExtent::Really {
             content.tree = Some(content.write_tree(repo, parent)?);
         }
         Ok(content)
@@ -144,15 +144,15 @@ impl Content {
     }
 
     /// Returns the extent of the difference.
-    pub fn differs(&self) -> Differs {
+    pub fn differs(&self) -> DifferenceExtent {
         match self
             .changed
             .values()
             .all(|changed| changed.change.is_in_mark_only())
         {
-            _ if self.changed.is_empty() => Differs::Not,
-            true => Differs::InMarksOnly,
-            false => Differs::Really,
+            _ if self.changed.is_empty() => DifferenceExtent::Not,
+            true => DifferenceExtent::InMarksOnly,
+            false => DifferenceExtent::Really,
         }
     }
 
@@ -163,7 +163,11 @@ impl Content {
 
     /// Returns the index entries of generated files for a HEAD with `tree`. Generated files that
     /// only the index has are removed.
-    pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
+    pub(super) fn entries_of(
+        &self,
+        opened: &OpenedRepo,
+        tree: &Tree<'_>,
+    ) -> Result<Entries, GitError> {
         let known = self.files.iter().chain(self.changed.keys());
         let mut entries: Entries = known
             .map(|path| (path.clone(), entry_of(tree, path)))
@@ -189,7 +193,7 @@ impl Content {
     }
 
     /// Returns the changes by path relative to the run's directory.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> OutputChanges {
         let below = |path: &Utf8PathBuf| {
             path.strip_prefix(&self.place)
                 .map_or_else(|_| path.clone(), Utf8Path::to_owned)
@@ -198,7 +202,7 @@ impl Content {
             .changed
             .iter()
             .map(|(path, changed)| (below(path), changed.change.clone()));
-        Changes {
+        OutputChanges {
             files: files.collect(),
             leftovers: Vec::new(),
         }

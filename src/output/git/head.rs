@@ -3,20 +3,20 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository};
 
-use crate::git::open::{self, Opened};
+use crate::git::open::{self, OpenedRepo};
 use crate::layout;
 
 /// The checked-out commit of the repo around a directory.
-pub(crate) struct Head {
+pub(crate) struct HeadCommit {
     repo: Repository,
     id: Oid,
     prefix: Utf8PathBuf,
 }
 
-impl Head {
+impl HeadCommit {
     /// Opens the checked-out commit around a directory. Returns `None` without a repo or commit.
     pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
-        let Opened { repo, prefix, .. } = open::open(root).ok()??;
+        let OpenedRepo { repo, prefix, .. } = open::open(root).ok()??;
         let id = repo.head().ok()?.peel_to_commit().ok()?.id();
         Some(Self { repo, id, prefix })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Oid, Repository};
 
-use crate::git::open::{self, Opened};
+use crate::git::open::{self, OpenedRepo};
 
 /// The commits of local and remote branches and tags, and those that were checked out.
 pub(crate) struct History {
@@ -18,7 +18,7 @@ impl History {
     /// Reads the history around a directory. Returns `None` without a repo or commit, or if refs
     /// cannot be read.
     pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
-        let Opened { repo, prefix, .. } = open::open(root).ok()??;
+        let OpenedRepo { repo, prefix, .. } = open::open(root).ok()??;
         let mut commits = BTreeSet::new();
         // Agents follow branches or tags, or commits that were once checked out.
         for reference in repo.references().ok()? {

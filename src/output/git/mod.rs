@@ -14,8 +14,8 @@ mod head;
 mod history;
 
 pub use attributes::attributes;
-pub use branch::{Branch, Standing};
-pub use committer::{Committed, Committer, Inputs};
-pub use content::{Content, Differs};
-pub(crate) use head::Head;
+pub use branch::{BranchPosition, TargetBranch};
+pub use committer::{CommitInputs, Committer, NewCommit};
+pub use content::{CommitDifference, DifferenceExtent};
+pub(crate) use head::HeadCommit;
 pub(crate) use history::History;

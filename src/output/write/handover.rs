@@ -17,7 +17,7 @@ use crate::output::state::hosts_in_generated;
 
 /// A change on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step<'a> {
+pub(super) enum WriteStep<'a> {
     /// Write a file's new text.
     Put(&'a Utf8Path),
     /// Remove a file.
@@ -38,21 +38,21 @@ struct HostFile<'a> {
 pub(super) fn steps<'a>(
     changes: &'a BTreeMap<Utf8PathBuf, Change>,
     output: &Utf8Path,
-) -> Vec<Step<'a>> {
+) -> Vec<WriteStep<'a>> {
     let hosts = output.join(layout::HOSTS);
     let has_hosts = |path: &Utf8Path| {
         path.starts_with(&hosts) && path.file_name() != Some(layout::KUSTOMIZATION)
     };
-    let (of_hosts, others): (Vec<_>, Vec<_>) =
+    let (host_files, others): (Vec<_>, Vec<_>) =
         changes.iter().partition(|(path, _)| has_hosts(path));
-    let mut steps: Vec<Step<'_>> = if of_hosts.iter().all(|(_, change)| is_new(change)) {
+    let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(|(_, change)| is_new(change)) {
         // A file that did not exist has no hosts to lose, so the order does not matter.
-        of_hosts
+        host_files
             .into_iter()
-            .map(|(path, _)| Step::Put(path))
+            .map(|(path, _)| WriteStep::Put(path))
             .collect()
     } else {
-        let files = of_hosts.into_iter();
+        let files = host_files.into_iter();
         in_order(
             &files
                 .map(|(path, change)| host_file(path, change))
@@ -62,8 +62,8 @@ pub(super) fn steps<'a>(
     let (written, removed): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|(_, change)| change.texts().1.is_some());
-    steps.extend(written.into_iter().map(|(path, _)| Step::Put(path)));
-    steps.extend(removed.into_iter().map(|(path, _)| Step::Remove(path)));
+    steps.extend(written.into_iter().map(|(path, _)| WriteStep::Put(path)));
+    steps.extend(removed.into_iter().map(|(path, _)| WriteStep::Remove(path)));
     steps
 }
 
@@ -88,7 +88,7 @@ fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
 }
 
 /// Sorts the files so that each follows the files that lose what it gains (Kahn's algorithm).
-fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<Step<'a>> {
+fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<WriteStep<'a>> {
     let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
         file.gains
@@ -128,9 +128,9 @@ fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<Step<'a>> {
             (
                 index,
                 if stays {
-                    Step::Put(path)
+                    WriteStep::Put(path)
                 } else {
-                    Step::Remove(path)
+                    WriteStep::Remove(path)
                 },
             )
         } else {
@@ -138,7 +138,7 @@ fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<Step<'a>> {
             let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else {
                 break;
             };
-            (index, Step::Remove(files[index].path))
+            (index, WriteStep::Remove(files[index].path))
         };
         steps.push(step);
         // A removed file of a cycle is written later, but loses its hosts only once.
@@ -205,8 +205,8 @@ mod tests {
             let mut disk = before.clone();
             for step in steps(&changes, Utf8Path::new("overlays")) {
                 match step {
-                    Step::Put(path) => disk.insert(path.to_owned(), after[path].clone()),
-                    Step::Remove(path) => disk.remove(path),
+                    WriteStep::Put(path) => disk.insert(path.to_owned(), after[path].clone()),
+                    WriteStep::Remove(path) => disk.remove(path),
                 };
                 let hosts: Vec<usize> = disk.values().flatten().copied().collect();
                 let distinct: BTreeSet<usize> = hosts.iter().copied().collect();

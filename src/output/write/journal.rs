@@ -21,10 +21,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Prepared, Staged, WriteError, above, handover, is_absent, remove, remove_empty};
+use super::{
+    PreparedChanges, StagedFile, WriteError, above, handover, is_absent, remove, remove_empty,
+};
 use crate::layout;
 use crate::output::compare::Change;
-use crate::output::git::Head;
+use crate::output::git::HeadCommit;
 
 /// File name of the journal. It matches the pattern of temporary files, so no other code treats it
 /// as a file of its own.
@@ -66,7 +68,7 @@ pub(super) struct Journal {
     #[serde(default)]
     head: Option<String>,
     /// Files of hosts, by path relative to the output directory.
-    hosts: BTreeMap<Utf8PathBuf, Entry>,
+    hosts: BTreeMap<Utf8PathBuf, JournalEntry>,
     /// Directories to remove if they are empty in the end, relative to the output directory.
     directories: BTreeSet<Utf8PathBuf>,
 }
@@ -74,7 +76,7 @@ pub(super) struct Journal {
 /// The change of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct JournalEntry {
     /// Previous text, if the file existed.
     before: Option<String>,
     /// Hash of the new text, if the file is to exist.
@@ -82,7 +84,7 @@ struct Entry {
 }
 
 /// A journal on the disk.
-pub(super) struct Written<'a> {
+pub(super) struct WrittenJournal<'a> {
     root: &'a Utf8Path,
     output: &'a Utf8Path,
 }
@@ -132,7 +134,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
     // Undone in the order of a handover as well, so that no host is ever in two files.
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
-    Prepared::new(root, None, &changes, &[])?.carry_out(&steps)?;
+    PreparedChanges::new(root, None, &changes, &[])?.carry_out(&steps)?;
     remove_empty(
         &journal
             .directories
@@ -140,7 +142,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), W
             .map(|path| root.join(output).join(path))
             .collect(),
     );
-    Written { root, output }.delete()
+    WrittenJournal { root, output }.delete()
 }
 
 fn place(root: &Utf8Path, output: &Utf8Path) -> Utf8PathBuf {
@@ -166,13 +168,13 @@ impl Journal {
         let hosts: Vec<_> = hosts.collect();
         let hosts = hosts.into_iter().map(|(path, below, after)| {
             let before = before.remove(path);
-            (below, Entry { before, after })
+            (below, JournalEntry { before, after })
         });
         let hosts = hosts.collect();
         let below = changes
             .keys()
             .filter_map(|path| path.strip_prefix(output).ok());
-        let head = Head::around(root).map(|head| head.id());
+        let head = HeadCommit::around(root).map(|head| head.id());
         Self {
             head,
             hosts,
@@ -185,14 +187,14 @@ impl Journal {
         &self,
         root: &'a Utf8Path,
         output: &'a Utf8Path,
-    ) -> Result<Written<'a>, WriteError> {
+    ) -> Result<WrittenJournal<'a>, WriteError> {
         let path = place(root, output);
         let text = serde_json::to_string(self).map_err(|error| WriteError::Journal {
             path: path.clone(),
             reason: error.to_string(),
         })?;
-        Staged::new(path.clone(), &text)?.rename()?;
-        Ok(Written { root, output })
+        StagedFile::new(path.clone(), &text)?.rename()?;
+        Ok(WrittenJournal { root, output })
     }
 
     /// Checks that all paths are permitted for a journal, which may come from a commit.
@@ -239,7 +241,7 @@ impl Journal {
             now.insert(path, text);
         }
         let mut changes = BTreeMap::new();
-        let head = Head::around(root).filter(|head| Some(head.id()) != self.head);
+        let head = HeadCommit::around(root).filter(|head| Some(head.id()) != self.head);
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
             // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
@@ -262,7 +264,7 @@ impl Journal {
     }
 }
 
-impl Written<'_> {
+impl WrittenJournal<'_> {
     /// Deletes the journal, which makes the run's changes final.
     pub(super) fn delete(self) -> Result<(), WriteError> {
         let path = place(self.root, self.output);

@@ -22,10 +22,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
-use super::compare::{Change, Changes};
+use super::compare::{Change, OutputChanges};
 use super::tree::above;
 use crate::layout;
-use handover::Step;
+use handover::WriteStep;
 use journal::{Journal, JournalScope};
 use new_directories::NewDirectories;
 
@@ -75,16 +75,16 @@ impl WriteError {
 ///
 /// Renaming or deleting rarely fails once staging succeeded. If it does, some files are new, and
 /// another run completes the rest.
-pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
+pub fn write(root: &Utf8Path, changes: &OutputChanges) -> Result<(), WriteError> {
     let (written, removed): (Vec<_>, Vec<_>) = changes
         .files
         .iter()
         .partition(|(_, change)| change.texts().1.is_some());
-    let written = written.into_iter().map(|(path, _)| Step::Put(path));
-    let steps: Vec<Step<'_>> = written
-        .chain(removed.into_iter().map(|(path, _)| Step::Remove(path)))
+    let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
+    let steps: Vec<WriteStep<'_>> = written
+        .chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path)))
         .collect();
-    Prepared::new(root, None, &changes.files, &changes.leftovers)?.carry_out(&steps)
+    PreparedChanges::new(root, None, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
 /// Applies changes of the output directory.
@@ -99,7 +99,7 @@ pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
 pub fn write_output(
     root: &Utf8Path,
     output: &Utf8Path,
-    changes: &Changes,
+    changes: &OutputChanges,
 ) -> Result<(), WriteError> {
     write_with_journal(root, output, changes, JournalScope::Hosts)
 }
@@ -113,7 +113,7 @@ pub fn write_output(
 pub fn write_snapshot(
     root: &Utf8Path,
     directory: &Utf8Path,
-    changes: &Changes,
+    changes: &OutputChanges,
 ) -> Result<(), WriteError> {
     write_with_journal(root, directory, changes, JournalScope::Snapshot)
 }
@@ -121,7 +121,7 @@ pub fn write_snapshot(
 fn write_with_journal(
     root: &Utf8Path,
     output: &Utf8Path,
-    changes: &Changes,
+    changes: &OutputChanges,
     scope: JournalScope,
 ) -> Result<(), WriteError> {
     // Files of a snapshot are few, and whoever reads them need not know unfinished directories.
@@ -133,7 +133,7 @@ fn write_with_journal(
     let leftovers = leftovers.filter(|path| !new_directories::contains(output, path));
     let leftovers: Vec<Utf8PathBuf> = leftovers.cloned().collect();
     let steps = handover::steps(&changes.files, output);
-    let prepared = Prepared::new(root, built_in, &changes.files, &leftovers)?;
+    let prepared = PreparedChanges::new(root, built_in, &changes.files, &leftovers)?;
     if changes.files.is_empty() {
         return prepared.carry_out(&steps);
     }
@@ -180,17 +180,17 @@ fn expect_unchanged<'a>(
 }
 
 /// Staged changes that are known to be permitted.
-struct Prepared<'a> {
+struct PreparedChanges<'a> {
     root: &'a Utf8Path,
     new: Option<NewDirectories<'a>>,
     /// Files in other directories.
-    staged: HashMap<&'a str, Staged>,
+    staged: HashMap<&'a str, StagedFile>,
     leftovers: &'a [Utf8PathBuf],
     /// Directories that were created for them.
     created: BTreeSet<Utf8PathBuf>,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedChanges<'a> {
     /// Stages the changes. Only directories and temporary files are created. New directories are
     /// built in the directory `built_in`, if there is one.
     fn new(
@@ -235,7 +235,7 @@ impl<'a> Prepared<'a> {
         self.created.extend(create_directories(root, directories)?);
         self.staged = written
             .par_iter()
-            .map(|(path, text)| Ok((path.as_str(), Staged::new(root.join(path), text)?)))
+            .map(|(path, text)| Ok((path.as_str(), StagedFile::new(root.join(path), text)?)))
             .collect::<Result<_, WriteError>>()?;
         let stale = changes
             .iter()
@@ -257,18 +257,18 @@ impl<'a> Prepared<'a> {
         remove_empty(&created);
     }
 
-    fn carry_out(mut self, steps: &[Step<'a>]) -> Result<(), WriteError> {
+    fn carry_out(mut self, steps: &[WriteStep<'a>]) -> Result<(), WriteError> {
         let mut removed = Vec::new();
         for step in steps {
             match *step {
-                Step::Put(path) => {
+                WriteStep::Put(path) => {
                     if let Some(staged) = self.staged.remove(path.as_str()) {
                         staged.rename()?;
                     } else if let Some(new) = &mut self.new {
                         new.put(path)?;
                     }
                 }
-                Step::Remove(path) => {
+                WriteStep::Remove(path) => {
                     remove(&self.root.join(path))?;
                     removed.push(path);
                 }
@@ -307,12 +307,12 @@ fn create_directories<'a>(
 }
 
 /// A complete temporary file, not yet at its path.
-struct Staged {
+struct StagedFile {
     file: TempPath,
     path: Utf8PathBuf,
 }
 
-impl Staged {
+impl StagedFile {
     /// Writes a text to a temporary file beside its path.
     fn new(path: Utf8PathBuf, text: &str) -> Result<Self, WriteError> {
         let staged = new_file_beside(&path).and_then(|mut file| {

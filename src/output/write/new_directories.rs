@@ -27,7 +27,7 @@ pub(super) struct NewDirectories<'a> {
     aside: Utf8PathBuf,
     directories: Vec<NewDirectory<'a>>,
     /// The index of each file's directory.
-    of_files: HashMap<&'a str, usize>,
+    directory_indices: HashMap<&'a str, usize>,
 }
 
 /// An outermost directory that did not exist.
@@ -49,7 +49,7 @@ impl<'a> NewDirectories<'a> {
             root,
             aside: place(root, output),
             directories: Vec::new(),
-            of_files: HashMap::new(),
+            directory_indices: HashMap::new(),
         };
         let mut existing = HashSet::from([output.as_str()]);
         let (mut contents, mut others) = (Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ impl<'a> NewDirectories<'a> {
                 },
             }
             let index = new.directories.len() - 1;
-            new.of_files.insert(path.as_str(), index);
+            new.directory_indices.insert(path.as_str(), index);
             contents.push((new.aside_of(index, path), text));
         }
         for directory in &new.directories {
@@ -97,7 +97,7 @@ impl<'a> NewDirectories<'a> {
     /// Renames the directory of a file when the turn of its last file has come. Nothing waits for a
     /// new file, so it may come later than its turn.
     pub(super) fn put(&mut self, file: &Utf8Path) -> Result<(), WriteError> {
-        let Some(index) = self.of_files.get(file.as_str()).copied() else {
+        let Some(index) = self.directory_indices.get(file.as_str()).copied() else {
             return Ok(());
         };
         let directory = &mut self.directories[index];

@@ -7,7 +7,7 @@ use super::refusal::Refusal;
 use crate::api::assignment::{Claim, LegacyClaim, NamedClaim};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
-use crate::output::state::Release;
+use crate::output::state::PendingRelease;
 use crate::plan::claims::foreign_claims;
 use crate::request::Request;
 use crate::site::Site;
@@ -28,7 +28,7 @@ impl Availability {
     pub(in crate::plan) fn of_all(
         site: &Site,
         assigned: &BTreeMap<usize, &ClusterKey>,
-        released: &BTreeMap<HostKey, Release>,
+        released: &BTreeMap<HostKey, PendingRelease>,
         left_out: &BTreeSet<ClusterKey>,
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
@@ -61,7 +61,7 @@ impl Availability {
         site: &Site,
         host: &Host,
         assigned: Option<&ClusterKey>,
-        release: Option<&Release>,
+        release: Option<&PendingRelease>,
     ) -> Availability {
         match assigned {
             Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
@@ -70,7 +70,7 @@ impl Availability {
     }
 
     fn of_unassigned<'a>(
-        release: Option<&Release>,
+        release: Option<&PendingRelease>,
         claims: impl Iterator<Item = &'a Claim>,
     ) -> Availability {
         let mut only: Option<(ClusterKey, Refusal)> = None;

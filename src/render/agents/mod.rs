@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 use super::Tree;
 use super::services::kinds_with_definitions;
 use super::yaml_block::block_of;
-use crate::api::gitops::Agent;
+use crate::api::gitops::GitopsAgent;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
-use crate::settings::gitops::Form;
+use crate::settings::gitops::HostsForm;
 use crate::site::Site;
 
 use names::Names;
@@ -78,11 +78,11 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     };
     let directory = layout::agent_directory(agent);
     let (names, namespace) = match agent {
-        Agent::Flux => (
+        GitopsAgent::Flux => (
             Names(site.settings.flux.name.as_str()),
             &site.settings.flux.namespace,
         ),
-        Agent::Argocd => (
+        GitopsAgent::Argocd => (
             Names(site.settings.argocd.name.as_str()),
             &site.settings.argocd.namespace,
         ),
@@ -92,8 +92,8 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     let output = Output::new(site, plan, tree, kept, names);
     for delivery in deliveries(&output, agent) {
         let object = match agent {
-            Agent::Flux => flux::kustomization(&delivery, &site.settings),
-            Agent::Argocd => argocd::application(&delivery, &site.settings),
+            GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),
+            GitopsAgent::Argocd => argocd::application(&delivery, &site.settings),
         };
         let file = files
             .entry(directory.join(&delivery.file).into())
@@ -111,7 +111,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
         &listed,
         &anchor(names.0, namespace, about),
     );
-    if agent == Agent::Flux {
+    if agent == GitopsAgent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
         let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
         let listed = BTreeSet::from([ANCHOR.to_owned()]);
@@ -167,7 +167,7 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 }
 
 /// Returns all directories to apply, in order.
-fn deliveries(output: &Output<'_>, agent: Agent) -> Vec<Delivery> {
+fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
     let definitions = output.definitions();
     let mut all = Vec::new();
     for cluster in &output.clusters {
@@ -178,7 +178,7 @@ fn deliveries(output: &Output<'_>, agent: Agent) -> Vec<Delivery> {
     all.extend(output.declared());
     let installers = output.clusters.iter();
     all.extend(installers.filter_map(|cluster| output.installer(cluster)));
-    if agent == Agent::Flux {
+    if agent == GitopsAgent::Flux {
         all.push(output.after_services(&all));
     }
     all.extend(definitions);
@@ -279,7 +279,8 @@ impl<'a> Output<'a> {
         let roots = site.inventory.roots.iter();
         roots
             .filter(|(index, _)| {
-                site.settings.hosts.form == Form::Overlay && !site.wiring.applied.contains(index)
+                site.settings.hosts.form == HostsForm::Overlay
+                    && !site.wiring.applied.contains(index)
             })
             .map(|(_, root)| root.directory.as_path())
     }
@@ -329,7 +330,7 @@ impl<'a> Output<'a> {
         Delivery {
             name: self.site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),
-            directory: layout::agent_directory(Agent::Flux).join(AFTER_SERVICES.1),
+            directory: layout::agent_directory(GitopsAgent::Flux).join(AFTER_SERVICES.1),
             holds: Holds::AfterServices,
             file: AFTER_SERVICES.0.to_owned(),
         }

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::renderer::Renderer;
 use super::{Templates, cluster_kustomization};
-use crate::api::installed::{Installed, Mode};
+use crate::api::installed::{InstallMode, InstallationRecord};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
@@ -236,7 +236,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         name: installation.object_name(&cluster.key),
         job: String::new(),
         image: &settings.image,
-        command: command(cluster, installation, Mode::Full),
+        command: command(cluster, installation, InstallMode::Full),
         directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
         inventory: inventory_file,
         variables: variables.keys().copied().collect(),
@@ -262,8 +262,8 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
             .cloned()
             .collect();
         let installed = installed(renderer, installation, hash(&core));
-        if installed.mode == Mode::Scale {
-            values.command = command(cluster, installation, Mode::Scale);
+        if installed.mode == InstallMode::Scale {
+            values.command = command(cluster, installation, InstallMode::Scale);
             manifests = match self::manifests(renderer, &values) {
                 Ok(manifests) => manifests,
                 Err(finding) => return renderer.findings.push(*finding),
@@ -321,7 +321,11 @@ fn manifests(renderer: &Renderer<'_>, values: &Values<'_>) -> Result<Vec<String>
 }
 
 /// Returns the record of the Job, which tells from the previous one whether workers were only added.
-fn installed(renderer: &Renderer<'_>, installation: &Installation, core: String) -> Installed {
+fn installed(
+    renderer: &Renderer<'_>,
+    installation: &Installation,
+    core: String,
+) -> InstallationRecord {
     let cluster = renderer.cluster;
     let hashed = |placed: Placed<'_>| {
         let node = placed.node;
@@ -340,7 +344,7 @@ fn installed(renderer: &Renderer<'_>, installation: &Installation, core: String)
             .iter()
             .all(|machine| machines.get(*machine) == Some(&false))
     };
-    Installed::next(
+    InstallationRecord::next(
         renderer.site.state.installed.get(&cluster.key),
         core,
         machines.keys().cloned().collect(),
@@ -373,14 +377,14 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
 }
 
 /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
-fn command(cluster: &Cluster, installation: &Installation, mode: Mode) -> Vec<String> {
+fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) -> Vec<String> {
     let mut command = vec![
         "./installer".to_owned(),
         "--cluster".to_owned(),
         cluster.key.name.to_string(),
     ];
     // The installer takes everything after `--plugins` for plugins.
-    command.extend((mode == Mode::Scale).then(|| "--scale".to_owned()));
+    command.extend((mode == InstallMode::Scale).then(|| "--scale".to_owned()));
     if let Some(network) = &installation.pod_subnet {
         command.extend(["--network".to_owned(), network.replace('$', "$$")]);
     }

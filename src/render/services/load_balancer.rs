@@ -7,7 +7,7 @@ use super::service_templates::{Context, ServiceTemplates};
 use crate::api::names::{NodePort, ObjectName};
 use crate::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::render::value_schema::schema_of;
-use crate::request::Service;
+use crate::request::ClusterService;
 use crate::request::service::{ControlPlaneLoadBalancer, WorkerLoadBalancer, bracketed};
 
 const SET: TemplateSet = TemplateSet {
@@ -90,7 +90,7 @@ const METRICS_PORT: u16 = 8404;
 /// Returns the values of a load balancer for the tenant's API servers.
 pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
-    service: &Service,
+    service: &ClusterService,
     balancer: &ControlPlaneLoadBalancer,
 ) -> Option<Values> {
     let ports = vec![Port {
@@ -117,7 +117,7 @@ pub(super) fn before_control_plane(
 /// Returns the values of a load balancer for the tenant's workers.
 pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
-    service: &Service,
+    service: &ClusterService,
     balancer: &WorkerLoadBalancer,
 ) -> Option<Values> {
     let port = |node_port: &NodePort| Port {
@@ -145,7 +145,7 @@ pub(super) fn before_workers(
     })
 }
 
-fn servers(renderer: &mut Renderer<'_>, service: &Service) -> Option<Vec<Server>> {
+fn servers(renderer: &mut Renderer<'_>, service: &ClusterService) -> Option<Vec<Server>> {
     let cluster = renderer.cluster;
     let addressed = renderer.addressed(service)?.into_iter();
     let server = addressed.map(|(host, _, address)| Server {

@@ -19,7 +19,7 @@ use super::renderer::{Content, Renderer, rendered};
 use super::{Templates, Tree};
 use crate::finding::Finding;
 use crate::layout;
-use crate::request::{Detail, Service, ServiceKind};
+use crate::request::{ClusterService, Detail, ServiceKind};
 use crate::site::Site;
 
 /// Returns the templates of a kind of service.
@@ -40,7 +40,7 @@ pub(super) fn schema(directory: &str) -> Option<Schema> {
 }
 
 /// Renders a service.
-pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
+pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterService) {
     match &service.detail {
         Detail::ControlPlaneLoadBalancer(balancer) => {
             let values = load_balancer::before_control_plane(renderer, service, balancer);
@@ -68,7 +68,7 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a Service) {
 }
 
 /// Renders a service's templates. Missing values have a finding.
-fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &Service, own: Option<T>) {
+fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, own: Option<T>) {
     let Some(own) = own else { return };
     let cluster = &renderer.cluster.key;
     let network_policies = renderer.site.settings.services.network_policies;

@@ -5,12 +5,12 @@ use std::fmt::{self, Write};
 use super::{loss_rows, shown_lacking, shown_losses, shown_rows, tables};
 use crate::capacity::Capacity;
 use crate::plan::purchase::Purchase;
-use crate::report::Text;
+use crate::report::ReportText;
 use crate::report::markdown::{cell, code};
 use crate::text::counted;
 
 /// Formats the capacity of a site as [`capacity`](super::capacity) does, as Markdown.
-pub fn capacity_as_markdown(capacity: &Capacity, all: bool) -> Text {
+pub fn capacity_as_markdown(capacity: &Capacity, all: bool) -> ReportText {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write_markdown(&mut out, capacity, all);

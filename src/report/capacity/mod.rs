@@ -28,15 +28,15 @@ const ROWS_SHOWN: usize = 20;
 const NAMES_SHOWN: usize = 4;
 
 /// A table of what fits.
-struct Table {
+struct CapacityTable {
     title: &'static str,
     /// Heading of the column of names.
     column: &'static str,
-    rows: Vec<Row>,
+    rows: Vec<CapacityRow>,
 }
 
 /// A row about what fits.
-struct Row {
+struct CapacityRow {
     fit: usize,
     name: String,
     lacks: String,
@@ -138,11 +138,11 @@ struct LossRow<'l> {
 }
 
 /// Rows of a table, each with the number of equal ones, and the number of rows that are left out.
-type Shown<'r, T> = (Vec<(&'r T, usize)>, usize);
+type ShownRows<'r, T> = (Vec<(&'r T, usize)>, usize);
 
 /// Returns the tables of what fits, without empty ones.
-fn tables(capacity: &Capacity) -> Vec<Table> {
-    let clusters = capacity.clusters.iter().map(|row| Row {
+fn tables(capacity: &Capacity) -> Vec<CapacityTable> {
+    let clusters = capacity.clusters.iter().map(|row| CapacityRow {
         fit: row.fit,
         name: row.cluster.to_string(),
         lacks: with_proof(row.is_proven, lacks(&row.scarce, Some(&row.cluster), None)),
@@ -150,13 +150,13 @@ fn tables(capacity: &Capacity) -> Vec<Table> {
     let sets = capacity.mix.iter().map(|mix| {
         let shares = mix.shares.iter();
         let shares = shares.map(|share| format!("{} × {}", share.copies, share.cluster));
-        Row {
+        CapacityRow {
             fit: mix.fit,
             name: shares.collect::<Vec<_>>().join(" + "),
             lacks: with_proof(mix.is_proven, lacks(&mix.scarce, None, None)),
         }
     });
-    let node_sets = capacity.node_sets.iter().map(|row| Row {
+    let node_sets = capacity.node_sets.iter().map(|row| CapacityRow {
         fit: row.fit,
         name: format!("{} {}", row.cluster, row.part),
         lacks: with_proof(
@@ -169,11 +169,13 @@ fn tables(capacity: &Capacity) -> Vec<Table> {
         ("more sets of", "set", sets.collect()),
         ("more hosts for", "node set", node_sets.collect()),
     ];
-    let tables = tables.map(|(title, column, rows): (_, _, Vec<Row>)| Table {
-        title,
-        column,
-        rows,
-    });
+    let tables = tables.map(
+        |(title, column, rows): (_, _, Vec<CapacityRow>)| CapacityTable {
+            title,
+            column,
+            rows,
+        },
+    );
     let tables = tables.into_iter();
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
@@ -188,7 +190,7 @@ fn with_proof(is_proven: bool, lacks: String) -> String {
 }
 
 /// Returns the rows of a table to show: the scarcest.
-fn shown_rows(rows: &[Row], all: bool) -> Shown<'_, Row> {
+fn shown_rows(rows: &[CapacityRow], all: bool) -> ShownRows<'_, CapacityRow> {
     let all = all || rows.len() <= ROWS_SHOWN;
     let rows = grouped(rows, all, |row| (row.fit, &row.lacks));
     scarcest(rows, all, |(row, _)| row.fit)
@@ -220,7 +222,7 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
 }
 
 /// Returns the losses to show: the worst.
-fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> Shown<'r, LossRow<'r>> {
+fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> ShownRows<'r, LossRow<'r>> {
     let all = all || rows.len() <= ROWS_SHOWN;
     let alike = |row: &'r LossRow<'r>| {
         let loss = row.loss;

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use super::{LossRow, Row, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
+use super::{CapacityRow, LossRow, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
 use crate::capacity::{Capacity, Lacks, Loss};
 use crate::plan::purchase::Purchase;
-use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
+use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::text::counted;
 
 /// Formats the capacity of a site. Unless `all` is set, equal rows are one, and long tables have
 /// their scarcest rows only.
-pub fn capacity(capacity: &Capacity, all: bool) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = write_capacity(&mut out, capacity, all);
     out
 }
 
-fn write_capacity(out: &mut Text, capacity: &Capacity, all: bool) -> fmt::Result {
+fn write_capacity(out: &mut ReportText, capacity: &Capacity, all: bool) -> fmt::Result {
     let mut is_first = true;
     for table in tables(capacity) {
         begin(out, &mut is_first, table.title)?;
@@ -40,16 +40,16 @@ fn write_capacity(out: &mut Text, capacity: &Capacity, all: bool) -> fmt::Result
 }
 
 /// Writes the title of a table, behind an empty line unless it is the first.
-fn begin(out: &mut Text, is_first: &mut bool, title: &str) -> fmt::Result {
+fn begin(out: &mut ReportText, is_first: &mut bool, title: &str) -> fmt::Result {
     if !std::mem::take(is_first) {
         writeln!(out)?;
     }
     writeln!(out, "{}", styled(STRONG, title))
 }
 
-fn write_rows(out: &mut Text, column: &str, rows: &[Row], all: bool) -> fmt::Result {
+fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: bool) -> fmt::Result {
     let (rows, left_out) = shown_rows(rows, all);
-    let name = |(row, others): &(&Row, usize)| with_others(one_line(&row.name), *others);
+    let name = |(row, others): &(&CapacityRow, usize)| with_others(one_line(&row.name), *others);
     let width = width(column, rows.iter().map(name));
     writeln!(out, "   fit  {column:width$}  one more lacks")?;
     for row in &rows {
@@ -64,7 +64,7 @@ fn write_rows(out: &mut Text, column: &str, rows: &[Row], all: bool) -> fmt::Res
     write_left_out(out, left_out)
 }
 
-fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
+fn write_lacking(out: &mut ReportText, lacking: &[Lacks], all: bool) -> fmt::Result {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
         let hosts = counted(lacks.hosts, "host");
@@ -76,14 +76,14 @@ fn write_lacking(out: &mut Text, lacking: &[Lacks], all: bool) -> fmt::Result {
 }
 
 /// Writes a purchase without its title.
-pub(in crate::report) fn write_purchase(out: &mut Text, purchase: &Purchase) -> fmt::Result {
+pub(in crate::report) fn write_purchase(out: &mut ReportText, purchase: &Purchase) -> fmt::Result {
     writeln!(out, "  {}", super::size(purchase))?;
     let mut kinds = purchase.kinds.iter();
     kinds.try_for_each(|kind| writeln!(out, "    {}", super::bought(kind)))
 }
 
 /// Writes the loss that does most harm, and counts the others that do harm.
-pub(in crate::report) fn write_worst_loss(out: &mut Text, losses: &[Loss]) -> fmt::Result {
+pub(in crate::report) fn write_worst_loss(out: &mut ReportText, losses: &[Loss]) -> fmt::Result {
     let harmful: Vec<&Loss> = losses.iter().filter(|loss| loss.is_harmful()).collect();
     // Of equal losses, the first.
     let Some(worst) = harmful.iter().rev().max_by_key(|loss| loss.harm()) else {
@@ -103,7 +103,7 @@ pub(in crate::report) fn write_worst_loss(out: &mut Text, losses: &[Loss]) -> fm
     }
 }
 
-fn write_losses(out: &mut Text, losses: &[Loss], all: bool) -> fmt::Result {
+fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) -> fmt::Result {
     let rows = loss_rows(losses, all);
     let (rows, left_out) = shown_losses(&rows, all);
     let name = |(row, others): &(&LossRow<'_>, usize)| with_others(one_line(&row.name), *others);
@@ -145,7 +145,7 @@ fn with_others(name: String, others: usize) -> String {
     }
 }
 
-fn write_left_out(out: &mut Text, rows: usize) -> fmt::Result {
+fn write_left_out(out: &mut ReportText, rows: usize) -> fmt::Result {
     if rows == 0 {
         return Ok(());
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::rack_map::Letters;
+use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Namespace, Role};
 use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
-use crate::report::{ERROR, STRONG, Text, WARNING, one_line, spare_words, styled};
+use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 use crate::text::counted;
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
@@ -19,9 +19,9 @@ const MACHINES_SHOWN: usize = 4;
 /// Writes the table of clusters. If there are too many, clusters with changes or shortages have
 /// priority.
 pub(super) fn write_all(
-    out: &mut Text,
+    out: &mut ReportText,
     overview: &Overview,
-    letters: &Letters<'_>,
+    letters: &ClusterLetters<'_>,
     all: bool,
 ) -> fmt::Result {
     write_heading(out, "clusters")?;
@@ -45,14 +45,14 @@ pub(super) fn write_all(
         .max()
         .unwrap_or_default()
         .max("cluster".len());
-    let gutter = if matches!(letters, Letters::ByRole) {
+    let gutter = if matches!(letters, ClusterLetters::ByRole) {
         ""
     } else {
         "   "
     };
     writeln!(out, "  {gutter}{:width$}  {COLUMNS}", "cluster")?;
     for cluster in &shown {
-        let letter = letters.of(&cluster.key);
+        let letter = letters.letter(&cluster.key);
         let letter = if letter.is_empty() {
             letter
         } else {
@@ -73,16 +73,16 @@ pub(super) fn write_all(
         }
         for (
             number,
-            Row {
+            ClusterRow {
                 counts,
-                notes: of_row,
+                notes: row_notes,
                 ..
             },
         ) in rows(cluster).into_iter().enumerate()
         {
             let first = number == 0;
             let mut notes = if first { notes(cluster) } else { Vec::new() };
-            notes.extend(of_row);
+            notes.extend(row_notes);
             let (letter, key) = if first {
                 (letter.as_str(), key.as_str())
             } else {
@@ -120,7 +120,7 @@ pub(super) fn write_all(
 const COLUMNS: &str = "role          active  standby  have";
 
 /// A row of the cluster table.
-struct Row<'a> {
+struct ClusterRow<'a> {
     /// Role, and numbers of requested and assigned hosts.
     counts: String,
     notes: Vec<String>,
@@ -129,29 +129,29 @@ struct Row<'a> {
 }
 
 /// Returns a cluster's rows: one per node set, and one for all machines of a role.
-fn rows(cluster: &ClusterOverview) -> Vec<Row<'_>> {
+fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
     let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
         .node_sets
         .iter()
         .partition(|set| set.part.node.is_some());
-    let of_node_sets = node_sets.into_iter().map(|set| Row {
+    let node_set_rows = node_sets.into_iter().map(|set| ClusterRow {
         counts: counts(set),
         notes: notes_of(set),
         shortage: &set.shortage,
     });
-    let of_machines = Role::ALL.into_iter().filter_map(|role| {
-        let of_role: Vec<&NodeSetOverview> = machines
+    let machine_rows = Role::ALL.into_iter().filter_map(|role| {
+        let role_machines: Vec<&NodeSetOverview> = machines
             .iter()
             .copied()
             .filter(|set| set.part.role == role)
             .collect();
-        (!of_role.is_empty()).then(|| row_of_machines(role, &of_role))
+        (!role_machines.is_empty()).then(|| row_of_machines(role, &role_machines))
     });
-    of_node_sets.chain(of_machines).collect()
+    node_set_rows.chain(machine_rows).collect()
 }
 
 /// Summarizes the machines of one role, naming those without a host.
-fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> Row<'static> {
+fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> ClusterRow<'static> {
     let sum =
         |of: &dyn Fn(&NodeSetOverview) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
     let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
@@ -187,7 +187,7 @@ fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> Row<'static> {
         "-",
         sum(&|set| set.have)
     );
-    Row {
+    ClusterRow {
         counts,
         notes,
         shortage: &[],
@@ -263,7 +263,11 @@ fn notes_of(set: &NodeSetOverview) -> Vec<String> {
 }
 
 /// Writes one cluster with its endpoints and the reasons of shortages.
-pub(super) fn write_one(out: &mut Text, overview: &Overview, key: &ClusterKey) -> fmt::Result {
+pub(super) fn write_one(
+    out: &mut ReportText,
+    overview: &Overview,
+    key: &ClusterKey,
+) -> fmt::Result {
     let Some(cluster) = overview.clusters.iter().find(|cluster| cluster.key == *key) else {
         return Ok(());
     };
@@ -287,7 +291,7 @@ pub(super) fn write_one(out: &mut Text, overview: &Overview, key: &ClusterKey) -
     if !cluster.node_sets.is_empty() {
         writeln!(out, "  {COLUMNS}")?;
     }
-    for Row {
+    for ClusterRow {
         counts,
         notes,
         shortage,
@@ -324,7 +328,7 @@ pub(super) fn write_one(out: &mut Text, overview: &Overview, key: &ClusterKey) -
 }
 
 /// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
-fn write_shortages(out: &mut Text, cluster: &ClusterOverview) -> fmt::Result {
+fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) -> fmt::Result {
     let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
     let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
@@ -348,7 +352,7 @@ fn write_shortages(out: &mut Text, cluster: &ClusterOverview) -> fmt::Result {
 
 /// Writes the hosts of each selector. If there are too many, selectors with the fewest free hosts
 /// have priority.
-pub(super) fn write_spare(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
+pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
     if overview.spare.is_empty() {
         return Ok(());
     }

@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use super::rack_map::Letters;
+use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::overview::HostOverview;
 use crate::plan::How;
-use crate::report::{Text, one_line};
+use crate::report::{ReportText, one_line};
 use crate::text::counted;
 
 /// Maximum number of hosts without `--all`.
 const HOSTS_SHOWN: usize = 100;
 
 pub(super) fn write(
-    out: &mut Text,
+    out: &mut ReportText,
     hosts: &[&HostOverview],
-    letters: &Letters<'_>,
+    letters: &ClusterLetters<'_>,
     all: bool,
 ) -> fmt::Result {
     if hosts.is_empty() {

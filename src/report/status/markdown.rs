@@ -6,7 +6,7 @@ use super::tally;
 use crate::api::names::Namespace;
 use crate::capacity::Capacity;
 use crate::overview::{ClusterOverview, Overview};
-use crate::report::Text;
+use crate::report::ReportText;
 use crate::report::capacity::{write_left_out, write_markdown};
 use crate::report::markdown::cell;
 use crate::report::spare_words;
@@ -16,7 +16,7 @@ use crate::text::counted;
 const ROWS_SHOWN: usize = 50;
 
 /// Renders the status of a site as Markdown: clusters, spare hosts and capacity.
-pub fn status_as_markdown(overview: &Overview, capacity: &Capacity, all: bool) -> Text {
+pub fn status_as_markdown(overview: &Overview, capacity: &Capacity, all: bool) -> ReportText {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write_overview(&mut out, overview, all);

@@ -24,8 +24,8 @@ use crate::plan::quotas::QuotaUse;
 use crate::text::counted;
 
 use super::capacity::write_worst_loss;
-use super::{STRONG, Text, one_line, styled};
-use rack_map::Letters;
+use super::{ReportText, STRONG, one_line, styled};
+use rack_map::ClusterLetters;
 
 pub use markdown::status_as_markdown;
 
@@ -35,9 +35,9 @@ const QUOTAS_SHOWN: usize = 6;
 
 /// Options of the status view.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+pub struct StatusView<'a> {
     /// Part of the site to show.
-    pub focus: Focus<'a>,
+    pub focus: StatusFocus<'a>,
     /// Shows every entry, however long the lists are.
     pub all: bool,
     /// Width of a line, in characters.
@@ -46,7 +46,7 @@ pub struct View<'a> {
 
 /// Part of a site to show.
 #[derive(Debug, Clone, Copy)]
-pub enum Focus<'a> {
+pub enum StatusFocus<'a> {
     /// The whole site.
     Site,
     /// One rack and its hosts. Without a name: the hosts without a rack.
@@ -57,7 +57,7 @@ pub enum Focus<'a> {
 
 /// Output of `sipgen status --format json`.
 #[derive(Debug, Serialize)]
-pub struct Status<'a> {
+pub struct StatusReport<'a> {
     /// The planned site.
     #[serde(flatten)]
     pub overview: &'a Overview,
@@ -66,22 +66,22 @@ pub struct Status<'a> {
 }
 
 /// Renders the status of a site: clusters, spare hosts, losses and racks.
-pub fn status(overview: &Overview, capacity: &Capacity, view: &View<'_>) -> Text {
-    let mut out = Text::default();
-    // Writing to a `Text` cannot fail.
+pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -> ReportText {
+    let mut out = ReportText::default();
+    // Writing to a `ReportText` cannot fail.
     let _ = write_status(&mut out, overview, capacity, view);
     out
 }
 
 fn write_status(
-    out: &mut Text,
+    out: &mut ReportText,
     overview: &Overview,
     capacity: &Capacity,
-    view: &View<'_>,
+    view: &StatusView<'_>,
 ) -> fmt::Result {
-    let letters = Letters::new(overview, view.focus);
+    let letters = ClusterLetters::new(overview, view.focus);
     match view.focus {
-        Focus::Site => {
+        StatusFocus::Site => {
             write_headline(out, overview)?;
             clusters::write_all(out, overview, &letters, view.all)?;
             clusters::write_spare(out, overview, view.all)?;
@@ -100,7 +100,7 @@ fn write_status(
                 "--all and --rack show the hosts, `sipgen capacity` what else fits"
             )
         }
-        Focus::Rack(name) => {
+        StatusFocus::Rack(name) => {
             let hosts: Vec<&HostOverview> = overview
                 .hosts
                 .iter()
@@ -118,7 +118,7 @@ fn write_status(
             rack_map::write(out, overview, &letters, view)?;
             listing::write(out, &hosts, &letters, view.all)
         }
-        Focus::Cluster(key) => {
+        StatusFocus::Cluster(key) => {
             clusters::write_one(out, overview, key)?;
             rack_map::write(out, overview, &letters, view)?;
             let mut hosts: Vec<&HostOverview> = overview
@@ -150,7 +150,7 @@ fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
 }
 
 /// Writes the quotas with their users. If there are too many, the fullest have priority.
-fn write_quotas(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
+fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) -> fmt::Result {
     if overview.quotas.is_empty() {
         return Ok(());
     }
@@ -178,7 +178,7 @@ fn write_quotas(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
     }
 }
 
-fn write_headline(out: &mut Text, overview: &Overview) -> fmt::Result {
+fn write_headline(out: &mut ReportText, overview: &Overview) -> fmt::Result {
     let named = overview
         .racks
         .iter()
@@ -226,7 +226,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
 }
 
 /// Writes a heading with a blank line above it.
-fn write_heading(out: &mut Text, heading: impl fmt::Display) -> fmt::Result {
+fn write_heading(out: &mut ReportText, heading: impl fmt::Display) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, heading))
 }

@@ -7,11 +7,11 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Focus, View, concerns, tally, write_heading};
+use super::{StatusFocus, StatusView, concerns, tally, write_heading};
 use crate::api::names::{ClusterKey, Role};
 use crate::overview::{HostOverview, Overview, Rack};
 use crate::plan::host_state::HostState;
-use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
+use crate::report::{ERROR, FAINT, ReportText, STRONG, WARNING, one_line, styled};
 use crate::text::counted;
 
 /// Maximum numbers of racks, and of hosts in a rack, without `--all`.
@@ -38,68 +38,68 @@ const OF_ANOTHER: char = '-';
 
 /// Remark on a host besides its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum HostRemark {
     Added,
     Failed,
     Deleting,
 }
 
-impl Mark {
+impl HostRemark {
     /// In the order of the legend.
-    const ALL: [Mark; 3] = [Mark::Added, Mark::Failed, Mark::Deleting];
+    const ALL: [HostRemark; 3] = [HostRemark::Added, HostRemark::Failed, HostRemark::Deleting];
 
     /// Returns the most important mark, or none if the symbol already shows it.
-    fn of(host: &HostOverview) -> Option<Self> {
+    fn for_host(host: &HostOverview) -> Option<Self> {
         let is_assigned = host.state == HostState::Assigned;
         if is_assigned && host.deleting {
-            Some(Mark::Deleting)
+            Some(HostRemark::Deleting)
         } else if host.failed && host.state != HostState::Failed {
-            Some(Mark::Failed)
+            Some(HostRemark::Failed)
         } else {
-            host.is_new().then_some(Mark::Added)
+            host.is_new().then_some(HostRemark::Added)
         }
     }
 
     fn symbol(self) -> char {
         match self {
-            Mark::Added => '+',
-            Mark::Failed => '!',
-            Mark::Deleting => '%',
+            HostRemark::Added => '+',
+            HostRemark::Failed => '!',
+            HostRemark::Deleting => '%',
         }
     }
 
     fn style(self) -> Style {
         match self {
-            Mark::Added => STRONG,
-            Mark::Failed => ERROR,
-            Mark::Deleting => WARNING,
+            HostRemark::Added => STRONG,
+            HostRemark::Failed => ERROR,
+            HostRemark::Deleting => WARNING,
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Mark::Added => "added",
-            Mark::Failed => "has failed",
-            Mark::Deleting => "is being deleted",
+            HostRemark::Added => "added",
+            HostRemark::Failed => "has failed",
+            HostRemark::Deleting => "is being deleted",
         }
     }
 }
 
 /// Letters that identify clusters: upper case for control planes, lower case for workers.
-pub(super) enum Letters<'a> {
+pub(super) enum ClusterLetters<'a> {
     /// One letter per cluster in view; other clusters have none.
     ByCluster(BTreeMap<&'a ClusterKey, char>),
     /// More clusters than letters: `C` and `w` for any cluster.
     ByRole,
 }
 
-impl<'a> Letters<'a> {
-    pub(super) fn new(overview: &'a Overview, focus: Focus<'a>) -> Self {
-        if let Focus::Cluster(cluster) = focus {
-            return Letters::ByCluster(BTreeMap::from([(cluster, 'A')]));
+impl<'a> ClusterLetters<'a> {
+    pub(super) fn new(overview: &'a Overview, focus: StatusFocus<'a>) -> Self {
+        if let StatusFocus::Cluster(cluster) = focus {
+            return ClusterLetters::ByCluster(BTreeMap::from([(cluster, 'A')]));
         }
         let in_rack: Option<BTreeSet<&ClusterKey>> = match focus {
-            Focus::Rack(name) => {
+            StatusFocus::Rack(name) => {
                 let hosts = overview
                     .hosts
                     .iter()
@@ -122,19 +122,19 @@ impl<'a> Letters<'a> {
             .filter(|key| in_rack.as_ref().is_none_or(|in_rack| in_rack.contains(key)))
             .collect();
         if clusters.len() > ('A'..='Z').count() {
-            return Letters::ByRole;
+            return ClusterLetters::ByRole;
         }
-        Letters::ByCluster(clusters.into_iter().zip('A'..='Z').collect())
+        ClusterLetters::ByCluster(clusters.into_iter().zip('A'..='Z').collect())
     }
 
     /// Returns the coloured letter of a cluster, or a blank.
-    pub(super) fn of(&self, cluster: &ClusterKey) -> String {
+    pub(super) fn letter(&self, cluster: &ClusterKey) -> String {
         match self {
-            Letters::ByCluster(letters) => match letters.get(cluster) {
+            ClusterLetters::ByCluster(letters) => match letters.get(cluster) {
                 Some(letter) => styled(colour(*letter), letter),
                 None => " ".to_owned(),
             },
-            Letters::ByRole => String::new(),
+            ClusterLetters::ByRole => String::new(),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Letters<'a> {
             Some(assigned) => self.assigned(&assigned.cluster, assigned.part.role),
             None => unassigned(host.state),
         };
-        let mark = match Mark::of(host).filter(|_| symbol != OF_ANOTHER) {
+        let mark = match HostRemark::for_host(host).filter(|_| symbol != OF_ANOTHER) {
             Some(mark) => styled(mark.style(), mark.symbol()),
             None => " ".to_owned(),
         };
@@ -153,12 +153,12 @@ impl<'a> Letters<'a> {
 
     fn assigned(&self, cluster: &ClusterKey, role: Role) -> (char, Style) {
         let (letter, style) = match self {
-            Letters::ByCluster(letters) => match letters.get(cluster) {
+            ClusterLetters::ByCluster(letters) => match letters.get(cluster) {
                 Some(letter) => (*letter, colour(*letter)),
                 None => return (OF_ANOTHER, Style::new()),
             },
-            Letters::ByRole if role == Role::ControlPlane => ('C', colour('A')),
-            Letters::ByRole => ('W', colour('B')),
+            ClusterLetters::ByRole if role == Role::ControlPlane => ('C', colour('A')),
+            ClusterLetters::ByRole => ('W', colour('B')),
         };
         match role {
             Role::ControlPlane => (letter, style.bold()),
@@ -188,19 +188,19 @@ fn unassigned(state: HostState) -> (char, Style) {
 
 /// Writes the racks in view.
 pub(super) fn write(
-    out: &mut Text,
+    out: &mut ReportText,
     overview: &Overview,
-    letters: &Letters<'_>,
-    view: &View<'_>,
+    letters: &ClusterLetters<'_>,
+    view: &StatusView<'_>,
 ) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
-        Focus::Site => overview.racks.iter().collect(),
-        Focus::Rack(name) => overview
+        StatusFocus::Site => overview.racks.iter().collect(),
+        StatusFocus::Rack(name) => overview
             .racks
             .iter()
             .filter(|rack| rack.name.as_deref() == name)
             .collect(),
-        Focus::Cluster(key) => {
+        StatusFocus::Cluster(key) => {
             let has = |rack: &&Rack| {
                 rack.hosts
                     .iter()
@@ -277,12 +277,12 @@ fn name(overview: &Overview, rack: &Rack) -> String {
 }
 
 fn write_rack(
-    out: &mut Text,
+    out: &mut ReportText,
     overview: &Overview,
     rack: &Rack,
-    letters: &Letters<'_>,
+    letters: &ClusterLetters<'_>,
     name_width: usize,
-    view: &View<'_>,
+    view: &StatusView<'_>,
 ) -> fmt::Result {
     let name = name(overview, rack);
     let gap = if name_width == 0 {
@@ -291,7 +291,7 @@ fn write_rack(
         name_width + INDENT.len()
     };
     let on_a_line = (view.width.saturating_sub(INDENT.len() + gap) / 2).max(FEWEST_CELLS);
-    let in_full = view.all || matches!(view.focus, Focus::Rack(_));
+    let in_full = view.all || matches!(view.focus, StatusFocus::Rack(_));
     let cells = if in_full {
         rack.hosts.len()
     } else {
@@ -330,9 +330,9 @@ fn write_rack(
 
 /// Explains the symbols that occur in the map.
 fn write_legend(
-    out: &mut Text,
+    out: &mut ReportText,
     overview: &Overview,
-    letters: &Letters<'_>,
+    letters: &ClusterLetters<'_>,
     racks: &[&Rack],
     width: usize,
 ) -> fmt::Result {
@@ -348,7 +348,7 @@ fn write_legend(
     };
     match letters {
         _ if !any(&|host| host.assigned.is_some()) => {}
-        Letters::ByCluster(known) => {
+        ClusterLetters::ByCluster(known) => {
             add("A", STRONG, "control plane of cluster A");
             add("a", Style::new(), "worker of cluster A");
             if any(&|host| {
@@ -358,7 +358,7 @@ fn write_legend(
                 add(&OF_ANOTHER.to_string(), Style::new(), "another cluster");
             }
         }
-        Letters::ByRole => {
+        ClusterLetters::ByRole => {
             add("C", STRONG, "control plane");
             add(
                 "w",
@@ -376,11 +376,11 @@ fn write_legend(
             add(&symbol.to_string(), style, state.words());
         }
     }
-    for mark in Mark::ALL
+    for mark in HostRemark::ALL
         .into_iter()
-        .filter(|mark| any(&|host| Mark::of(host) == Some(*mark)))
+        .filter(|mark| any(&|host| HostRemark::for_host(host) == Some(*mark)))
     {
-        let letter = if matches!(letters, Letters::ByRole) {
+        let letter = if matches!(letters, ClusterLetters::ByRole) {
             'C'
         } else {
             'A'

@@ -61,7 +61,7 @@ fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<F
 }
 
 fn too_few(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
-    let of_role = |role: Role| {
+    let role_finding = |role: Role| {
         let (_, node_set) = sip_cluster
             .node_sets
             .iter()
@@ -97,5 +97,5 @@ fn too_few(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
                 .of(&sip_cluster.key),
         )
     };
-    Role::ALL.into_iter().filter_map(of_role).collect()
+    Role::ALL.into_iter().filter_map(role_finding).collect()
 }

@@ -9,7 +9,7 @@ use kube::core::{Selector, SelectorExt};
 
 use super::host_selector;
 use crate::api::cluster_api::{
-    HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec, Reference,
+    ClusterApiReference, HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec,
 };
 use crate::api::names::Namespace;
 use crate::finding::Origin;
@@ -90,7 +90,7 @@ fn selector_of<'a>(
     spec: &MachineSpec,
     namespace: &Namespace,
 ) -> Option<&'a HostSelector> {
-    let reference: &Reference = spec.infrastructure_ref.as_ref()?;
+    let reference: &ClusterApiReference = spec.infrastructure_ref.as_ref()?;
     // A template or Metal3Machine outside of the inputs may select any hosts.
     match &parts.referenced(reference, namespace)?.spec {
         Ok(PartSpec::MachineTemplate(template)) => Some(&template.template.spec.host_selector),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
-use super::Check;
-use super::scaled::Scaled;
+use super::ClusterApiValidation;
+use super::scaled::ScaledMachines;
 use crate::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, HEALTH_CHECK, HealthCheckSpec,
     REMEDIATION_TEMPLATE, SPARE, TOPOLOGY_DEPLOYMENT_NAME,
@@ -19,15 +19,15 @@ use crate::request::NodeSet;
 use crate::request::cluster_parts::PartSpec;
 use crate::request::selector;
 
-impl Check<'_> {
+impl ClusterApiValidation<'_> {
     /// Reports MachineHealthChecks that replace Machines of node sets without spare hosts.
     pub(super) fn health_checks(
         &mut self,
-        sets: &[Scaled<'_>],
+        sets: &[ScaledMachines<'_>],
         node_sets: &BTreeMap<Part, Box<NodeSet>>,
     ) {
         let (objects, key) = (self.objects, self.key);
-        for (name, document) in objects.of_kind(HEALTH_CHECK, &key.namespace) {
+        for (name, document) in objects.parts_with_kind(HEALTH_CHECK, &key.namespace) {
             let Ok(PartSpec::HealthCheck(check)) = &document.spec else {
                 continue;
             };
@@ -61,7 +61,7 @@ impl Check<'_> {
     }
 
     /// Returns the labels of a node set's Machines.
-    fn machine_labels(&self, set: &Scaled<'_>) -> BTreeMap<String, String> {
+    fn machine_labels(&self, set: &ScaledMachines<'_>) -> BTreeMap<String, String> {
         let mut labels = set.machine_labels.cloned().unwrap_or_default();
         labels.insert(CLUSTER_NAME.to_owned(), self.key.name.to_string());
         match set.name {

@@ -7,7 +7,7 @@ use kube::core::{Expression, Selector};
 use crate::api::assignment;
 use crate::api::cluster_api::{HostRequirement, HostSelector};
 use crate::api::names::{is_label_key, is_label_value};
-use crate::finding::Step;
+use crate::finding::RouteStep;
 use crate::request::selector::Mistake;
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
@@ -55,7 +55,7 @@ pub(super) fn requirements(
     }
 }
 
-fn mistake(route: Vec<Step>, message: String, help: &str) -> Mistake {
+fn mistake(route: Vec<RouteStep>, message: String, help: &str) -> Mistake {
     Mistake {
         route,
         by_key: false,

@@ -19,26 +19,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
 
-use super::cluster::{Cluster, MachineTemplate, NodeSet};
+use super::cluster::{Cluster, HostTemplate, NodeSet};
 use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
-use super::documents::{Checked, ClusterDocument, Context, RequestSpec, Spec};
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedDocument};
 use super::object_name;
 use crate::api::cluster_api::{self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, SPARE, TOPOLOGY_KEY};
 use crate::api::host::Metadata;
 use crate::api::names::{ClusterKey, NodeName, Part, is_label_key};
 use crate::api::sipcluster::MOST_HOSTS;
-use crate::finding::{Code, Field, Finding, Origin};
+use crate::finding::{Code, DocumentField, Finding, Origin};
 use crate::load::Document;
 use crate::settings::Settings;
-use crate::settings::assignment::Assignment;
-use crate::settings::requests::Clusters;
+use crate::settings::assignment::AssignmentSettings;
+use crate::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
-use scaled::Scaled;
+use scaled::ScaledMachines;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &cluster_api::OBJECT,
@@ -55,7 +55,7 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
     match annotation(metadata, ASSIGN) {
         Some(text) => text != "false",
-        None => settings.requests.cluster_api.clusters == Clusters::All,
+        None => settings.requests.cluster_api.clusters == ClusterSelection::All,
     }
 }
 
@@ -78,9 +78,9 @@ fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 }
 
 impl RequestSpec for ClusterSpec {
-    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
         let (cluster, findings) = check(self, &document, context);
-        Checked::Request(Box::new(document.into_request(cluster)), findings)
+        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -92,10 +92,10 @@ impl RequestSpec for ClusterSpec {
 fn check(
     spec: &ClusterSpec,
     document: &ClusterDocument,
-    context: &Context<'_>,
+    context: &RequestContext<'_>,
 ) -> (Option<Cluster>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
-    let mut check = Check {
+    let mut check = ClusterApiValidation {
         key,
         origin,
         objects: context.cluster_parts,
@@ -122,7 +122,7 @@ fn check(
     if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
         check.report(
             Code::NoMachineTemplate,
-            Field::new(origin, ["spec"]),
+            DocumentField::new(origin, ["spec"]),
             "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
             format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
         );
@@ -147,19 +147,19 @@ fn check(
 }
 
 /// Validation of one Cluster, with its findings.
-struct Check<'a> {
+struct ClusterApiValidation<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     objects: &'a ClusterParts,
-    assignment: &'a Assignment,
+    assignment: &'a AssignmentSettings,
     findings: Vec<Finding>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> ClusterApiValidation<'a> {
     fn report(
         &mut self,
         code: Code,
-        field: Field,
+        field: DocumentField,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
         {
             self.report(
                 Code::InvalidRequestAnnotation,
-                Field::new(self.origin, ["metadata", "annotations", ASSIGN]),
+                DocumentField::new(self.origin, ["metadata", "annotations", ASSIGN]),
                 format!("`{ASSIGN}` is `{text}`, neither true nor false"),
                 "write \"true\" or \"false\", in quotes",
             );
@@ -186,7 +186,7 @@ impl<'a> Check<'a> {
     }
 
     /// Returns the part whose hosts a control plane or MachineDeployment gets.
-    fn part(&self, set: &Scaled<'_>) -> Part {
+    fn part(&self, set: &ScaledMachines<'_>) -> Part {
         Part {
             role: set.role(),
             node: None,
@@ -194,7 +194,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn node_set(&mut self, set: &Scaled<'_>, settings_key: Option<&str>) -> NodeSet {
+    fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
         let active = self.replicas(set);
         let standby = self.spare(set, active);
         let (mut selector, selector_at) = self.selector(set);
@@ -213,10 +213,10 @@ impl<'a> Check<'a> {
                 "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
             );
         }
-        let of_settings = settings_key.filter(|_| set.name.is_none());
+        let settings_key = settings_key.filter(|_| set.name.is_none());
         let (key, key_at) = match annotated {
             Some(key) => (Some(key), set.annotation(TOPOLOGY_KEY)),
-            None => (of_settings, set.at.clone()),
+            None => (settings_key, set.at.clone()),
         };
         NodeSet {
             selector,
@@ -238,7 +238,7 @@ impl<'a> Check<'a> {
 
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
-    fn replicas(&mut self, set: &Scaled<'_>) -> usize {
+    fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
         let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM);
         let most = most.map_or(0, |text| {
             self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text)
@@ -259,7 +259,7 @@ impl<'a> Check<'a> {
     }
 
     /// Returns the number of hosts beside the replicas.
-    fn spare(&mut self, set: &Scaled<'_>, active: usize) -> usize {
+    fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> usize {
         if let Some(text) = annotation(set.metadata, SPARE) {
             return self.number(set, SPARE, text);
         }
@@ -280,7 +280,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn number(&mut self, set: &Scaled<'_>, key: &str, text: &str) -> usize {
+    fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
         let number = text.trim().parse().ok();
         number
             .filter(|number| *number <= MOST_HOSTS)
@@ -296,7 +296,7 @@ impl<'a> Check<'a> {
     }
 
     /// Returns the hosts that a machine template selects, and where it says so.
-    fn selector(&mut self, set: &Scaled<'_>) -> (Selector, Field) {
+    fn selector(&mut self, set: &ScaledMachines<'_>) -> (Selector, DocumentField) {
         let at = set.template.selector_at();
         let selector = &set.template.spec.template.spec.host_selector;
         let assigned = self.assignment.labels_of(self.key, &self.part(set));
@@ -320,8 +320,8 @@ impl<'a> Check<'a> {
     /// Returns the machine templates with the labels by which they select assigned hosts.
     ///
     /// Node sets of one role may share a template if any of their hosts fits all of them.
-    fn machine_templates(&mut self, sets: &[Scaled<'_>]) -> Vec<MachineTemplate> {
-        let mut templates: BTreeMap<&str, Vec<&Scaled<'_>>> = BTreeMap::new();
+    fn machine_templates(&mut self, sets: &[ScaledMachines<'_>]) -> Vec<HostTemplate> {
+        let mut templates: BTreeMap<&str, Vec<&ScaledMachines<'_>>> = BTreeMap::new();
         for set in sets {
             templates.entry(set.template.name).or_default().push(set);
         }
@@ -330,7 +330,7 @@ impl<'a> Check<'a> {
             let Some((first, others)) = sets.split_first() else {
                 continue;
             };
-            let is_special = |set: &Scaled<'_>| {
+            let is_special = |set: &ScaledMachines<'_>| {
                 set.failure_domain.is_some() || annotation(set.metadata, TOPOLOGY_KEY).is_some()
             };
             let conflict = others.iter().find(|other| {
@@ -348,17 +348,17 @@ impl<'a> Check<'a> {
             }
             let mut labels = self.labels(&self.part(first));
             for other in others {
-                let of_other = self.labels(&self.part(other));
-                labels.retain(|key, value| of_other.get(key) == Some(value));
+                let other_labels = self.labels(&self.part(other));
+                labels.retain(|key, value| other_labels.get(key) == Some(value));
             }
             let selected = &first.template.spec.template.spec.host_selector.match_labels;
-            let of_role = self.labels(&first.role().into());
-            found.push(MachineTemplate {
+            let role_labels = self.labels(&first.role().into());
+            found.push(HostTemplate {
                 name: name.to_owned(),
                 is_pinned: first
                     .template
                     .class
-                    .is_some_and(|class| scaled::adds_labels(class, &of_role))
+                    .is_some_and(|class| scaled::adds_labels(class, &role_labels))
                     || labels
                         .iter()
                         .all(|(key, value)| selected.get(key) == Some(value)),
@@ -374,7 +374,7 @@ impl<'a> Check<'a> {
         self.assignment.selected_by(self.key, part)
     }
 
-    fn missing(&mut self, field: Field, kind: &str, name: &str) {
+    fn missing(&mut self, field: DocumentField, kind: &str, name: &str) {
         self.report(
             Code::PartMissing,
             field,

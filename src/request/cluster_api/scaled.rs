@@ -1,22 +1,22 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
-use super::{Check, annotation};
+use super::{ClusterApiValidation, annotation};
 use std::collections::BTreeMap;
 
 use crate::api::cluster_api::{
-    AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterSpec, ControlPlaneSpec, IntOrPercent,
-    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec, Reference, Rollout, ScaledTopology,
-    Strategy, TemplateReference, Topology,
+    AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
+    ControlPlaneSpec, IntOrPercent, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
+    Rollout, ScaledTopology, Strategy, TemplateReference, Topology,
 };
 use crate::api::host::Metadata;
 use crate::api::machine_names::MachineNames;
 use crate::api::names::{Namespace, Role};
-use crate::finding::{Code, Field, Origin, Step};
+use crate::finding::{Code, DocumentField, Origin, RouteStep};
 use crate::request::cluster_parts::{PartDocument, PartSpec};
 use crate::settings::services::KubernetesVersion;
 
 /// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
-pub(super) struct Scaled<'a> {
+pub(super) struct ScaledMachines<'a> {
     /// Name of the MachineDeployment; `None` for the control plane.
     pub(super) name: Option<&'a str>,
     pub(super) metadata: &'a Metadata,
@@ -25,11 +25,11 @@ pub(super) struct Scaled<'a> {
     /// Set if a rollout never runs more Machines than replicas, whatever the strategy.
     pub(super) never_surges: bool,
     pub(super) failure_domain: Option<&'a str>,
-    pub(super) template: Template<'a>,
+    pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
-    pub(super) at: Field,
+    pub(super) at: DocumentField,
     /// Where its annotations are.
-    pub(super) metadata_at: Field,
+    pub(super) metadata_at: DocumentField,
     /// Labels that its template gives to Machines.
     pub(super) machine_labels: Option<&'a BTreeMap<String, String>>,
     /// Names of its Machines.
@@ -37,7 +37,7 @@ pub(super) struct Scaled<'a> {
 }
 
 /// The Metal3MachineTemplate of a node set.
-pub(super) struct Template<'a> {
+pub(super) struct NodeSetTemplate<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a MachineTemplateSpec,
     origin: &'a Origin,
@@ -45,13 +45,13 @@ pub(super) struct Template<'a> {
     pub(super) class: Option<&'a ClassSpec>,
 }
 
-impl Template<'_> {
-    pub(super) fn selector_at(&self) -> Field {
-        Field::new(self.origin, ["spec", "template", "spec", "hostSelector"])
+impl NodeSetTemplate<'_> {
+    pub(super) fn selector_at(&self) -> DocumentField {
+        DocumentField::new(self.origin, ["spec", "template", "spec", "hostSelector"])
     }
 }
 
-impl Scaled<'_> {
+impl ScaledMachines<'_> {
     pub(super) fn role(&self) -> Role {
         match self.name {
             None => Role::ControlPlane,
@@ -67,7 +67,7 @@ impl Scaled<'_> {
     }
 
     /// Returns the place of the number of hosts.
-    pub(super) fn replicas_at(&self) -> Field {
+    pub(super) fn replicas_at(&self) -> DocumentField {
         if annotation(self.metadata, AUTOSCALER_MAXIMUM).is_some() {
             self.annotation(AUTOSCALER_MAXIMUM)
         } else {
@@ -75,7 +75,7 @@ impl Scaled<'_> {
         }
     }
 
-    pub(super) fn annotation(&self, key: &str) -> Field {
+    pub(super) fn annotation(&self, key: &str) -> DocumentField {
         self.metadata_at.below(["annotations".into(), key.into()])
     }
 }
@@ -123,11 +123,11 @@ fn either<'a>(
     strategy: &'a Option<Strategy>,
     rollout: &'a Option<Rollout>,
 ) -> Option<&'a Strategy> {
-    let of_rollout = || rollout.as_ref()?.strategy.as_ref();
-    strategy.as_ref().or_else(of_rollout)
+    let rollout_strategy = || rollout.as_ref()?.strategy.as_ref();
+    strategy.as_ref().or_else(rollout_strategy)
 }
 
-fn template_of(reference: &TemplateReference) -> Option<&Reference> {
+fn template_of(reference: &TemplateReference) -> Option<&ClusterApiReference> {
     reference
         .reference
         .as_ref()
@@ -145,27 +145,27 @@ pub(super) fn adds_labels(class: &ClassSpec, labels: &BTreeMap<String, String>) 
     })
 }
 
-fn machines_of(spec: &ControlPlaneSpec) -> Option<&Reference> {
-    let of_machines = || {
+fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
+    let machine_reference = || {
         let machines = spec.machine_template.as_ref()?;
-        let of_spec = || machines.spec.as_ref()?.infrastructure_ref.as_ref();
-        machines.infrastructure_ref.as_ref().or_else(of_spec)
+        let spec_reference = || machines.spec.as_ref()?.infrastructure_ref.as_ref();
+        machines.infrastructure_ref.as_ref().or_else(spec_reference)
     };
-    of_machines().or(spec.infrastructure_ref.as_ref())
+    machine_reference().or(spec.infrastructure_ref.as_ref())
 }
 
-impl<'a> Check<'a> {
+impl<'a> ClusterApiValidation<'a> {
     /// Returns the control plane and the MachineDeployments whose Machines are hosts of Metal3.
-    pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<Scaled<'a>> {
+    pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
         match &spec.topology {
-            Some(topology) => self.of_class(topology),
+            Some(topology) => self.class_members(topology),
             None => self.written_out(spec),
         }
     }
 
     /// Returns the version of Kubernetes of the control plane.
     pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
-        let of_control_plane = || {
+        let control_plane_version = || {
             let reference = spec.control_plane_ref.as_ref()?;
             let document = self.objects.referenced(reference, &self.key.namespace)?;
             match &document.spec {
@@ -175,7 +175,7 @@ impl<'a> Check<'a> {
         };
         let version = match &spec.topology {
             Some(topology) => topology.version.clone(),
-            None => of_control_plane(),
+            None => control_plane_version(),
         };
         // RKE2 and k0s append their own version.
         version?.split('+').next()?.parse().ok()
@@ -195,9 +195,9 @@ impl<'a> Check<'a> {
     /// Returns the object that a reference names, and reports one that is missing or unreadable.
     fn part_of(
         &mut self,
-        reference: &Reference,
+        reference: &ClusterApiReference,
         namespace: &Namespace,
-        from: Field,
+        from: DocumentField,
     ) -> Option<(&'a PartDocument, &'a PartSpec)> {
         let Some(document) = self.objects.referenced(reference, namespace) else {
             self.missing(from, &reference.kind, &reference.name);
@@ -217,16 +217,16 @@ impl<'a> Check<'a> {
     /// Metal3.
     fn template(
         &mut self,
-        reference: &'a Reference,
+        reference: &'a ClusterApiReference,
         namespace: &Namespace,
-        from: Field,
+        from: DocumentField,
         class: Option<&'a ClassSpec>,
-    ) -> Option<Template<'a>> {
+    ) -> Option<NodeSetTemplate<'a>> {
         if reference.kind != MACHINE_TEMPLATE {
             return None;
         }
         match self.part_of(reference, namespace, from)? {
-            (document, PartSpec::MachineTemplate(spec)) => Some(Template {
+            (document, PartSpec::MachineTemplate(spec)) => Some(NodeSetTemplate {
                 name: &reference.name,
                 spec,
                 origin: &document.origin,
@@ -236,11 +236,11 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn written_out(&mut self, spec: &'a ClusterSpec) -> Vec<Scaled<'a>> {
+    fn written_out(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
         let mut scaled = Vec::new();
         scaled.extend(self.control_plane(spec));
         let (objects, key) = (self.objects, self.key);
-        for (name, document) in objects.of_kind(MACHINE_DEPLOYMENT, &key.namespace) {
+        for (name, document) in objects.parts_with_kind(MACHINE_DEPLOYMENT, &key.namespace) {
             let deployment = match &document.spec {
                 Ok(PartSpec::MachineDeployment(deployment)) => deployment,
                 Ok(_) => continue,
@@ -259,12 +259,13 @@ impl<'a> Check<'a> {
             let Some(reference) = &machine.infrastructure_ref else {
                 continue;
             };
-            let at = Field::new(&document.origin, ["spec"]);
-            let from = at.below(["template", "spec", "infrastructureRef", "name"].map(Step::from));
+            let at = DocumentField::new(&document.origin, ["spec"]);
+            let from =
+                at.below(["template", "spec", "infrastructureRef", "name"].map(RouteStep::from));
             let Some(template) = self.template(reference, &key.namespace, from, None) else {
                 continue;
             };
-            scaled.push(Scaled {
+            scaled.push(ScaledMachines {
                 name: Some(name),
                 metadata: &document.metadata,
                 replicas: deployment.replicas,
@@ -275,23 +276,23 @@ impl<'a> Check<'a> {
                 machine_names: MachineNames::deployment(name).with_template(template.name),
                 template,
                 at,
-                metadata_at: Field::new(&document.origin, ["metadata"]),
+                metadata_at: DocumentField::new(&document.origin, ["metadata"]),
             });
         }
         scaled
     }
 
-    fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<Scaled<'a>> {
+    fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<ScaledMachines<'a>> {
         let reference = spec.control_plane_ref.as_ref()?;
         let (origin, namespace) = (self.origin, &self.key.namespace);
-        let from = Field::new(origin, ["spec", "controlPlaneRef", "name"]);
+        let from = DocumentField::new(origin, ["spec", "controlPlaneRef", "name"]);
         let (document, part) = self.part_of(reference, namespace, from)?;
         let PartSpec::ControlPlane(control_plane) = part else {
             return None;
         };
         // Without Machines, the control plane runs elsewhere, as with Kamaji.
         let machines = machines_of(control_plane)?;
-        let at = Field::new(&document.origin, ["spec"]);
+        let at = DocumentField::new(&document.origin, ["spec"]);
         let template = self.template(machines, namespace, at.clone(), None)?;
         let machine_template = control_plane.machine_template.as_ref();
         let mut machine_names =
@@ -299,7 +300,7 @@ impl<'a> Check<'a> {
         if is_of_k0smotron(&document.kind) {
             machine_names = machine_names.with_numbers(&reference.name);
         }
-        Some(Scaled {
+        Some(ScaledMachines {
             name: None,
             metadata: &document.metadata,
             replicas: control_plane.replicas,
@@ -310,11 +311,11 @@ impl<'a> Check<'a> {
             machine_names,
             template,
             at,
-            metadata_at: Field::new(&document.origin, ["metadata"]),
+            metadata_at: DocumentField::new(&document.origin, ["metadata"]),
         })
     }
 
-    fn of_class(&mut self, topology: &'a Topology) -> Vec<Scaled<'a>> {
+    fn class_members(&mut self, topology: &'a Topology) -> Vec<ScaledMachines<'a>> {
         let (name, namespace) = match (&topology.class_ref, &topology.class) {
             (Some(class), _) => (class.name.as_str(), class.namespace.as_ref()),
             (None, Some(class)) => (class.as_str(), topology.class_namespace.as_ref()),
@@ -323,8 +324,8 @@ impl<'a> Check<'a> {
         let own = &self.key.namespace;
         let namespace =
             namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
-        let at = Field::new(self.origin, ["spec", "topology"]);
-        let reference = Reference {
+        let at = DocumentField::new(self.origin, ["spec", "topology"]);
+        let reference = ClusterApiReference {
             kind: CLUSTER_CLASS.to_owned(),
             name: name.to_owned(),
             namespace: None,
@@ -334,7 +335,7 @@ impl<'a> Check<'a> {
         else {
             return Vec::new();
         };
-        let class_at = Field::new(&document.origin, ["spec"]);
+        let class_at = DocumentField::new(&document.origin, ["spec"]);
         let mut scaled = Vec::new();
         scaled.extend(self.control_plane_of_class(topology, class, &namespace, &class_at));
         for (index, deployment) in topology.workers.machine_deployments.iter().enumerate() {
@@ -349,8 +350,8 @@ impl<'a> Check<'a> {
         topology: &'a Topology,
         class: &'a ClassSpec,
         namespace: &Namespace,
-        class_at: &Field,
-    ) -> Option<Scaled<'a>> {
+        class_at: &DocumentField,
+    ) -> Option<ScaledMachines<'a>> {
         let machines = class
             .control_plane
             .machine_infrastructure
@@ -374,8 +375,8 @@ impl<'a> Check<'a> {
             }
             _ => (None, false),
         };
-        let at = Field::new(self.origin, ["spec", "topology", "controlPlane"]);
-        Some(Scaled {
+        let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
+        Some(ScaledMachines {
             name: None,
             metadata: &topology.control_plane.metadata,
             replicas: topology.control_plane.replicas,
@@ -395,11 +396,12 @@ impl<'a> Check<'a> {
         deployment: &'a ScaledTopology,
         class: &'a ClassSpec,
         namespace: &Namespace,
-        class_at: &Field,
-        at: Field,
-    ) -> Option<Scaled<'a>> {
+        class_at: &DocumentField,
+        at: DocumentField,
+    ) -> Option<ScaledMachines<'a>> {
         let mut classes = class.workers.machine_deployments.iter().enumerate();
-        let Some((index, of_class)) = classes.find(|(_, known)| known.class == deployment.class)
+        let Some((index, deployment_class)) =
+            classes.find(|(_, known)| known.class == deployment.class)
         else {
             self.report(
                 Code::PartMissing,
@@ -412,15 +414,15 @@ impl<'a> Check<'a> {
             );
             return None;
         };
-        let of_template = || of_class.template.infrastructure.as_ref();
-        let machines = of_class
+        let template_reference = || deployment_class.template.infrastructure.as_ref();
+        let machines = deployment_class
             .infrastructure
             .as_ref()
-            .or_else(of_template)
+            .or_else(template_reference)
             .and_then(template_of)?;
         let from = class_at.below(["workers".into(), "machineDeployments".into(), index.into()]);
         let template = self.template(machines, namespace, from, Some(class))?;
-        Some(Scaled {
+        Some(ScaledMachines {
             name: Some(&deployment.name),
             metadata: &deployment.metadata,
             replicas: deployment.replicas,
@@ -428,13 +430,13 @@ impl<'a> Check<'a> {
             strategy: if deployment.strategy.is_some() || deployment.rollout.is_some() {
                 either(&deployment.strategy, &deployment.rollout)
             } else {
-                either(&of_class.strategy, &of_class.rollout)
+                either(&deployment_class.strategy, &deployment_class.rollout)
             },
             never_surges: false,
             failure_domain: deployment
                 .failure_domain
                 .as_deref()
-                .or(of_class.failure_domain.as_deref()),
+                .or(deployment_class.failure_domain.as_deref()),
             machine_labels: deployment.metadata.labels.as_ref(),
             machine_names: MachineNames::deployment_of_class(
                 self.key.name.as_str(),

@@ -1,7 +1,7 @@
 //! Decodes the specs of a Provisioning and of a Software.
 
 use super::documents::misshapen;
-use super::unquoted_names::of_machines;
+use super::unquoted_names::unquoted_machines;
 use crate::api::provisioning::{KIND, ProvisioningSpec, SOFTWARE_KIND, SoftwareSpec};
 use crate::decode::unknown_fields::{OF_PROVISIONING, OF_SOFTWARE};
 use crate::finding::Finding;
@@ -20,7 +20,7 @@ pub(super) fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
         return (None, misshapen);
     }
     let (spec, mut found) = read_spec::<ProvisioningSpec>(document, &value, &OF_PROVISIONING, KIND);
-    found.extend(of_machines(document, &value["spec"]));
+    found.extend(unquoted_machines(document, &value["spec"]));
     (spec.map(|spec| spec as Box<dyn RequestSpec>), found)
 }
 

@@ -6,7 +6,7 @@ use yaml_serde::{Mapping, Value};
 use crate::api::host::Metadata;
 use crate::api::names::ObjectName;
 use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::text::counted;
 
 /// Fields of a machine. A field with too little indentation looks like the name of a machine.
@@ -65,7 +65,7 @@ pub(crate) fn cluster_of(
 ///
 /// Decoding would report wrong indentation as a wrong type.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
-    let of_list = |list: &'static str| {
+    let list_findings = |list: &'static str| {
         let entries = spec
             .get(list)
             .and_then(Value::as_sequence)
@@ -74,7 +74,7 @@ pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
             .enumerate();
         entries.filter_map(move |(index, entry)| {
             let (message, help) = wrong(list, entry.as_mapping()?)?;
-            let route: [Step; 3] = ["spec".into(), list.into(), index.into()];
+            let route: [RouteStep; 3] = ["spec".into(), list.into(), index.into()];
             Some(
                 Finding::new(Code::InvalidMachine, message)
                     .at(origin.at(route))
@@ -84,7 +84,7 @@ pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
     };
     ["masters", "workers"]
         .into_iter()
-        .flat_map(of_list)
+        .flat_map(list_findings)
         .collect()
 }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
 
-use super::{Check, Machines, Route, part, quantity};
+use super::{Machines, ProvisioningValidation, Route, part, quantity};
 use crate::api::mac::MacAddress;
 use crate::api::machine_names::MachineNames;
 use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
-use crate::finding::{Code, Field, Finding, Place, Step};
+use crate::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::inventory::host::Host;
 use crate::inventory::hosts_by_mac::HostsByMac;
 use crate::inventory::machine::{AskedCpus, AskedMachine};
@@ -60,16 +60,16 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> Stri
 }
 
 /// A machine in one of the lists.
-struct Entry<'a> {
+struct MachineEntry<'a> {
     name: NodeName,
     role: Role,
     /// Its requirements; `None` if the list only has its name.
-    asked: Option<&'a provisioning::Machine>,
+    asked: Option<&'a provisioning::MachineRequest>,
     route: Route,
 }
 
 /// A machine by name, from one or both lists.
-struct Wanted {
+struct RequestedMachine {
     role: Role,
     route: Route,
     /// MAC address with its route.
@@ -80,7 +80,7 @@ struct Wanted {
     is_asked: bool,
 }
 
-impl Check<'_> {
+impl ProvisioningValidation<'_> {
     pub(crate) fn machines(
         &mut self,
         spec: &ProvisioningSpec,
@@ -104,7 +104,7 @@ impl Check<'_> {
             workers: workers.iter().map(|entry| entry.name.clone()).collect(),
             ..Machines::default()
         };
-        let mut wanted: BTreeMap<NodeName, Wanted> = BTreeMap::new();
+        let mut wanted: BTreeMap<NodeName, RequestedMachine> = BTreeMap::new();
         // Findings are reported in the order of the request.
         let mut names: Vec<NodeName> = Vec::new();
         for entry in masters.into_iter().chain(workers) {
@@ -120,7 +120,7 @@ impl Check<'_> {
         }
         self.refuse_shared_macs(&names, &wanted, macs);
         for name in names {
-            let Some(Wanted {
+            let Some(RequestedMachine {
                 role,
                 route,
                 mac,
@@ -147,7 +147,7 @@ impl Check<'_> {
             if let Some((mac, host)) = machine.named {
                 self.judge(&name, &route, mac, &machine, &selector, macs.host(host));
             }
-            let at = Field::new(self.origin, route);
+            let at = DocumentField::new(self.origin, route);
             let node_set = NodeSet {
                 selector,
                 namespace: None,
@@ -174,11 +174,11 @@ impl Check<'_> {
     /// Returns the machines of a list with valid names, each name once.
     fn entries<'a>(
         &mut self,
-        list: Option<&'a [BTreeMap<String, Option<provisioning::Machine>>]>,
+        list: Option<&'a [BTreeMap<String, Option<provisioning::MachineRequest>>]>,
         field: &str,
         role: Role,
-    ) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = Vec::new();
+    ) -> Vec<MachineEntry<'a>> {
+        let mut entries: Vec<MachineEntry<'a>> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
         // Decoding rejected entries with no key or several keys.
         for (index, (name, asked)) in
@@ -219,7 +219,7 @@ impl Check<'_> {
                 );
                 continue;
             }
-            entries.push(Entry {
+            entries.push(MachineEntry {
                 name,
                 role,
                 asked: asked.as_ref(),
@@ -230,14 +230,14 @@ impl Check<'_> {
     }
 
     /// Parses the requirements of a machine.
-    fn wanted(&mut self, entry: Entry<'_>) -> Wanted {
-        let Entry {
+    fn wanted(&mut self, entry: MachineEntry<'_>) -> RequestedMachine {
+        let MachineEntry {
             name,
             role,
             asked,
             route,
         } = entry;
-        let nothing = provisioning::Machine::default();
+        let nothing = provisioning::MachineRequest::default();
         let asked = asked.unwrap_or(&nothing);
         let below =
             |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
@@ -339,7 +339,7 @@ impl Check<'_> {
             qat,
             cpus,
         };
-        Wanted {
+        RequestedMachine {
             role,
             route,
             mac,
@@ -353,7 +353,7 @@ impl Check<'_> {
     fn asked_cpus(
         &mut self,
         name: &NodeName,
-        asked: &provisioning::Machine,
+        asked: &provisioning::MachineRequest,
         below: &dyn Fn(&str) -> Route,
     ) -> AskedCpus {
         let text = |text: &Option<String>| {
@@ -382,7 +382,7 @@ impl Check<'_> {
     }
 
     /// Merges a machine's entries from both lists. It must meet the requirements of both.
-    fn join(&mut self, name: &NodeName, known: &mut Wanted, also: Wanted) {
+    fn join(&mut self, name: &NodeName, known: &mut RequestedMachine, also: RequestedMachine) {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
                 let message = format!("{name} is a master and a worker, with two MAC addresses");
@@ -412,7 +412,7 @@ impl Check<'_> {
     fn refuse_shared_macs(
         &mut self,
         names: &[NodeName],
-        wanted: &BTreeMap<NodeName, Wanted>,
+        wanted: &BTreeMap<NodeName, RequestedMachine>,
         macs: &HostsByMac<'_>,
     ) {
         let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
@@ -562,7 +562,9 @@ impl Check<'_> {
 /// Returns the place of a host's MAC address.
 fn place_of(host: &Host, mac: MacAddress) -> Place {
     if host.machine.boot_mac == Some(mac) {
-        return host.origin.at(["spec", "bootMACAddress"].map(Step::from));
+        return host
+            .origin
+            .at(["spec", "bootMACAddress"].map(RouteStep::from));
     }
     host.live_place(["metadata", "name"])
 }

@@ -20,17 +20,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, Installation, NodeSet};
 use super::descriptor::RequestDescriptor;
-use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
 use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
-use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::finding::{Code, Finding, Origin, Place, RouteStep};
 use crate::text::suggest::alike;
 
 pub(crate) use decode::decode_software;
 pub(crate) use documents::cluster_of;
 pub(crate) use software::without_cluster;
 use software::{check_packages, software_of};
-pub(crate) use unquoted_names::of_label;
+pub(crate) use unquoted_names::unquoted_label;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &provisioning::OBJECT,
@@ -44,11 +44,11 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 };
 
 impl RequestSpec for ProvisioningSpec {
-    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
         let (cluster, named, findings) = check(self, &document, context);
         let mut request = document.into_request(cluster);
         request.named = named;
-        Checked::Request(Box::new(request), findings)
+        ValidatedDocument::Request(Box::new(request), findings)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -61,14 +61,14 @@ impl RequestSpec for ProvisioningSpec {
 fn check(
     spec: &ProvisioningSpec,
     document: &ClusterDocument,
-    context: &Context<'_>,
+    context: &RequestContext<'_>,
 ) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
     let cluster_type = document.label(CLUSTER_TYPE);
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let software = software_of(key, context.software);
     let macs = context.hosts_by_mac();
-    let mut check = Check {
+    let mut check = ProvisioningValidation {
         key,
         origin,
         findings: Vec::new(),
@@ -116,10 +116,10 @@ fn check(
     (valid.then_some(cluster), named, findings)
 }
 
-type Route = Vec<Step>;
+type Route = Vec<RouteStep>;
 
 /// Validation of one Provisioning, with its findings.
-struct Check<'a> {
+struct ProvisioningValidation<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     findings: Vec<Finding>,
@@ -133,7 +133,7 @@ struct Machines {
     workers: Vec<NodeName>,
 }
 
-impl Check<'_> {
+impl ProvisioningValidation<'_> {
     fn report(
         &mut self,
         code: Code,
@@ -211,9 +211,9 @@ impl Check<'_> {
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
-            let place = self
-                .origin
-                .at(["spec".into(), "KUDPlugins".into(), Step::from(index)]);
+            let place =
+                self.origin
+                    .at(["spec".into(), "KUDPlugins".into(), RouteStep::from(index)]);
             let is_word = |plugin: &str| {
                 plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && plugin

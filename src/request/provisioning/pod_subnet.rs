@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::{Check, Machines};
+use super::{Machines, ProvisioningValidation};
 use crate::api::provisioning::ProvisioningSpec;
 use crate::finding::{Code, Finding};
 use crate::inventory::hosts_by_mac::HostsByMac;
 
-impl Check<'_> {
+impl ProvisioningValidation<'_> {
     /// Returns the network as written.
     ///
     /// It must not contain the address of a machine, because traffic to that address would stay

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
 use crate::api::provisioning::Package;
-use crate::finding::{Code, Finding, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::request::Request;
 use crate::request::cluster::InstalledPackage;
 use crate::request::documents::SoftwareDocument;
 use crate::request::kind::ClusterKind;
 
-type Route = Vec<Step>;
+type Route = Vec<RouteStep>;
 
 /// A package and the place of its request.
-struct Found<'a> {
+struct RequestedPackage<'a> {
     package: InstalledPackage,
     origin: &'a Origin,
     route: Route,
 }
 
 /// Accessor of one list of a Software.
-type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
+type PackageList = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
 /// Returns the Softwares of a cluster by name.
 ///
@@ -46,7 +46,7 @@ pub(super) fn check_packages(
     has_both_roles: bool,
     findings: &mut Vec<Finding>,
 ) -> [Vec<InstalledPackage>; 2] {
-    let lists: [(&str, List); 2] = [
+    let lists: [(&str, PackageList); 2] = [
         ("masterSoftware", |document| {
             document.spec.as_ref()?.master_software.as_ref()
         }),
@@ -55,14 +55,14 @@ pub(super) fn check_packages(
         }),
     ];
     let found = lists.map(|(field, list)| {
-        let mut found: Vec<Found<'_>> = Vec::new();
+        let mut found: Vec<RequestedPackage<'_>> = Vec::new();
         for document in software {
             let own = found.len();
             for (index, package) in list(document).into_iter().flatten().enumerate() {
                 let route: Route = vec!["spec".into(), field.into(), index.into()];
                 match read(package) {
                     Ok(package) => {
-                        let one = Found {
+                        let one = RequestedPackage {
                             package,
                             origin: &document.origin,
                             route,
@@ -95,7 +95,7 @@ pub(super) fn check_packages(
 
 /// Reports a package of the workers whose version differs from the masters', for machines with both
 /// roles.
-fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
+fn unlike(masters: &[RequestedPackage<'_>], worker: &RequestedPackage<'_>) -> Option<Finding> {
     let master = masters
         .iter()
         .find(|master| master.package.name == worker.package.name)?;
@@ -108,7 +108,7 @@ fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
 }
 
 /// Reports a package that is requested in two versions.
-fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
+fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Option<Finding> {
     let (version, differs) = (
         known.package.version.as_ref()?,
         one.package.version.as_ref()?,
@@ -127,7 +127,11 @@ fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
 
 /// Adds a package. Packages from index `own` on are from the same list, where a duplicate is
 /// reported.
-fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Finding> {
+fn add<'a>(
+    found: &mut Vec<RequestedPackage<'a>>,
+    own: usize,
+    one: RequestedPackage<'a>,
+) -> Option<Finding> {
     let Some(at) = found
         .iter()
         .position(|known| known.package.name == one.package.name)

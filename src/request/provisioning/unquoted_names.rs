@@ -5,11 +5,11 @@ use yaml_serde::Value;
 
 use crate::api::host::Metadata;
 use crate::api::provisioning::CLUSTER;
-use crate::finding::{Code, Finding, Step};
+use crate::finding::{Code, Finding, RouteStep};
 use crate::load::{Document, Plain, Reading, read_by_others};
 
 /// Checks the label with the cluster's name. Null becomes an empty text, as in the API server.
-pub(crate) fn of_label(
+pub(crate) fn unquoted_label(
     document: &Document<'_>,
     kind: &str,
     metadata: &mut Metadata,
@@ -42,10 +42,10 @@ pub(crate) fn of_label(
 }
 
 /// Checks the names of machines.
-pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
+pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
     let plain = Plain::of(document);
     let plain = &plain;
-    let of_list = |list: &'static str| {
+    let list_findings = |list: &'static str| {
         let entries = spec
             .get(list)
             .and_then(Value::as_sequence)
@@ -55,7 +55,7 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
         entries.filter_map(move |(index, entry)| {
             let name = entry.as_mapping()?.keys().next()?.as_str()?;
             let reading = read_by_others(name)?;
-            let route: Vec<Step> = vec!["spec".into(), list.into(), index.into(), name.into()];
+            let route: Vec<RouteStep> = vec!["spec".into(), list.into(), index.into(), name.into()];
             if !plain.has_key(&route) {
                 return None;
             }
@@ -73,7 +73,7 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
     };
     ["masters", "workers"]
         .into_iter()
-        .flat_map(of_list)
+        .flat_map(list_findings)
         .collect()
 }
 

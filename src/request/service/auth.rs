@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
+use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
@@ -14,7 +14,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
     // Dex never connects to hosts.
     roles: &[],
     balances: None,
-    endpoint: Some(Endpoint {
+    endpoint: Some(EndpointDescriptor {
         kind: EndpointKind::Issuer,
         prefix: "oidc",
         suffix: "-issuer-url",

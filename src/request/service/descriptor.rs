@@ -17,7 +17,7 @@ pub struct ServiceDescriptor {
     /// Role of its backends; `None` unless it is a load balancer.
     pub balances: Option<Role>,
     /// The endpoint for clients of the cluster.
-    pub endpoint: Option<Endpoint>,
+    pub endpoint: Option<EndpointDescriptor>,
     /// Directory below `crds/` with the CustomResourceDefinitions that it requires.
     pub definitions: Option<&'static str>,
     /// True if its pods run on the base cluster's control-plane nodes by default.
@@ -39,7 +39,7 @@ pub struct ImageAdvice {
 
 /// Entry of a service in the endpoints ConfigMap: `PREFIX[NUMBER]SUFFIX`.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct EndpointDescriptor {
     /// Meaning of the entry.
     pub kind: EndpointKind,
     /// Prefix of the key.

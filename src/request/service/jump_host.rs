@@ -1,6 +1,6 @@
 //! Jump hosts: SSH servers with access to the cluster's hosts.
 
-use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
+use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::names::{NodePort, ObjectName, Role, StorageSize};
 
 pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
@@ -8,7 +8,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
     field: "jumpHost",
     roles: &Role::ALL,
     balances: None,
-    endpoint: Some(Endpoint {
+    endpoint: Some(EndpointDescriptor {
         kind: EndpointKind::JumpHost,
         prefix: "jump-host",
         suffix: "-endpoint",
@@ -24,7 +24,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 
 /// Settings of a jump host.
 #[derive(Debug, Clone)]
-pub struct JumpHost {
+pub struct JumpHostSettings {
     /// Port of the SSH server on the base cluster's nodes.
     pub node_port: NodePort,
     /// Set if BMCs are reached through the environment's proxy.
@@ -34,7 +34,7 @@ pub struct JumpHost {
     /// Secret with the nodes' private keys, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
     /// Source of the SSH server's host keys.
-    pub host_keys: HostKeys,
+    pub host_keys: HostKeySource,
     /// The volume of operators' home directories.
     pub homes: Option<VolumeClaim>,
 }
@@ -50,7 +50,7 @@ pub struct VolumeClaim {
 
 /// Source of SSH host keys.
 #[derive(Debug, Clone)]
-pub enum HostKeys {
+pub enum HostKeySource {
     /// A Secret in the cluster's namespace.
     Secret(ObjectName),
     /// A volume in which the keys are generated once.

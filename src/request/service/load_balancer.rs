@@ -1,8 +1,8 @@
 //! Load balancers: HAProxy for the tenant's API servers or workers.
 
-use super::descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
+use super::descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 use crate::api::names::{NodePort, Role};
-use crate::finding::Step;
+use crate::finding::RouteStep;
 
 const HAPROXY: ImageAdvice = ImageAdvice {
     example: "docker.io/library/haproxy:3.0",
@@ -15,7 +15,7 @@ pub(super) const CONTROL_PLANE: ServiceDescriptor = ServiceDescriptor {
     field: "loadBalancerControlPlane",
     roles: &[Role::ControlPlane],
     balances: Some(Role::ControlPlane),
-    endpoint: Some(Endpoint {
+    endpoint: Some(EndpointDescriptor {
         kind: EndpointKind::ControlPlane,
         prefix: "control-plane",
         suffix: "-endpoint",
@@ -58,7 +58,7 @@ pub struct WorkerLoadBalancer {
 
 impl WorkerLoadBalancer {
     /// Returns the route from the service to the field with some of its NodePorts.
-    pub(super) fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
+    pub(super) fn port_route(&self, ports: &[NodePort]) -> Vec<RouteStep> {
         let mut route = vec!["nodePortRange".into()];
         match ports {
             [port] if self.node_ports.first() == Some(port) => route.push("start".into()),

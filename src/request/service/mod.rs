@@ -16,13 +16,13 @@ use camino::Utf8PathBuf;
 use serde::Serialize;
 
 pub use auth::Auth;
-pub use descriptor::{Endpoint, EndpointKind, ImageAdvice, ServiceDescriptor};
-pub use jump_host::JumpHost;
+pub use descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
+pub use jump_host::JumpHostSettings;
 pub use load_balancer::{ControlPlaneLoadBalancer, WorkerLoadBalancer};
 
 use super::object_name::{object_name, shortened};
 use crate::api::names::{ClusterKey, NodePort, Role, SecretKey};
-use crate::finding::Step;
+use crate::finding::RouteStep;
 use crate::layout;
 
 /// Kinds of services, in the order of rendering.
@@ -58,7 +58,7 @@ impl ServiceKind {
     }
 
     /// Returns the route to a service in its SIPCluster. `index` counts services of this kind.
-    pub fn route(self, index: usize) -> Vec<Step> {
+    pub fn route(self, index: usize) -> Vec<RouteStep> {
         let field = self.descriptor().field;
         vec!["spec".into(), "services".into(), field.into(), index.into()]
     }
@@ -66,7 +66,7 @@ impl ServiceKind {
 
 /// A service of a cluster.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub struct ClusterService {
     /// Index among the services of its kind, from 1. The first has a name without number.
     pub ordinal: usize,
     /// Container image.
@@ -89,7 +89,7 @@ pub enum Detail {
     /// HAProxy for the tenant's workers.
     WorkerLoadBalancer(WorkerLoadBalancer),
     /// An SSH server with access to the cluster's hosts.
-    JumpHost(JumpHost),
+    JumpHost(JumpHostSettings),
     /// Dex.
     Auth(Box<Auth>),
 }
@@ -102,7 +102,7 @@ pub fn bracketed(address: IpAddr) -> String {
     }
 }
 
-impl Service {
+impl ClusterService {
     /// Returns the kind.
     pub fn kind(&self) -> ServiceKind {
         match self.detail {
@@ -175,7 +175,7 @@ impl Service {
     }
 
     /// Returns the route to the field in its SIPCluster with some of its NodePorts.
-    pub fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
+    pub fn port_route(&self, ports: &[NodePort]) -> Vec<RouteStep> {
         let below = match &self.detail {
             Detail::WorkerLoadBalancer(balancer) => balancer.port_route(ports),
             Detail::ControlPlaneLoadBalancer(_) | Detail::JumpHost(_) | Detail::Auth(_) => {
@@ -193,7 +193,7 @@ impl Service {
         let key = self.endpoint_key(endpoint.prefix, endpoint.suffix);
         match &self.detail {
             Detail::ControlPlaneLoadBalancer(ControlPlaneLoadBalancer { node_port, .. })
-            | Detail::JumpHost(JumpHost { node_port, .. }) => {
+            | Detail::JumpHost(JumpHostSettings { node_port, .. }) => {
                 self.address_entries(&key, *node_port)
             }
             Detail::Auth(auth) => {
@@ -226,28 +226,28 @@ impl Service {
     }
 
     /// Returns the route to the service in its SIPCluster.
-    pub fn route(&self) -> Vec<Step> {
+    pub fn route(&self) -> Vec<RouteStep> {
         self.kind().route(self.ordinal - 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::jump_host::HostKeys;
+    use super::jump_host::HostKeySource;
     use super::*;
     use crate::api::names::ObjectName;
 
-    fn jump_host() -> Service {
-        let detail = Detail::JumpHost(JumpHost {
+    fn jump_host() -> ClusterService {
+        let detail = Detail::JumpHost(JumpHostSettings {
             node_port: NodePort::try_from(30022).unwrap(),
             bmc_proxy: false,
             authorized_keys: Vec::new(),
             node_private_keys: None,
-            host_keys: HostKeys::Ephemeral,
+            host_keys: HostKeySource::Ephemeral,
             homes: None,
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
-        Service {
+        ClusterService {
             ordinal: 1,
             image,
             node_labels,

@@ -2,18 +2,18 @@
 
 use ssh_key::PublicKey;
 
-use super::{Check, Route, below};
+use super::{Route, SipclusterValidation, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
 use crate::finding::Code;
-use crate::request::service::jump_host::{HostKeys, JumpHost, VolumeClaim};
+use crate::request::service::jump_host::{HostKeySource, JumpHostSettings, VolumeClaim};
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     pub(super) fn jump_host(
         &mut self,
-        entry: &sipcluster::JumpHost,
+        entry: &sipcluster::JumpHostFields,
         route: &Route,
-    ) -> Option<JumpHost> {
+    ) -> Option<JumpHostSettings> {
         let keys_route = below(route, ["sshAuthorizedKeys".into()]);
         let authorized_keys: Vec<String> = entry
             .ssh_authorized_keys
@@ -59,7 +59,7 @@ impl Check<'_> {
             Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
             None => None,
         };
-        Some(JumpHost {
+        Some(JumpHostSettings {
             node_port: self.node_port(entry.node_port, route)?,
             bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
             authorized_keys,
@@ -71,17 +71,19 @@ impl Check<'_> {
 
     fn host_keys(
         &mut self,
-        entry: Option<&sipcluster::HostKeys>,
+        entry: Option<&sipcluster::SshHostKeys>,
         route: &Route,
-    ) -> Option<HostKeys> {
+    ) -> Option<HostKeySource> {
         let entry = entry.cloned().unwrap_or_default();
         let is_ephemeral = entry.ephemeral.unwrap_or_default();
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
             (Some(name), None, false) => self
                 .secret_name(&name, "secretName", route)
-                .map(HostKeys::Secret),
-            (None, Some(claim), false) => self.volume_claim(&claim, route).map(HostKeys::Volume),
-            (None, None, true) => Some(HostKeys::Ephemeral),
+                .map(HostKeySource::Secret),
+            (None, Some(claim), false) => {
+                self.volume_claim(&claim, route).map(HostKeySource::Volume)
+            }
+            (None, None, true) => Some(HostKeySource::Ephemeral),
             (None, None, false) => {
                 self.report(
                     Code::EphemeralHostKeys,
@@ -90,7 +92,7 @@ impl Check<'_> {
                     "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
                      `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
                 );
-                Some(HostKeys::Ephemeral)
+                Some(HostKeySource::Ephemeral)
             }
             _ => {
                 self.report(
@@ -106,7 +108,7 @@ impl Check<'_> {
 
     fn volume_claim(
         &mut self,
-        claim: &sipcluster::VolumeClaim,
+        claim: &sipcluster::VolumeClaimFields,
         route: &Route,
     ) -> Option<VolumeClaim> {
         let storage_class = match &claim.storage_class_name {

@@ -10,7 +10,7 @@ use crate::decode::unreadable;
 use crate::finding::{Code, Finding, Origin};
 use crate::load::{ParseError, in_plain_words};
 use crate::request::decode_spec::fitting;
-use crate::request::documents::{Checked, ClusterDocument, Context, RequestSpec};
+use crate::request::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
 
 /// A SIPCluster of an older generation.
 pub(super) struct LegacySpec {
@@ -21,11 +21,15 @@ pub(super) struct LegacySpec {
 }
 
 impl RequestSpec for LegacySpec {
-    fn check(&self, mut document: ClusterDocument, context: &Context<'_>) -> Checked {
+    fn check(
+        &self,
+        mut document: ClusterDocument,
+        context: &RequestContext<'_>,
+    ) -> ValidatedDocument {
         let written = self.document.clone();
         let conversion = legacy::convert(written, &document.origin, context.topology_labels());
         if self.may_be_template && !conversion.errors.is_empty() {
-            return Checked::Template(document.origin);
+            return ValidatedDocument::Template(document.origin);
         }
         let mut findings = vec![legacy_generation(
             &document.key,
@@ -41,10 +45,10 @@ impl RequestSpec for LegacySpec {
         } else {
             None
         };
-        let of_cluster = findings
+        let cluster_findings = findings
             .into_iter()
             .map(|finding| finding.of(&document.key));
-        let mut findings: Vec<Finding> = of_cluster.collect();
+        let mut findings: Vec<Finding> = cluster_findings.collect();
         let cluster = spec.and_then(|spec| {
             let (cluster, found) = super::check(&spec, &document, context);
             findings.extend(found);
@@ -55,7 +59,7 @@ impl RequestSpec for LegacySpec {
             .former_name
             .or_else(|| conversion.former_name.clone());
         request.older = Some(Box::new(conversion));
-        Checked::Request(Box::new(request), findings)
+        ValidatedDocument::Request(Box::new(request), findings)
     }
 
     fn uses_addresses(&self) -> bool {

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Check, OTHER_RANGE, Route, below};
+use super::{OTHER_RANGE, Route, SipclusterValidation, below};
 use crate::api::names::NodePort;
 use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
 use crate::finding::Code;
 use crate::request::service::{ControlPlaneLoadBalancer, Detail, WorkerLoadBalancer};
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     pub(super) fn load_balancer_control_plane(
         &mut self,
         entry: &LoadBalancerControlPlane,

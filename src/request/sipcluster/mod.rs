@@ -15,9 +15,9 @@ use kube::core::Selector;
 
 use super::cluster::{Cluster, NodeSet};
 use super::descriptor::RequestDescriptor;
-use super::documents::{Checked, ClusterDocument, Context, RequestSpec};
+use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedDocument};
 use super::selector;
-use super::service::{Detail, Service, ServiceKind};
+use super::service::{ClusterService, Detail, ServiceKind};
 use crate::api::address::is_reachable;
 use crate::api::machine_names::MachineNames;
 use crate::api::names::{
@@ -26,7 +26,7 @@ use crate::api::names::{
 };
 use crate::api::service_fields;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
-use crate::finding::{Code, Field, Finding, Origin, Step};
+use crate::finding::{Code, DocumentField, Finding, Origin, RouteStep};
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &sipcluster::OBJECT,
@@ -40,9 +40,9 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 };
 
 impl RequestSpec for SIPClusterSpec {
-    fn check(&self, document: ClusterDocument, context: &Context<'_>) -> Checked {
+    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedDocument {
         let (cluster, findings) = check(self, &document, context);
-        Checked::Request(Box::new(document.into_request(cluster)), findings)
+        ValidatedDocument::Request(Box::new(document.into_request(cluster)), findings)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -54,10 +54,10 @@ impl RequestSpec for SIPClusterSpec {
 fn check(
     spec: &SIPClusterSpec,
     document: &ClusterDocument,
-    context: &Context<'_>,
+    context: &RequestContext<'_>,
 ) -> (Option<Cluster>, Vec<Finding>) {
     let ClusterDocument { key, origin, .. } = document;
-    let mut check = Check {
+    let mut check = SipclusterValidation {
         key,
         origin,
         node_ports: context.settings.services.node_port_range,
@@ -94,7 +94,7 @@ const DEFAULT_REPLICAS: u16 = 2;
 const MOST_REPLICAS: u16 = 100;
 
 /// Checks one SIPCluster and collects findings.
-struct Check<'a> {
+struct SipclusterValidation<'a> {
     key: &'a ClusterKey,
     origin: &'a Origin,
     node_ports: NodePortRange,
@@ -104,14 +104,14 @@ struct Check<'a> {
 /// Help for ports that are valid in another base cluster.
 const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.yaml: `services: {nodePortRange: FIRST-LAST}`";
 
-type Route = Vec<Step>;
+type Route = Vec<RouteStep>;
 
 /// Appends steps to a route.
-fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
+fn below(route: &Route, steps: impl IntoIterator<Item = RouteStep>) -> Route {
     route.iter().cloned().chain(steps).collect()
 }
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     fn report(
         &mut self,
         code: Code,
@@ -173,7 +173,12 @@ impl Check<'_> {
         node_sets
     }
 
-    fn node_set(&mut self, role: Role, node_set: &sipcluster::NodeSet, route: &Route) -> NodeSet {
+    fn node_set(
+        &mut self,
+        role: Role,
+        node_set: &sipcluster::NodeSetFields,
+        route: &Route,
+    ) -> NodeSet {
         let selector_route = below(route, ["labelSelector".into()]);
         let selector = match &node_set.label_selector {
             None => {
@@ -201,7 +206,7 @@ impl Check<'_> {
                 Selector::default()
             }),
         };
-        let at = Field::new(self.origin, route.clone());
+        let at = DocumentField::new(self.origin, route.clone());
         let (topology_keys, topology_at) = self
             .topology_keys(node_set, route)
             .into_iter()
@@ -258,13 +263,13 @@ impl Check<'_> {
     /// Returns the topology keys without duplicates, each with its route relative to the node set.
     fn topology_keys(
         &mut self,
-        node_set: &sipcluster::NodeSet,
+        node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> Vec<(String, Route)> {
         let first = node_set
             .topology_key
             .iter()
-            .map(|key| (vec![Step::from("topologyKey")], key));
+            .map(|key| (vec![RouteStep::from("topologyKey")], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
         let mut keys: Vec<(String, Route)> = Vec::new();
@@ -283,9 +288,9 @@ impl Check<'_> {
         keys
     }
 
-    fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
-        // Without `..`, a new field of `Services` does not compile until this function reads it.
-        let sipcluster::Services {
+    fn services(&mut self, services: &sipcluster::ServiceLists) -> Vec<ClusterService> {
+        // Without `..`, a new field of `ServiceLists` does not compile until this function reads it.
+        let sipcluster::ServiceLists {
             load_balancer_control_plane,
             load_balancer_worker,
             jump_host,
@@ -345,10 +350,10 @@ impl Check<'_> {
     fn service(
         &mut self,
         kind: ServiceKind,
-        service: &service_fields::Service,
+        service: &service_fields::ServiceFields,
         detail: Option<Detail>,
         index: usize,
-    ) -> Option<Service> {
+    ) -> Option<ClusterService> {
         let route = &kind.route(index);
         let image = service.image.clone().unwrap_or_default();
         let missing = if image.is_empty() {
@@ -381,7 +386,7 @@ impl Check<'_> {
             .node_interface_id
             .clone()
             .filter(|interface| !interface.is_empty());
-        let service = Service {
+        let service = ClusterService {
             ordinal: index + 1,
             image,
             node_labels: service.node_labels.clone().unwrap_or_default(),
@@ -400,7 +405,11 @@ impl Check<'_> {
         Some(service)
     }
 
-    fn cluster_ip(&mut self, service: &service_fields::Service, route: &Route) -> Option<IpAddr> {
+    fn cluster_ip(
+        &mut self,
+        service: &service_fields::ServiceFields,
+        route: &Route,
+    ) -> Option<IpAddr> {
         let text = service
             .cluster_ip
             .as_deref()

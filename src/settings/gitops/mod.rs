@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::api::names::{Namespace, ObjectName};
 
-pub use scalars::{Duration, RepoUrl, SiteName, Word};
+pub use scalars::{Duration, RepoUrl, SiteName, WordSetting};
 
 /// API server address of an agent's own cluster, and Argo CD's name for that cluster.
 pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
@@ -23,7 +23,8 @@ pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "
 /// Settings of the Flux Kustomizations for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Flux {
+#[schemars(rename = "Flux")]
+pub struct FluxSettings {
     /// Prefix of their names; by default `sipgen`. Sites that share a namespace need different
     /// prefixes.
     pub name: SiteName,
@@ -125,7 +126,8 @@ pub struct SecretRef {
 /// Settings of the Argo CD Applications for `gitops: argocd`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Argocd {
+#[schemars(rename = "Argocd")]
+pub struct ArgocdSettings {
     /// Prefix of their names; by default `sipgen`. Sites that share an Argo CD need different
     /// prefixes.
     pub name: SiteName,
@@ -137,7 +139,7 @@ pub struct Argocd {
     #[serde(rename = "repoURL")]
     pub repo_url: Option<RepoUrl>,
     /// The branch, tag or commit to apply.
-    pub target_revision: Word,
+    pub target_revision: WordSetting,
     /// The directory of `sipgen.yaml` in the repo, if it is not the repo's root.
     #[schemars(with = "String", extend("x-editor" = {
         "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
@@ -155,12 +157,12 @@ pub enum Destination {
     /// By API server address.
     Server {
         /// The address.
-        server: Word,
+        server: WordSetting,
     },
     /// By name.
     Name {
         /// The name.
-        name: Word,
+        name: WordSetting,
     },
 }
 
@@ -175,12 +177,12 @@ pub enum Destination {
 }))]
 struct NameOrServer {
     /// The address of its API server.
-    server: Option<Word>,
+    server: Option<WordSetting>,
     /// Its name.
-    name: Option<Word>,
+    name: Option<WordSetting>,
 }
 
-impl Flux {
+impl FluxSettings {
     /// Returns the name of the Kustomization that depends on all services.
     pub fn after_services(&self) -> String {
         format!("{}.services", self.name.as_str())
@@ -249,11 +251,12 @@ impl TryFrom<NameOrServer> for Destination {
 /// The way in which declared hosts get their labels.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Hosts {
+#[schemars(rename = "Hosts")]
+pub struct HostsSettings {
     /// An overlay that agents apply instead of the hosts' own kustomization, or a component that
     /// this kustomization includes.
     #[serde(default)]
-    pub form: Form,
+    pub form: HostsForm,
 }
 
 /// The form of the patches for declared hosts.
@@ -261,7 +264,8 @@ pub struct Hosts {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+#[schemars(rename = "Form")]
+pub enum HostsForm {
     /// An overlay over the outermost kustomization, which an agent applies instead of it.
     #[default]
     Overlay,
@@ -269,7 +273,7 @@ pub enum Form {
     Component,
 }
 
-impl Default for Flux {
+impl Default for FluxSettings {
     fn default() -> Self {
         Self {
             name: named("sipgen"),
@@ -296,17 +300,17 @@ impl Default for SourceRef {
     }
 }
 
-impl Default for Argocd {
+impl Default for ArgocdSettings {
     fn default() -> Self {
         Self {
             name: named("sipgen"),
             namespace: named("argocd"),
             project: named("default"),
             repo_url: None,
-            target_revision: Word("HEAD".to_owned()),
+            target_revision: WordSetting("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
             destination: Destination::Server {
-                server: Word(IN_CLUSTER.0.to_owned()),
+                server: WordSetting(IN_CLUSTER.0.to_owned()),
             },
         }
     }
@@ -324,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_names() {
-        assert_eq!(Flux::default().namespace.as_str(), "flux-system");
-        assert_eq!(Argocd::default().project.as_str(), "default");
+        assert_eq!(FluxSettings::default().namespace.as_str(), "flux-system");
+        assert_eq!(ArgocdSettings::default().project.as_str(), "default");
     }
 }

@@ -61,7 +61,8 @@ pub struct Duration(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("pattern" = r"^\S+$"))]
-pub struct Word(pub(super) String);
+#[schemars(rename = "Word")]
+pub struct WordSetting(pub(super) String);
 
 /// The URL of a repo, without credentials, because it is written to git.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +71,7 @@ pub struct Word(pub(super) String);
     "pattern" = r"^(?!(?!ssh://).*://[^/]*@|ssh://[^/@]*:[^/]*@)\S+$",
     "patternErrorMessage" = "Write the URL of the repo in one word, without user or password"
 ))]
-pub struct RepoUrl(Word);
+pub struct RepoUrl(WordSetting);
 
 impl Duration {
     pub(crate) fn as_str(&self) -> &str {
@@ -110,7 +111,7 @@ impl TryFrom<String> for Duration {
     }
 }
 
-impl TryFrom<String> for Word {
+impl TryFrom<String> for WordSetting {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -158,7 +159,7 @@ impl TryFrom<String> for RepoUrl {
                 "the URL has a user or password; Argo CD reads them from a Secret".to_owned(),
             );
         }
-        Word::try_from(text).map(Self)
+        WordSetting::try_from(text).map(Self)
     }
 }
 

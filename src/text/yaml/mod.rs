@@ -22,8 +22,8 @@ use std::fmt;
 
 use serde::de::Deserialize;
 
-use self::node::Node;
-use self::reader::Reader;
+use self::node::YamlNode;
+use self::reader::YamlReader;
 
 /// Reads a document. The caller must [check its limits](super::bounded::check).
 ///
@@ -39,9 +39,9 @@ fn in_block_style<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
     if !has_usual_characters(text) {
         return None;
     }
-    let mut reader = Reader::new(text);
+    let mut reader = YamlReader::new(text);
     let content = reader.root().ok()?;
-    let value = T::deserialize(Node::new(&mut reader, content)).ok()?;
+    let value = T::deserialize(YamlNode::new(&mut reader, content)).ok()?;
     reader.is_done().then_some(value)
 }
 
@@ -60,23 +60,23 @@ pub(crate) fn has_usual_characters(text: &str) -> bool {
 
 /// The reason to give up. It says nothing, because the complete parser reports errors.
 #[derive(Debug)]
-struct Unusual;
+struct UnsupportedYaml;
 
-impl fmt::Display for Unusual {
+impl fmt::Display for UnsupportedYaml {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("this takes the complete parser")
     }
 }
 
-impl std::error::Error for Unusual {}
+impl std::error::Error for UnsupportedYaml {}
 
-impl serde::de::Error for Unusual {
+impl serde::de::Error for UnsupportedYaml {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        Unusual
+        UnsupportedYaml
     }
 }
 
-type Result<T, E = Unusual> = std::result::Result<T, E>;
+type Result<T, E = UnsupportedYaml> = std::result::Result<T, E>;
 
 #[cfg(test)]
 mod tests {

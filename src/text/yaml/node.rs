@@ -6,25 +6,25 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::reader::{Content, Reader};
+use super::reader::{NodeContent, YamlReader};
 use super::scalar::Scalar;
-use super::{Result, Unusual};
+use super::{Result, UnsupportedYaml};
 
 /// The node at the position of a reader.
-pub(super) struct Node<'r, 'de> {
-    reader: &'r mut Reader<'de>,
-    content: Content<'de>,
+pub(super) struct YamlNode<'r, 'de> {
+    reader: &'r mut YamlReader<'de>,
+    content: NodeContent<'de>,
 }
 
-impl<'r, 'de> Node<'r, 'de> {
-    pub(super) fn new(reader: &'r mut Reader<'de>, content: Content<'de>) -> Self {
+impl<'r, 'de> YamlNode<'r, 'de> {
+    pub(super) fn new(reader: &'r mut YamlReader<'de>, content: NodeContent<'de>) -> Self {
         Self { reader, content }
     }
 
     fn scalar(&self) -> Result<Scalar<'de>> {
         match self.content {
-            Content::Scalar(scalar) => Ok(scalar),
-            _ => Err(Unusual),
+            NodeContent::Scalar(scalar) => Ok(scalar),
+            _ => Err(UnsupportedYaml),
         }
     }
 
@@ -34,7 +34,7 @@ impl<'r, 'de> Node<'r, 'de> {
         // The complete parser refuses entries that the visitor does not take.
         match (Entries { reader, column }).next_key()? {
             None => Ok(visited),
-            Some(_) => Err(Unusual),
+            Some(_) => Err(UnsupportedYaml),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'r, 'de> Node<'r, 'de> {
         let reader = self.reader;
         let visited = reader.nested(|reader| visitor.visit_seq(Items { reader, column }))?;
         if (Items { reader, column }).has_next()? {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         Ok(visited)
     }
@@ -50,14 +50,14 @@ impl<'r, 'de> Node<'r, 'de> {
 
 /// The entries of a mapping.
 struct Entries<'r, 'de> {
-    reader: &'r mut Reader<'de>,
+    reader: &'r mut YamlReader<'de>,
     /// The column of the keys; `None` for an empty mapping.
     column: Option<usize>,
 }
 
 /// The items of a sequence.
 struct Items<'r, 'de> {
-    reader: &'r mut Reader<'de>,
+    reader: &'r mut YamlReader<'de>,
     /// The column of the dashes; `None` for an empty sequence.
     column: Option<usize>,
 }
@@ -77,22 +77,22 @@ impl Items<'_, '_> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'_, 'de> {
-    type Error = Unusual;
+    type Error = UnsupportedYaml;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
         let Some(key) = self.next_key()? else {
             return Ok(None);
         };
-        let key = Node {
+        let key = YamlNode {
             reader: self.reader,
-            content: Content::Scalar(key),
+            content: NodeContent::Scalar(key),
         };
         seed.deserialize(key).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
-        let content = self.reader.value(self.column.ok_or(Unusual)?)?;
-        seed.deserialize(Node {
+        let content = self.reader.value(self.column.ok_or(UnsupportedYaml)?)?;
+        seed.deserialize(YamlNode {
             reader: self.reader,
             content,
         })
@@ -100,14 +100,14 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
 }
 
 impl<'de> SeqAccess<'de> for Items<'_, 'de> {
-    type Error = Unusual;
+    type Error = UnsupportedYaml;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
         if !self.has_next()? {
             return Ok(None);
         }
-        let content = self.reader.item(self.column.ok_or(Unusual)?)?;
-        let item = Node {
+        let content = self.reader.item(self.column.ok_or(UnsupportedYaml)?)?;
+        let item = YamlNode {
             reader: self.reader,
             content,
         };
@@ -115,16 +115,16 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     }
 }
 
-impl<'de> Deserializer<'de> for Node<'_, 'de> {
-    type Error = Unusual;
+impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
+    type Error = UnsupportedYaml;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            Content::Scalar(scalar) => scalar.visit(visitor),
-            Content::Mapping(column) => self.visit_map(Some(column), visitor),
-            Content::EmptyMapping => self.visit_map(None, visitor),
-            Content::Sequence(column) => self.visit_seq(Some(column), visitor),
-            Content::EmptySequence => self.visit_seq(None, visitor),
+            NodeContent::Scalar(scalar) => scalar.visit(visitor),
+            NodeContent::Mapping(column) => self.visit_map(Some(column), visitor),
+            NodeContent::EmptyMapping => self.visit_map(None, visitor),
+            NodeContent::Sequence(column) => self.visit_seq(Some(column), visitor),
+            NodeContent::EmptySequence => self.visit_seq(None, visitor),
         }
     }
 
@@ -145,16 +145,16 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
-        Err(Unusual)
+        Err(UnsupportedYaml)
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
-        Err(Unusual)
+        Err(UnsupportedYaml)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            Content::Scalar(scalar) if scalar.is_null() => visitor.visit_none(),
+            NodeContent::Scalar(scalar) if scalar.is_null() => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -163,7 +163,7 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         if self.scalar()?.is_null() {
             visitor.visit_unit()
         } else {
-            Err(Unusual)
+            Err(UnsupportedYaml)
         }
     }
 
@@ -185,12 +185,12 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            Content::Sequence(column) => self.visit_seq(Some(column), visitor),
+            NodeContent::Sequence(column) => self.visit_seq(Some(column), visitor),
             // An absent value is an empty collection of either kind.
-            Content::EmptySequence | Content::Scalar(Scalar::Plain("")) => {
+            NodeContent::EmptySequence | NodeContent::Scalar(Scalar::Plain("")) => {
                 self.visit_seq(None, visitor)
             }
-            _ => Err(Unusual),
+            _ => Err(UnsupportedYaml),
         }
     }
 
@@ -209,11 +209,11 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            Content::Mapping(column) => self.visit_map(Some(column), visitor),
-            Content::EmptyMapping | Content::Scalar(Scalar::Plain("")) => {
+            NodeContent::Mapping(column) => self.visit_map(Some(column), visitor),
+            NodeContent::EmptyMapping | NodeContent::Scalar(Scalar::Plain("")) => {
                 self.visit_map(None, visitor)
             }
-            _ => Err(Unusual),
+            _ => Err(UnsupportedYaml),
         }
     }
 
@@ -235,7 +235,7 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         // Without tags, only a variant without content can be written.
         match self.scalar()?.text() {
             Cow::Borrowed(variant) => {
-                visitor.visit_enum(BorrowedStrDeserializer::<Unusual>::new(variant))
+                visitor.visit_enum(BorrowedStrDeserializer::<UnsupportedYaml>::new(variant))
             }
             Cow::Owned(variant) => visitor.visit_enum(variant.into_deserializer()),
         }

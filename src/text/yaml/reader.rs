@@ -2,7 +2,7 @@
 
 use super::marks::Marks;
 use super::scalar::{Chomping, Literal, Scalar};
-use super::{Result, Unusual};
+use super::{Result, UnsupportedYaml};
 use crate::text::bytes;
 
 /// The maximum nesting of collections; the complete parser allows 128.
@@ -12,7 +12,7 @@ pub(super) const DEEPEST: usize = 100;
 pub(super) const LONGEST_KEY: usize = 1000;
 
 /// A position in a text: at a node, or at the end.
-pub(super) struct Reader<'de> {
+pub(super) struct YamlReader<'de> {
     text: &'de str,
     marks: Marks<'de>,
     /// The offset of the node.
@@ -26,10 +26,10 @@ pub(super) struct Reader<'de> {
 }
 
 /// The first token of a node.
-enum Token<'de> {
+enum YamlToken<'de> {
     Key(Key<'de>),
     /// A scalar or empty collection, and the offset of its line's end.
-    Value(Content<'de>, usize),
+    Value(NodeContent<'de>, usize),
 }
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ struct Key<'de> {
 
 /// A node as far as it is read: a scalar completely, a collection up to its start.
 #[derive(Clone, Copy)]
-pub(super) enum Content<'de> {
+pub(super) enum NodeContent<'de> {
     Scalar(Scalar<'de>),
     /// A block mapping whose keys have this column.
     Mapping(usize),
@@ -53,7 +53,7 @@ pub(super) enum Content<'de> {
     EmptySequence,
 }
 
-impl<'de> Reader<'de> {
+impl<'de> YamlReader<'de> {
     pub(super) fn new(text: &'de str) -> Self {
         Self {
             text,
@@ -66,14 +66,14 @@ impl<'de> Reader<'de> {
     }
 
     /// Reads the start of the document.
-    pub(super) fn root(&mut self) -> Result<Content<'de>> {
+    pub(super) fn root(&mut self) -> Result<NodeContent<'de>> {
         let behind = match self.text.strip_prefix("---") {
-            Some(_) => self.end_of_line("---".len()).ok_or(Unusual)?,
+            Some(_) => self.end_of_line("---".len()).ok_or(UnsupportedYaml)?,
             None => 0,
         };
         self.move_to_line(behind)?;
         if self.is_done() {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         self.collection()
     }
@@ -94,7 +94,9 @@ impl<'de> Reader<'de> {
             match self.byte(at) {
                 Some(b'\n') => start = at + 1,
                 Some(b'#') => start = self.marks.line_break(at) + 1,
-                Some(b'-' | b'.') if at == start && self.is_at_marker(at) => return Err(Unusual),
+                Some(b'-' | b'.') if at == start && self.is_at_marker(at) => {
+                    return Err(UnsupportedYaml);
+                }
                 _ => {
                     (self.at, self.column) = (at, at - start);
                     return Ok(());
@@ -124,24 +126,24 @@ impl<'de> Reader<'de> {
     }
 
     /// Reads the start of a block collection.
-    fn collection(&mut self) -> Result<Content<'de>> {
+    fn collection(&mut self) -> Result<NodeContent<'de>> {
         if self.is_at_dash() {
-            return Ok(Content::Sequence(self.column));
+            return Ok(NodeContent::Sequence(self.column));
         }
         match self.token(None)? {
-            Token::Key(key) => Ok(self.mapping(key)),
-            Token::Value(..) => Err(Unusual),
+            YamlToken::Key(key) => Ok(self.mapping(key)),
+            YamlToken::Value(..) => Err(UnsupportedYaml),
         }
     }
 
     /// Returns the mapping that starts with a key at the position.
-    fn mapping(&mut self, key: Key<'de>) -> Content<'de> {
+    fn mapping(&mut self, key: Key<'de>) -> NodeContent<'de> {
         self.key = Some(key);
-        Content::Mapping(self.column)
+        NodeContent::Mapping(self.column)
     }
 
     /// Reads the value of a key, after the colon.
-    pub(super) fn value(&mut self, key_column: usize) -> Result<Content<'de>> {
+    pub(super) fn value(&mut self, key_column: usize) -> Result<NodeContent<'de>> {
         if let Some(end) = self.end_of_line(self.at) {
             self.move_to_line(end)?;
             let is_below = !self.is_done() && self.column > key_column
@@ -149,37 +151,37 @@ impl<'de> Reader<'de> {
             return if is_below {
                 self.collection()
             } else {
-                Ok(Content::Scalar(Scalar::Plain("")))
+                Ok(NodeContent::Scalar(Scalar::Plain("")))
             };
         }
         self.at = self.marks.behind_spaces(self.at);
         match self.token(Some(key_column))? {
-            Token::Value(content, end) => self.end_value(end, key_column).map(|()| content),
+            YamlToken::Value(content, end) => self.end_value(end, key_column).map(|()| content),
             // A mapping cannot start after a key.
-            Token::Key(_) => Err(Unusual),
+            YamlToken::Key(_) => Err(UnsupportedYaml),
         }
     }
 
     /// Reads the item of a sequence, from its dash on.
-    pub(super) fn item(&mut self, dash_column: usize) -> Result<Content<'de>> {
+    pub(super) fn item(&mut self, dash_column: usize) -> Result<NodeContent<'de>> {
         let behind = self.at + "-".len();
         if let Some(end) = self.end_of_line(behind) {
             self.move_to_line(end)?;
             return if !self.is_done() && self.column > dash_column {
                 self.collection()
             } else {
-                Ok(Content::Scalar(Scalar::Plain("")))
+                Ok(NodeContent::Scalar(Scalar::Plain("")))
             };
         }
         let at = self.marks.behind_spaces(behind);
         self.column += at - self.at;
         self.at = at;
         if self.is_at_dash() {
-            return Ok(Content::Sequence(self.column));
+            return Ok(NodeContent::Sequence(self.column));
         }
         match self.token(Some(dash_column))? {
-            Token::Key(key) => Ok(self.mapping(key)),
-            Token::Value(content, end) => self.end_value(end, dash_column).map(|()| content),
+            YamlToken::Key(key) => Ok(self.mapping(key)),
+            YamlToken::Value(content, end) => self.end_value(end, dash_column).map(|()| content),
         }
     }
 
@@ -189,65 +191,65 @@ impl<'de> Reader<'de> {
         self.move_to_line(end)?;
         // A line further right would continue the scalar.
         if !self.is_done() && self.column > parent {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         Ok(())
     }
 
     /// Reads the token at the position. Without a `parent`, a literal block scalar is unusual.
-    fn token(&mut self, parent: Option<usize>) -> Result<Token<'de>> {
+    fn token(&mut self, parent: Option<usize>) -> Result<YamlToken<'de>> {
         let text = self.text;
         match &text.as_bytes()[self.at..] {
-            [b'|', ..] => self.literal(parent.ok_or(Unusual)?),
-            [b'{', b'}', ..] => self.value_before(Content::EmptyMapping, self.at + 2),
-            [b'[', b']', ..] => self.value_before(Content::EmptySequence, self.at + 2),
+            [b'|', ..] => self.literal(parent.ok_or(UnsupportedYaml)?),
+            [b'{', b'}', ..] => self.value_before(NodeContent::EmptyMapping, self.at + 2),
+            [b'[', b']', ..] => self.value_before(NodeContent::EmptySequence, self.at + 2),
             [quote @ (b'"' | b'\''), ..] => {
                 let (scalar, behind) = self.quoted(*quote)?;
                 let at = self.marks.behind_spaces(behind);
                 if self.byte(at) == Some(b':') {
                     self.key(scalar, at)
                 } else {
-                    self.value_before(Content::Scalar(scalar), behind)
+                    self.value_before(NodeContent::Scalar(scalar), behind)
                 }
             }
-            [b'-', b' ' | b'\n', ..] | [b'-'] | [] => Err(Unusual),
+            [b'-', b' ' | b'\n', ..] | [b'-'] | [] => Err(UnsupportedYaml),
             [
                 b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'>' | b'%' | b'@'
                 | b'`' | b'?' | b':',
                 ..,
-            ] => Err(Unusual),
+            ] => Err(UnsupportedYaml),
             _ => self.plain(),
         }
     }
 
     /// Returns a value, provided that only a comment follows it in its line.
-    fn value_before(&mut self, content: Content<'de>, behind: usize) -> Result<Token<'de>> {
-        let end = self.end_of_line(behind).ok_or(Unusual)?;
-        Ok(Token::Value(content, end))
+    fn value_before(&mut self, content: NodeContent<'de>, behind: usize) -> Result<YamlToken<'de>> {
+        let end = self.end_of_line(behind).ok_or(UnsupportedYaml)?;
+        Ok(YamlToken::Value(content, end))
     }
 
     /// Returns a key with its colon at an offset.
-    fn key(&self, text: Scalar<'de>, colon: usize) -> Result<Token<'de>> {
+    fn key(&self, text: Scalar<'de>, colon: usize) -> Result<YamlToken<'de>> {
         let end = colon + 1;
         let is_followed = matches!(self.byte(end), None | Some(b' ' | b'\n'));
         if !is_followed || end - self.at > LONGEST_KEY {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
-        Ok(Token::Key(Key { text, end }))
+        Ok(YamlToken::Key(Key { text, end }))
     }
 
     /// Reads an unquoted key or scalar.
     #[inline]
-    fn plain(&mut self) -> Result<Token<'de>> {
+    fn plain(&mut self) -> Result<YamlToken<'de>> {
         let at = self.marks.end_of_plain(self.at);
         let text = Scalar::Plain(trim_end(&self.text[self.at..at]));
         match self.byte(at) {
             Some(b':') => self.key(text, at),
-            Some(b'#') => Ok(Token::Value(
-                Content::Scalar(text),
+            Some(b'#') => Ok(YamlToken::Value(
+                NodeContent::Scalar(text),
                 self.marks.line_break(at),
             )),
-            _ => Ok(Token::Value(Content::Scalar(text), at)),
+            _ => Ok(YamlToken::Value(NodeContent::Scalar(text), at)),
         }
     }
 
@@ -260,13 +262,13 @@ impl<'de> Reader<'de> {
             let mut ends = bytes::positions_of([quote, b'\\', b'\n'], &all[at..]);
             at = ends.next().map_or(all.len(), |end| at + end);
             match (quote, all.get(at), all.get(at + 1)) {
-                (_, None | Some(b'\n'), _) => return Err(Unusual),
+                (_, None | Some(b'\n'), _) => return Err(UnsupportedYaml),
                 (b'\'', Some(b'\\'), _) => at += 1,
                 (b'\'', _, Some(b'\'')) | (b'"', Some(b'\\'), Some(b'"' | b'\\' | b'n' | b't')) => {
                     has_escapes = true;
                     at += 2;
                 }
-                (_, Some(b'\\'), _) => return Err(Unusual),
+                (_, Some(b'\\'), _) => return Err(UnsupportedYaml),
                 _ => break,
             }
         }
@@ -280,14 +282,14 @@ impl<'de> Reader<'de> {
     }
 
     /// Reads a literal block scalar.
-    fn literal(&mut self, parent: usize) -> Result<Token<'de>> {
+    fn literal(&mut self, parent: usize) -> Result<YamlToken<'de>> {
         let header = self.at + "|".len();
         let (chomping, behind) = match self.byte(header) {
             Some(b'-') => (Chomping::Strip, header + 1),
             Some(b'+') => (Chomping::Keep, header + 1),
             _ => (Chomping::Clip, header),
         };
-        let end = self.end_of_line(behind).ok_or(Unusual)?;
+        let end = self.end_of_line(behind).ok_or(UnsupportedYaml)?;
         let start = (end + 1).min(self.text.len());
         let (mut at, mut indent) = (start, None);
         while at < self.text.len() {
@@ -299,10 +301,10 @@ impl<'de> Reader<'de> {
             }
             match indent {
                 // The parser derives the indentation from long blank lines too.
-                None if is_blank && spaces > 0 => return Err(Unusual),
+                None if is_blank && spaces > 0 => return Err(UnsupportedYaml),
                 None if is_blank => {}
                 None => indent = Some(spaces),
-                Some(indent) if !is_blank && spaces < indent => return Err(Unusual),
+                Some(indent) if !is_blank && spaces < indent => return Err(UnsupportedYaml),
                 Some(_) => {}
             }
             at = (self.marks.line_break(behind) + 1).min(self.text.len());
@@ -311,10 +313,13 @@ impl<'de> Reader<'de> {
             lines: &self.text[start..at],
             indent: indent
                 .and_then(|indent| u32::try_from(indent).ok())
-                .ok_or(Unusual)?,
+                .ok_or(UnsupportedYaml)?,
             chomping,
         };
-        Ok(Token::Value(Content::Scalar(Scalar::Literal(literal)), at))
+        Ok(YamlToken::Value(
+            NodeContent::Scalar(Scalar::Literal(literal)),
+            at,
+        ))
     }
 
     /// Reads the key of the next entry, and moves behind its colon. Returns `None` at the end of
@@ -324,13 +329,13 @@ impl<'de> Reader<'de> {
             return Ok(None);
         }
         if self.column > column {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         let key = match self.key.take() {
             Some(key) => key,
             None => match self.token(None)? {
-                Token::Key(key) => key,
-                Token::Value(..) => return Err(Unusual),
+                YamlToken::Key(key) => key,
+                YamlToken::Value(..) => return Err(UnsupportedYaml),
             },
         };
         self.at = key.end;
@@ -343,16 +348,16 @@ impl<'de> Reader<'de> {
             return Ok(false);
         }
         if self.column > column {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         // A sequence may have the column of the mapping around it, whose next key ends it.
         Ok(self.is_at_dash())
     }
 
     /// Skips a node.
-    pub(super) fn skip_over(&mut self, content: Content<'de>) -> Result<()> {
+    pub(super) fn skip_over(&mut self, content: NodeContent<'de>) -> Result<()> {
         match content {
-            Content::Mapping(column) => self.nested(|reader| {
+            NodeContent::Mapping(column) => self.nested(|reader| {
                 while reader.next_key(column)?.is_some() {
                     if !reader.skip_plain(reader.at, column)? {
                         let value = reader.value(column)?;
@@ -361,7 +366,7 @@ impl<'de> Reader<'de> {
                 }
                 Ok(())
             }),
-            Content::Sequence(column) => self.nested(|reader| {
+            NodeContent::Sequence(column) => self.nested(|reader| {
                 while reader.has_next_item(column)? {
                     if !reader.skip_plain(reader.at + "-".len(), column)? {
                         let item = reader.item(column)?;
@@ -370,7 +375,9 @@ impl<'de> Reader<'de> {
                 }
                 Ok(())
             }),
-            Content::Scalar(_) | Content::EmptyMapping | Content::EmptySequence => Ok(()),
+            NodeContent::Scalar(_) | NodeContent::EmptyMapping | NodeContent::EmptySequence => {
+                Ok(())
+            }
         }
     }
 
@@ -393,7 +400,7 @@ impl<'de> Reader<'de> {
     /// Reads what a collection contains.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == DEEPEST {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         self.depth += 1;
         let read = read(self)?;

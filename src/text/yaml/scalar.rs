@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer, Error, Visitor};
 
-use super::{Result, Unusual};
+use super::{Result, UnsupportedYaml};
 
 #[derive(Clone, Copy)]
 pub(super) enum Scalar<'de> {
@@ -87,15 +87,17 @@ impl<'de> Scalar<'de> {
         };
         let is_decimal = text.len() < 20 && text.bytes().all(|byte| byte.is_ascii_digit());
         if is_decimal && (text == "0" || !text.starts_with('0')) {
-            return visitor.visit_u64(text.parse().map_err(|_| Unusual)?);
+            return visitor.visit_u64(text.parse().map_err(|_| UnsupportedYaml)?);
         }
         if let Ok(number) = text.parse::<yaml_serde::Number>() {
-            return number.deserialize_any(visitor).map_err(Unusual::custom);
+            return number
+                .deserialize_any(visitor)
+                .map_err(UnsupportedYaml::custom);
         }
         // Integers of more than 64 bits have a type of their own.
         let is_digit = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'x' | b'o');
         if text.len() > "0xffffffffffffffff".len() && text.bytes().skip(1).all(is_digit) {
-            return Err(Unusual);
+            return Err(UnsupportedYaml);
         }
         self.visit_text(visitor)
     }

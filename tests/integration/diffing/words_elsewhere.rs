@@ -13,7 +13,7 @@ fn message(repo: &Repo) -> String {
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
     let options = Options::default().allow_empty(true);
     let generated = sipgen::generate(&files, &options, &|_| {}).unwrap();
-    report::commit_message(&Review::of(
+    report::commit_message(&Review::new(
         &generated.changes.unwrap(),
         &generated.tree,
         &generated.site,

@@ -8,8 +8,10 @@ use sipgen::finding::Code;
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::plan::explain;
-use sipgen::report::status::{Focus, View};
-use sipgen::report::{self, Comparison, Document, Results, Status, Text, Validation};
+use sipgen::report::status::{StatusFocus, StatusView};
+use sipgen::report::{
+    self, CiResults, DiffReport, ReportDocument, ReportText, StatusReport, Validation,
+};
 use sipgen::review::Review;
 use sipgen::site::hardware;
 use sipgen::{Options, generate, migrate};
@@ -41,7 +43,7 @@ pub struct Said {
 struct Channels(Vec<Said>);
 
 impl Channels {
-    fn people(&mut self, channel: &str, text: &Text) {
+    fn people(&mut self, channel: &str, text: &ReportText) {
         self.add(channel, Form::People, text.to_string());
     }
 
@@ -49,7 +51,7 @@ impl Channels {
         self.add(
             channel,
             Form::Json,
-            Document::json(value).unwrap().to_string(),
+            ReportDocument::json(value).unwrap().to_string(),
         );
     }
 
@@ -84,7 +86,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         &Validation::new(&findings, 0, files),
     );
     let stale = report::stale(&generated, "run `sipgen generate`");
-    let results = Results::new(&findings, &stale, files, Utf8Path::new(""));
+    let results = CiResults::new(&findings, &stale, files, Utf8Path::new(""));
     said.add(
         "--format github",
         Form::Commands,
@@ -104,7 +106,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     }
 
     let known = generated.changes.clone().map(|changes| {
-        let review = Review::of(&changes, &generated.tree, &generated.site);
+        let review = Review::new(&changes, &generated.tree, &generated.site);
         (changes, review)
     });
     if let Some((changes, review)) = &known {
@@ -124,7 +126,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         open_changes: Vec::new(),
     };
     said.people("diff", &report::plan(&difference));
-    let comparison = Comparison::new(None, None, &difference, files, true);
+    let comparison = DiffReport::new(None, None, &difference, files, true);
     said.json("diff --format json", &comparison);
     said.people("diff --format markdown", &report::markdown(&comparison));
 
@@ -138,18 +140,18 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             ..Scope::default()
         };
         let capacity = capacity(&generated, &scope).unwrap();
-        let focuses = [Focus::Site].into_iter();
+        let focuses = [StatusFocus::Site].into_iter();
         let focuses = focuses.chain(
             overview
                 .racks
                 .iter()
-                .map(|rack| Focus::Rack(rack.name.as_deref())),
+                .map(|rack| StatusFocus::Rack(rack.name.as_deref())),
         );
         let focuses = focuses.chain(
             overview
                 .clusters
                 .iter()
-                .map(|cluster| Focus::Cluster(&cluster.key)),
+                .map(|cluster| StatusFocus::Cluster(&cluster.key)),
         );
         for focus in focuses.take(6) {
             said.people(
@@ -157,7 +159,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
                 &report::status(
                     &overview,
                     &capacity,
-                    &View {
+                    &StatusView {
                         focus,
                         all: true,
                         width: 100,
@@ -169,7 +171,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let (overview, capacity) = (&overview, &capacity);
         let markdown = report::status_as_markdown(overview, capacity, true);
         said.people("status --format markdown", &markdown);
-        let status = Status { overview, capacity };
+        let status = StatusReport { overview, capacity };
         said.json("status --format json", &status);
         if all {
             said.add(
@@ -209,7 +211,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     said.0
 }
 
-fn explain_cluster(said: &mut Channels, generated: &sipgen::Generated, key: &ClusterKey) {
+fn explain_cluster(said: &mut Channels, generated: &sipgen::GeneratedSite, key: &ClusterKey) {
     if let Some(explanation) = explain::cluster(&generated.site, &generated.plan, key) {
         said.people("explain", &report::explain_cluster(&explanation));
         said.json("explain --format json", &explanation);

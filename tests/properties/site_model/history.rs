@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseResult;
 use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
+use sipgen::{GeneratedSite, Options, generate};
 use tempfile::TempDir;
 
 use super::{
@@ -67,7 +67,7 @@ pub struct Run<'a> {
     pub step: &'a Step,
     pub last_step: &'a Step,
     pub options: Options,
-    pub generated: Generated,
+    pub generated: GeneratedSite,
     pub before: &'a Tree,
     /// The same as before if nothing was written.
     pub after: Tree,

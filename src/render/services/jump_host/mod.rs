@@ -17,8 +17,8 @@ use crate::inventory::Host;
 use crate::render::hosts;
 use crate::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::render::value_schema::schema_of;
-use crate::request::Service;
-use crate::request::service::jump_host::{self, HostKeys, JumpHost};
+use crate::request::ClusterService;
+use crate::request::service::jump_host::{self, HostKeySource, JumpHostSettings};
 use crate::settings::{self, Credentials, SecretStore};
 
 pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
@@ -113,8 +113,8 @@ struct SecretCopy<'a> {
 /// Returns the values; `None`, with a finding, if a host has no address or an invalid name.
 pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
-    service: &'a Service,
-    jump_host: &'a JumpHost,
+    service: &'a ClusterService,
+    jump_host: &'a JumpHostSettings,
 ) -> Option<Values<'a>> {
     Some(Values {
         node_port: jump_host.node_port,
@@ -132,18 +132,18 @@ pub(super) fn values<'a>(
     })
 }
 
-impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
-    fn from(host_keys: &'a HostKeys) -> Self {
+impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
+    fn from(host_keys: &'a HostKeySource) -> Self {
         match host_keys {
-            HostKeys::Secret(name) => Self {
+            HostKeySource::Secret(name) => Self {
                 secret_name: Some(name),
                 ..Self::default()
             },
-            HostKeys::Volume(claim) => Self {
+            HostKeySource::Volume(claim) => Self {
                 volume_claim: Some(claim.into()),
                 ..Self::default()
             },
-            HostKeys::Ephemeral => Self::default(),
+            HostKeySource::Ephemeral => Self::default(),
         }
     }
 }
@@ -159,7 +159,7 @@ impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
 
 /// Returns the Secret with the BMC's credentials that the jump host reads: the host's own, or a
 /// copy.
-fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
+fn credentials(renderer: &Renderer<'_>, service: &ClusterService, host: &Host) -> Option<String> {
     let secret = bmc_secret(host)?;
     let cluster = &renderer.cluster.key;
     Some(if secret.namespace == cluster.namespace {
@@ -184,7 +184,7 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
 ///
 /// A Secret that cannot be copied is an error: with `reference`, every such Secret; with
 /// `external-secrets`, one without a store.
-fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
+fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<SecretCopy<'a>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
     if settings.credentials == Credentials::None {
         return Vec::new();
@@ -246,7 +246,7 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
 
 fn reachable_hosts<'a>(
     renderer: &mut Renderer<'a>,
-    service: &Service,
+    service: &ClusterService,
 ) -> Option<Vec<ReachableHost<'a>>> {
     let addressed = renderer.addressed(service)?;
     let mut hosts = Vec::with_capacity(addressed.len());
@@ -281,7 +281,7 @@ fn reachable_hosts<'a>(
 /// ssh, `/etc/hosts` and the credential files use it.
 fn check_name(
     renderer: &mut Renderer<'_>,
-    service: &Service,
+    service: &ClusterService,
     host: &Host,
     name: &str,
     other: Option<&Host>,

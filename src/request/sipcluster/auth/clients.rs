@@ -4,9 +4,9 @@ use super::values;
 use crate::api::auth;
 use crate::finding::Code;
 use crate::request::service::auth::{Auth, Client};
-use crate::request::sipcluster::{Check, Route, below};
+use crate::request::sipcluster::{Route, SipclusterValidation, below};
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     /// Returns the clients, including the default one for kubectl. An entry with the id of the
     /// default replaces it.
     pub(super) fn clients(

@@ -8,9 +8,9 @@ use super::connector_types::{self, Field, Known, Shape};
 use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
-use crate::finding::{Code, Step};
+use crate::finding::{Code, RouteStep};
 use crate::request::service::auth::Connector;
-use crate::request::sipcluster::{Check, Route, below};
+use crate::request::sipcluster::{Route, SipclusterValidation, below};
 use crate::text::suggest::alike;
 
 /// Connector id of Dex's own password database.
@@ -52,7 +52,7 @@ const UNSAFE: [Unsafe; 4] = [
     },
 ];
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
     pub(super) fn connectors(
         &mut self,
@@ -242,7 +242,7 @@ impl Check<'_> {
 
 /// Checks the settings of one connector.
 struct Settings<'c, 'k> {
-    check: &'c mut Check<'k>,
+    check: &'c mut SipclusterValidation<'k>,
     callback: Option<&'c str>,
     has_environment: bool,
 }
@@ -491,7 +491,7 @@ impl Shape {
 /// Returns the name of the setting at the end of a route.
 fn name_of(route: &Route) -> String {
     match route.last() {
-        Some(Step::Key(name)) => format!("`{name}`"),
+        Some(RouteStep::Key(name)) => format!("`{name}`"),
         _ => "an entry of the list".to_owned(),
     }
 }

@@ -6,14 +6,14 @@ mod connector_types;
 mod connectors;
 mod values;
 
-use super::{Check, Route, below};
+use super::{Route, SipclusterValidation, below};
 use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
 use crate::finding::{Code, Finding};
 use crate::request::service::auth::{Auth, Certificate};
 
-impl Check<'_> {
+impl SipclusterValidation<'_> {
     pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<Auth> {
         let node_port = self.node_port(entry.node_port, route);
         let issuer_url = self.issuer_url(entry, node_port, route);
@@ -204,16 +204,19 @@ impl Check<'_> {
     fn expiry(&mut self, expiry: Option<&Expiry>, route: &Route) {
         let Some(expiry) = expiry else { return };
         let tokens = expiry.refresh_tokens.clone().unwrap_or_default();
-        let of_tokens = |field: &'static str| vec!["expiry", "refreshTokens", field];
+        let refresh_token_route = |field: &'static str| vec!["expiry", "refreshTokens", field];
         for (steps, text) in [
             (vec!["expiry", "idTokens"], &expiry.id_tokens),
             (vec!["expiry", "signingKeys"], &expiry.signing_keys),
             (vec!["expiry", "authRequests"], &expiry.auth_requests),
             (vec!["expiry", "deviceRequests"], &expiry.device_requests),
-            (of_tokens("reuseInterval"), &tokens.reuse_interval),
-            (of_tokens("absoluteLifetime"), &tokens.absolute_lifetime),
+            (refresh_token_route("reuseInterval"), &tokens.reuse_interval),
             (
-                of_tokens("validIfNotUsedFor"),
+                refresh_token_route("absoluteLifetime"),
+                &tokens.absolute_lifetime,
+            ),
+            (
+                refresh_token_route("validIfNotUsedFor"),
                 &tokens.valid_if_not_used_for,
             ),
         ] {

@@ -10,7 +10,7 @@
 //!
 //! An older field is converted wherever it is, so a SIPCluster may have fields of several
 //! generations. It is an error only beside the current field with the same meaning. The result has
-//! a table of the original positions ([`Moved`]), so that findings point at the written text. The
+//! a table of the original positions ([`RouteMapping`]), so that findings point at the written text. The
 //! same conversion yields the edits that rewrite the file.
 //!
 //! * `node_sets`: flavors, and spreading over racks and hosts.
@@ -23,12 +23,12 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::sipcluster;
-use crate::finding::{Code, Finding, Moved, Origin, Step};
+use crate::finding::{Code, Finding, Origin, RouteMapping, RouteStep};
 use crate::inventory::topology_labels::TopologyLabels;
 
 /// Generations before the current one, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
+pub enum SipclusterGeneration {
     /// November and December 2020.
     November2020,
     /// January 2021.
@@ -37,41 +37,41 @@ pub enum Generation {
     March2021,
 }
 
-impl Generation {
+impl SipclusterGeneration {
     /// Returns its name for messages.
     pub fn words(self) -> &'static str {
         match self {
-            Generation::November2020 => "November 2020",
-            Generation::January2021 => "January 2021",
-            Generation::March2021 => "March 2021",
+            SipclusterGeneration::November2020 => "November 2020",
+            SipclusterGeneration::January2021 => "January 2021",
+            SipclusterGeneration::March2021 => "March 2021",
         }
     }
 }
 
 /// An edit of a document, by routes before any edit. Deeper edits come first.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Edit {
+pub(crate) enum DocumentEdit {
     /// Renames the key of an entry.
-    Rename(Vec<Step>, String),
+    Rename(Vec<RouteStep>, String),
     /// Replaces an entry, including its key.
-    Replace(Vec<Step>, String, Value),
+    Replace(Vec<RouteStep>, String, Value),
     /// Converts a text to a list with that text, under another key.
-    IntoList(Vec<Step>, String, Value),
+    IntoList(Vec<RouteStep>, String, Value),
     /// Converts a mapping to a list with that mapping, under another key.
-    Wrap(Vec<Step>, String),
+    Wrap(Vec<RouteStep>, String),
     /// Removes an entry.
-    Remove(Vec<Step>),
+    Remove(Vec<RouteStep>),
     /// Replaces a mapping by its entries, with their new keys and values.
-    Lift(Vec<Step>, Mapping),
+    Lift(Vec<RouteStep>, Mapping),
     /// Splits a list into several lists, by the indices of its items.
-    Group(Vec<Step>, String, Vec<(&'static str, Vec<usize>)>),
+    Group(Vec<RouteStep>, String, Vec<(&'static str, Vec<usize>)>),
 }
 
 /// The conversion of an older SIPCluster.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The oldest generation of its fields.
-    pub generation: Generation,
+    pub generation: SipclusterGeneration,
     /// Former name of the cluster in hosts' labels, if it differs from the SIPCluster's name and no
     /// annotation sets it.
     pub former_name: Option<String>,
@@ -80,9 +80,9 @@ pub struct Conversion {
     /// The converted `spec`.
     pub(crate) spec: Value,
     /// Original routes of its fields.
-    pub(crate) moved: Moved,
+    pub(crate) moved: RouteMapping,
     /// Edits that rewrite the document.
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) edits: Vec<DocumentEdit>,
     /// Older fields that cannot be converted.
     pub(crate) errors: Vec<Finding>,
     /// Unknown fields inside older ones.
@@ -95,7 +95,7 @@ pub(crate) fn is_legacy(spec: &Value) -> bool {
 }
 
 /// Returns the oldest generation of the fields in a spec.
-fn generation(spec: &Value) -> Option<Generation> {
+fn generation(spec: &Value) -> Option<SipclusterGeneration> {
     let mapping = spec.as_mapping()?;
     let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
     let node_sets: Vec<(&str, &Mapping)> = entries(mapping.get("nodes"))
@@ -115,7 +115,7 @@ fn generation(spec: &Value) -> Option<Generation> {
             .iter()
             .any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
     {
-        return Some(Generation::November2020);
+        return Some(SipclusterGeneration::November2020);
     }
     if has(mapping, &["cluster-name", "infra"])
         || node_sets
@@ -123,14 +123,14 @@ fn generation(spec: &Value) -> Option<Generation> {
             .any(|(role, set)| node_sets::legacy_role(role).is_some() || has(set, &["vm-flavor"]))
         || spread("per-")
     {
-        return Some(Generation::January2021);
+        return Some(SipclusterGeneration::January2021);
     }
     let is_march = has(mapping, &["clusterName"])
         || node_sets
             .iter()
             .any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
         || services::has_legacy(mapping.get("services"));
-    is_march.then_some(Generation::March2021)
+    is_march.then_some(SipclusterGeneration::March2021)
 }
 
 /// Returns the entries of a mapping with text keys; empty for any other value.
@@ -150,12 +150,12 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         .and_then(Value::as_str);
     let name = name.unwrap_or_default().to_owned();
     let written = document.get("spec").cloned().unwrap_or_default();
-    let generation = generation(&written).unwrap_or(Generation::March2021);
+    let generation = generation(&written).unwrap_or(SipclusterGeneration::March2021);
     let mut converter = Converter {
         origin: origin.as_written(),
         labels,
         former_name: None,
-        moved: Moved::default(),
+        moved: RouteMapping::default(),
         edits: Vec::new(),
         errors: Vec::new(),
         unknown: Vec::new(),
@@ -192,16 +192,16 @@ struct Converter<'a> {
     origin: Origin,
     labels: &'a TopologyLabels<'a>,
     former_name: Option<String>,
-    moved: Moved,
-    edits: Vec<Edit>,
+    moved: RouteMapping,
+    edits: Vec<DocumentEdit>,
     errors: Vec<Finding>,
     unknown: Vec<Finding>,
 }
 
-type Route = Vec<Step>;
+type Route = Vec<RouteStep>;
 
 /// Appends steps to a route.
-fn below(route: &[Step], steps: impl IntoIterator<Item = impl Into<Step>>) -> Route {
+fn below(route: &[RouteStep], steps: impl IntoIterator<Item = impl Into<RouteStep>>) -> Route {
     route
         .iter()
         .cloned()
@@ -232,7 +232,7 @@ impl Converter<'_> {
                 Some("config") => self.config(value, &at, name),
                 Some(key @ ("cluster-name" | "clusterName")) => {
                     self.cluster_name(value, name, below(&at, [key]));
-                    self.edits.push(Edit::Remove(below(&at, [key])));
+                    self.edits.push(DocumentEdit::Remove(below(&at, [key])));
                 }
                 Some("nodes") => {
                     let nodes = self.nodes(value, &below(&at, ["nodes"]));
@@ -259,7 +259,7 @@ impl Converter<'_> {
         Value::Mapping(spec)
     }
 
-    fn config(&mut self, value: &Value, at: &[Step], name: &str) {
+    fn config(&mut self, value: &Value, at: &[RouteStep], name: &str) {
         let route = below(at, ["config"]);
         for (key, value) in entries(Some(value)) {
             if key == "cluster-name" {
@@ -268,7 +268,7 @@ impl Converter<'_> {
                 self.unknown_field(key, below(&route, [key]));
             }
         }
-        self.edits.push(Edit::Remove(route));
+        self.edits.push(DocumentEdit::Remove(route));
     }
 
     /// Records the tenant's name in hosts' labels. Today, it is the SIPCluster's name.
@@ -289,7 +289,7 @@ impl Converter<'_> {
     /// Reports two fields with the same meaning, because either may be the intended one.
     fn twice(&mut self, older: Route, current: &str, at: Route) {
         let key = match older.last() {
-            Some(Step::Key(key)) => key.clone(),
+            Some(RouteStep::Key(key)) => key.clone(),
             _ => String::new(),
         };
         let finding = Finding::new(

@@ -2,9 +2,9 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, Edit, Route, below};
+use super::{Converter, DocumentEdit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
-use crate::finding::{Code, Step};
+use crate::finding::{Code, RouteStep};
 use crate::inventory::topology_labels::Domain;
 
 /// Older names of the flavor.
@@ -24,7 +24,7 @@ pub(super) fn legacy_role(name: &str) -> Option<Role> {
 }
 
 impl Converter<'_> {
-    pub(super) fn nodes(&mut self, written: &Value, at: &[Step]) -> Value {
+    pub(super) fn nodes(&mut self, written: &Value, at: &[RouteStep]) -> Value {
         let Some(node_sets) = written.as_mapping() else {
             return written.clone();
         };
@@ -48,7 +48,8 @@ impl Converter<'_> {
             }
             let node_set = self.node_set(node_set, &route, &below(at, [role]));
             if role != text {
-                self.edits.push(Edit::Rename(route, role.to_owned()));
+                self.edits
+                    .push(DocumentEdit::Rename(route, role.to_owned()));
             }
             converted.insert(role.into(), node_set);
         }
@@ -56,7 +57,7 @@ impl Converter<'_> {
     }
 
     /// Converts a node set. `at` is its original route, `read` the route in the result.
-    fn node_set(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
+    fn node_set(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
         };
@@ -100,17 +101,17 @@ impl Converter<'_> {
                 Some((key, value)) => {
                     self.moved.add(below(read, [key]), route.clone());
                     self.edits
-                        .push(Edit::Replace(route, key.to_owned(), value.clone()));
+                        .push(DocumentEdit::Replace(route, key.to_owned(), value.clone()));
                     converted.insert(key.into(), value);
                 }
-                None => self.edits.push(Edit::Remove(route)),
+                None => self.edits.push(DocumentEdit::Remove(route)),
             }
         }
         Value::Mapping(converted)
     }
 
     /// Converts `KEY=VALUE`, a required label.
-    fn flavor(&mut self, value: &Value, route: &[Step]) -> Option<(&'static str, Value)> {
+    fn flavor(&mut self, value: &Value, route: &[RouteStep]) -> Option<(&'static str, Value)> {
         let label = value.as_str().and_then(|text| {
             let (key, value) = text.split_once('=')?;
             let (key, value) = (key.trim(), value.trim());
@@ -131,7 +132,12 @@ impl Converter<'_> {
     }
 
     /// Returns the words of a spreading constraint, each with its route.
-    fn spread_words(&mut self, name: &str, value: &Value, route: &[Step]) -> Vec<(String, Route)> {
+    fn spread_words(
+        &mut self,
+        name: &str,
+        value: &Value,
+        route: &[RouteStep],
+    ) -> Vec<(String, Route)> {
         let words: Vec<(&Value, Route)> = match value {
             Value::Sequence(words) if name == CONSTRAINTS => words
                 .iter()
@@ -159,7 +165,7 @@ impl Converter<'_> {
         &mut self,
         name: &str,
         value: &Value,
-        route: &[Step],
+        route: &[RouteStep],
     ) -> Option<(&'static str, Value)> {
         let mut labels: Vec<String> = Vec::new();
         for (word, at) in self.spread_words(name, value, route) {

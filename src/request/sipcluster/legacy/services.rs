@@ -2,8 +2,8 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, Edit, Route, below, entries};
-use crate::finding::{Code, Step};
+use super::{Converter, DocumentEdit, Route, below, entries};
+use crate::finding::{Code, RouteStep};
 
 /// Older names of service kinds with their current keys under `services`.
 ///
@@ -55,7 +55,7 @@ fn has_legacy_field(service: &Mapping) -> bool {
 
 impl Converter<'_> {
     /// Converts `infra`: a mapping with one service per kind, or a list of services.
-    pub(super) fn infra(&mut self, written: &Value, at: &[Step]) -> Value {
+    pub(super) fn infra(&mut self, written: &Value, at: &[RouteStep]) -> Value {
         let today: Route = vec!["spec".into(), "services".into()];
         self.moved.add(today.clone(), at.to_vec());
         let mut services = Mapping::new();
@@ -76,11 +76,11 @@ impl Converter<'_> {
                     // The only service of a mapping becomes the first item of a list.
                     self.moved.add(below(&read, [0]), route.clone());
                     let service = self.service(service, &route, &below(&read, [0]));
-                    self.edits.push(Edit::Wrap(route, kind.to_owned()));
+                    self.edits.push(DocumentEdit::Wrap(route, kind.to_owned()));
                     services.insert(kind.into(), Value::Sequence(vec![service]));
                 }
                 self.edits
-                    .push(Edit::Rename(at.to_vec(), "services".to_owned()));
+                    .push(DocumentEdit::Rename(at.to_vec(), "services".to_owned()));
             }
             Value::Sequence(list) => {
                 let mut groups: Vec<(&'static str, Vec<usize>, Vec<Value>)> = Vec::new();
@@ -113,14 +113,17 @@ impl Converter<'_> {
                     .iter()
                     .map(|(kind, indices, _)| (*kind, indices.clone()))
                     .collect();
-                self.edits
-                    .push(Edit::Group(at.to_vec(), "services".to_owned(), by_kind));
+                self.edits.push(DocumentEdit::Group(
+                    at.to_vec(),
+                    "services".to_owned(),
+                    by_kind,
+                ));
                 let lists = groups
                     .into_iter()
                     .map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
                 services.extend(lists);
             }
-            Value::Null => self.edits.push(Edit::Replace(
+            Value::Null => self.edits.push(DocumentEdit::Replace(
                 at.to_vec(),
                 "services".to_owned(),
                 Mapping::new().into(),
@@ -141,7 +144,7 @@ impl Converter<'_> {
     }
 
     /// Converts `services` of early 2021.
-    pub(super) fn services(&mut self, written: &Value, at: &[Step]) -> Value {
+    pub(super) fn services(&mut self, written: &Value, at: &[RouteStep]) -> Value {
         let Some(lists) = written.as_mapping() else {
             return written.clone();
         };
@@ -172,7 +175,8 @@ impl Converter<'_> {
                 other => other.clone(),
             };
             if today != text {
-                self.edits.push(Edit::Rename(route, today.to_owned()));
+                self.edits
+                    .push(DocumentEdit::Rename(route, today.to_owned()));
             }
             services.insert(today.into(), list);
         }
@@ -180,21 +184,21 @@ impl Converter<'_> {
     }
 
     /// Converts a service. `at` is its original route, `read` the route in the result.
-    fn service(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
+    fn service(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
         };
-        let place = Place { fields, at, read };
+        let place = ConvertedService { fields, at, read };
         let mut service = Mapping::new();
         for (key, value) in fields {
             let Some(name) = key.as_str() else { continue };
             let route = below(at, [name]);
             match name {
-                "serviceType" => self.edits.push(Edit::Remove(route)),
+                "serviceType" => self.edits.push(DocumentEdit::Remove(route)),
                 "optional" => {
                     let lifted = self.optional(value, &place);
                     service.extend(lifted.clone());
-                    self.edits.push(Edit::Lift(route, lifted));
+                    self.edits.push(DocumentEdit::Lift(route, lifted));
                 }
                 _ => {
                     if let Some((today, value)) = self.service_field(name, value, &route, &place) {
@@ -207,12 +211,12 @@ impl Converter<'_> {
     }
 
     /// Moves the fields below `optional` up.
-    fn optional(&mut self, written: &Value, place: &Place<'_>) -> Mapping {
+    fn optional(&mut self, written: &Value, place: &ConvertedService<'_>) -> Mapping {
         let mut lifted = Mapping::new();
         for (name, value) in entries(Some(written)) {
             let route = below(place.at, ["optional", name]);
             if !matches!(name, "clusterIP" | "clusterIp") && !SSH_KEY.contains(&name) {
-                self.edits.push(Edit::Remove(route.clone()));
+                self.edits.push(DocumentEdit::Remove(route.clone()));
                 self.unknown_field(name, route);
             } else if place.fields.contains_key(name) {
                 self.twice(route, name, below(place.at, [name]));
@@ -229,8 +233,8 @@ impl Converter<'_> {
         &mut self,
         name: &'n str,
         value: &Value,
-        route: &[Step],
-        place: &Place<'_>,
+        route: &[RouteStep],
+        place: &ConvertedService<'_>,
     ) -> Option<(&'n str, Value)> {
         let today = match name {
             "clusterIp" => "clusterIP",
@@ -254,7 +258,7 @@ impl Converter<'_> {
             _ => {
                 if today != name {
                     self.edits
-                        .push(Edit::Rename(route.to_vec(), today.to_owned()));
+                        .push(DocumentEdit::Rename(route.to_vec(), today.to_owned()));
                 }
                 value.clone()
             }
@@ -263,10 +267,10 @@ impl Converter<'_> {
     }
 
     /// Converts a text with one key per line. Their validity is checked with the current form.
-    fn ssh_keys(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Value {
+    fn ssh_keys(&mut self, value: &Value, route: &[RouteStep], read: &[RouteStep]) -> Value {
         let today = "sshAuthorizedKeys".to_owned();
         let Some(text) = value.as_str() else {
-            self.edits.push(Edit::Rename(route.to_vec(), today));
+            self.edits.push(DocumentEdit::Rename(route.to_vec(), today));
             return value.clone();
         };
         let keys: Vec<&str> = text
@@ -284,14 +288,14 @@ impl Converter<'_> {
             .collect::<Vec<_>>()
             .into();
         self.edits.push(match keys.as_slice() {
-            [key] if *key == text => Edit::IntoList(route.to_vec(), today, list.clone()),
-            _ => Edit::Replace(route.to_vec(), today, list.clone()),
+            [key] if *key == text => DocumentEdit::IntoList(route.to_vec(), today, list.clone()),
+            _ => DocumentEdit::Replace(route.to_vec(), today, list.clone()),
         });
         list
     }
 
     /// Converts the list of node labels of the oldest generation.
-    fn node_labels(&mut self, list: &Value, route: &[Step]) -> Value {
+    fn node_labels(&mut self, list: &Value, route: &[RouteStep]) -> Value {
         let mut labels = Mapping::new();
         for (index, item) in list.as_sequence().into_iter().flatten().enumerate() {
             match item.as_str().and_then(|text| text.split_once('=')) {
@@ -308,7 +312,7 @@ impl Converter<'_> {
             }
         }
         let labels = Value::Mapping(labels);
-        self.edits.push(Edit::Replace(
+        self.edits.push(DocumentEdit::Replace(
             route.to_vec(),
             "nodeLabels".to_owned(),
             labels.clone(),
@@ -317,7 +321,12 @@ impl Converter<'_> {
     }
 
     /// Converts the list of ports that the oldest generation had for a while.
-    fn node_ports(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Option<Value> {
+    fn node_ports(
+        &mut self,
+        value: &Value,
+        route: &[RouteStep],
+        read: &[RouteStep],
+    ) -> Option<Value> {
         let ports = match value {
             Value::Sequence(ports) => ports.as_slice(),
             Value::Null => &[],
@@ -325,13 +334,13 @@ impl Converter<'_> {
         };
         match ports {
             [] => {
-                self.edits.push(Edit::Remove(route.to_vec()));
+                self.edits.push(DocumentEdit::Remove(route.to_vec()));
                 None
             }
             [port] => {
                 let item = value.is_sequence().then_some(0);
                 self.moved.add(read.to_vec(), below(route, item));
-                self.edits.push(Edit::Replace(
+                self.edits.push(DocumentEdit::Replace(
                     route.to_vec(),
                     "nodePort".to_owned(),
                     port.clone(),
@@ -352,8 +361,8 @@ impl Converter<'_> {
 }
 
 /// Fields of a service, their original route and the route in the result.
-struct Place<'a> {
+struct ConvertedService<'a> {
     fields: &'a Mapping,
-    at: &'a [Step],
-    read: &'a [Step],
+    at: &'a [RouteStep],
+    read: &'a [RouteStep],
 }
