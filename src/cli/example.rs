@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use sipgen::example::{Example, Fit};
 use sipgen::report::{self, ReportDocument};
+use sipgen::settings::Settings;
 
 use super::{CommandError, CommandResult, print_document, repo, say};
 
@@ -18,7 +19,7 @@ Examples:
 /// generate` finds a placement. Without a repo or free hosts, they are placeholders. Nothing is
 /// written.
 ///
-/// Exits with 1 if errors of the input hide which hosts are free.
+/// Exits with 1 if errors in the settings or hosts hide which hosts are free.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -52,12 +53,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let files = &repo::only(&sites)?.files;
         let generated = sipgen::generate(files, &options, &|_| {})?;
         drop(lock);
-        // Where no plan can be made, no host is known to be free.
-        if generated.changes.is_none() {
+        let fit = Fit::new(&generated);
+        // Other errors leave these hosts free.
+        if generated.changes.is_none() && (!fit.is_found() || Settings::load(files).is_err()) {
             say(report::findings(&generated.findings, files));
             return Ok(CommandResult::No);
         }
-        Fit::new(&generated)
+        fit
     } else {
         Fit::default()
     };

@@ -1,14 +1,16 @@
 //! The part of a site that an example asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::api::names::{Namespace, is_label};
+use crate::api::names::{Namespace, NodePortRange, is_label};
 use crate::generate::GeneratedSite;
 use crate::inventory::Host;
 use crate::inventory::networks::Network;
 use crate::plan::host_state::{self, HostStanding, HostState};
+use crate::site::Site;
 
 /// Words in the label keys of failure domains, the preferred one first.
 const DOMAINS: [&str; 4] = ["rack", "failure-domain", "zone", "room"];
@@ -24,7 +26,10 @@ const WORKERS: usize = 2;
 const MACHINES: usize = 3;
 const NAME: &str = "edge";
 const NAMESPACE: &str = "tenant-a";
-const INTERFACE: &str = "oam-ipv4";
+/// The preferred NodePort of the API servers.
+const API_PORT: u16 = 30443;
+/// The preferred NodePorts of workers.
+const WORKER_PORTS: RangeInclusive<u16> = 30080..=30089;
 
 /// Hosts and numbers that an example asks for.
 #[derive(Debug, Clone, Serialize)]
@@ -35,12 +40,10 @@ pub struct Fit {
     free: usize,
     name: String,
     namespace: String,
-    /// Label of failure domains.
+    /// SelectorLabel of failure domains.
     topology_key: Option<String>,
     control_plane: FittingNodeSet,
     workers: FittingNodeSet,
-    /// A network that hosts have.
-    interface: String,
     /// MAC addresses of free machines with an operating system.
     machines: Vec<String>,
 }
@@ -49,6 +52,10 @@ pub struct Fit {
 struct FittingNodeSet {
     label: Option<SelectorLabel>,
     count: usize,
+    /// A network in which each matching host has an address.
+    interface: Option<String>,
+    /// NodePorts of its load balancer.
+    ports: Option<RangeInclusive<u16>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -73,22 +80,21 @@ impl SelectorLabel {
 impl Default for Fit {
     /// Returns placeholders, for a repo without free hosts.
     fn default() -> Self {
-        let flavor = |value| Some(SelectorLabel::new("hardware.example.com/flavor", value));
+        let [api_port, worker_ports] = free_ports(NodePortRange::default(), BTreeSet::new());
+        let node_set = |value, count, ports| FittingNodeSet {
+            label: Some(SelectorLabel::new("hardware.example.com/flavor", value)),
+            count,
+            interface: Some("oam-ipv4".to_owned()),
+            ports,
+        };
         Self {
             found: false,
             free: 0,
             name: NAME.to_owned(),
             namespace: NAMESPACE.to_owned(),
             topology_key: Some("topology.example.com/rack".to_owned()),
-            control_plane: FittingNodeSet {
-                label: flavor("control-plane"),
-                count: QUORUM,
-            },
-            workers: FittingNodeSet {
-                label: flavor("worker"),
-                count: WORKERS,
-            },
-            interface: INTERFACE.to_owned(),
+            control_plane: node_set("control-plane", QUORUM, api_port),
+            workers: node_set("worker", WORKERS, worker_ports),
             machines: Vec::new(),
         }
     }
@@ -129,17 +135,59 @@ impl Fit {
             return placeholders;
         }
         let topology_key = topology_key(&free);
-        let [control_plane, workers] = node_sets(&free, topology_key.as_deref());
+        let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
+        let range = site.settings.services.node_port_range;
+        [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
         Self {
             found: true,
             free: free.len(),
-            interface: interface(&free).unwrap_or_else(|| INTERFACE.to_owned()),
             topology_key,
             control_plane,
             workers,
             ..placeholders
         }
     }
+
+    /// Returns whether the site has free hosts or machines.
+    pub fn is_found(&self) -> bool {
+        self.found || !self.machines.is_empty()
+    }
+}
+
+/// Returns the NodePorts of the site's Services.
+fn used_ports(site: &Site) -> BTreeSet<u16> {
+    let requested = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let requested = requested.flat_map(|cluster| &cluster.services);
+    requested
+        .flat_map(|service| service.node_ports())
+        .chain(
+            site.services
+                .iter()
+                .flat_map(|service| service.node_ports.iter().map(|(_, port)| port)),
+        )
+        .chain(site.state.node_ports.keys())
+        .map(|port| port.number())
+        .collect()
+}
+
+/// Returns free NodePorts for control plane and workers: the preferred ones, or the first after
+/// them.
+fn free_ports(range: NodePortRange, mut used: BTreeSet<u16>) -> [Option<RangeInclusive<u16>>; 2] {
+    [API_PORT..=API_PORT, WORKER_PORTS].map(|preferred| {
+        let more = preferred.end() - preferred.start();
+        let starts = (*preferred.start()..=range.last()).chain(range.first()..=range.last());
+        let mut ranges = starts.filter_map(|start| Some(start..=start.checked_add(more)?));
+        let free = ranges.find(|ports| {
+            range.first() <= *ports.start()
+                && *ports.end() <= range.last()
+                && used.range(ports.clone()).next().is_none()
+        })?;
+        used.extend(free.clone());
+        Some(free)
+    })
 }
 
 /// Returns the hosts of the namespace with the most hosts.
@@ -196,10 +244,14 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2]
         FittingNodeSet {
             label: for_control_plane,
             count,
+            interface: interface(&control_plane),
+            ports: None,
         },
         FittingNodeSet {
             label: for_workers,
             count: left.min(WORKERS),
+            interface: interface(&workers),
+            ports: None,
         },
     ]
 }
@@ -216,20 +268,24 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
     most.map(|(label, _)| label)
 }
 
-/// Returns the network in which most hosts have an address.
+/// Returns the first network in which each host has an address.
 fn interface(hosts: &[&Host]) -> Option<String> {
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    for host in hosts {
-        if let Network::Known(data) = &host.network.data {
-            // An unusual id would need quoting, and an example of that helps nobody.
-            let is_usual = |id: &&str| is_label("id", id) && data.address(id).is_ok();
-            for id in data.shown_ids().filter(is_usual) {
-                *uses.entry(id).or_default() += 1;
-            }
-        }
-    }
-    let most = uses.into_iter().rev().max_by_key(|(_, uses)| *uses);
-    most.map(|(id, _)| id.to_owned())
+    let networks = |host: &&Host| -> BTreeSet<String> {
+        let Network::Known(data) = &host.network.data else {
+            return BTreeSet::new();
+        };
+        // An unusual id would need quoting, and an example of that helps nobody.
+        let is_usual = |id: &&str| is_label("id", id) && data.address(id).is_ok();
+        data.shown_ids()
+            .filter(is_usual)
+            .map(str::to_owned)
+            .collect()
+    };
+    let shared = hosts
+        .iter()
+        .map(networks)
+        .reduce(|one, other| &one & &other);
+    shared?.pop_first()
 }
 
 /// Returns a name that no cluster of the namespace has.

@@ -84,6 +84,99 @@ fn without_a_repo_examples_have_placeholders() {
     }
 }
 
+/// Uncomments the lines of an example that are YAML.
+fn uncommented(manifest: &str) -> String {
+    let line = |line: &str| match line.split_once("# ") {
+        Some((indent, text)) if indent.trim().is_empty() => {
+            let entry = text.trim_start().trim_start_matches("- ");
+            let is_yaml = entry.split_once(':').is_some_and(|(key, value)| {
+                !key.contains([' ', '`']) && (value.is_empty() || value.starts_with(' '))
+            });
+            if is_yaml {
+                format!("{indent}{text}\n")
+            } else {
+                format!("{line}\n")
+            }
+        }
+        _ => format!("{line}\n"),
+    };
+    manifest.lines().map(line).collect()
+}
+
+#[test]
+fn examples_are_valid_with_every_line_uncommented() {
+    let mut with_services = 0;
+    for fixture in [
+        "quickstart",
+        "load-balancers",
+        "jump-host",
+        "ipv6",
+        "capm3",
+        "cluster-api",
+        "multi-cluster",
+        "observed",
+        "provisioning",
+    ] {
+        for kind in KINDS {
+            let repo = Repo::of_fixture(fixture);
+            let printed = example(&repo, &[kind]);
+            if printed.contains("no free hosts") || printed.contains("none that is free") {
+                continue;
+            }
+            let all = uncommented(&printed);
+            with_services += usize::from(all.contains("\n  services:\n"));
+            repo.write("more/edge.yaml", &all);
+            let run = run(&mut repo.sipgen(&["validate"]));
+            assert!(run.code == 0, "{fixture}: {}\n{all}", run.stderr);
+            assert!(!run.stderr.contains("SIP0410"), "{}", run.stderr);
+        }
+    }
+    assert!(with_services > 2, "{with_services}");
+}
+
+#[test]
+fn examples_avoid_nodeports_and_networks_that_the_repo_lacks() {
+    let repo = Repo::of_fixture("quickstart");
+    let service = |port: u16| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: a{port}, namespace: b}}\n\
+             spec: {{type: NodePort, ports: [{{port: 1, nodePort: {port}}}]}}\n---\n"
+        )
+    };
+    repo.write("apps.yaml", &[30443, 30085].map(service).concat());
+    assert_says(
+        &example(&repo, &["sipcluster"]),
+        &["nodePort: 30444\n", "{start: 30086, end: 30095}"],
+    );
+    repo.write("sipgen.yaml", "services: {nodePortRange: 31000-31010}\n");
+    assert_says(
+        &example(&repo, &["sipcluster"]),
+        &["nodePort: 31000\n", "{start: 31001, end: 31010}"],
+    );
+
+    let without_networks = example(&Repo::of_hosts(3), &["sipcluster"]);
+    assert!(
+        !without_networks.contains("services:"),
+        "{without_networks}"
+    );
+}
+
+#[test]
+fn errors_that_leave_hosts_free_do_not_prevent_an_example() {
+    let repo = Repo::of_hosts(3);
+    repo.write(
+        "app/kustomization.yaml",
+        "resources: []\nsecretGenerator:\n- {name: web, literals: [password=admin]}\n",
+    );
+    repo.generate(&["--allow-empty"]).expect(1);
+    for kind in ["sipcluster", "cluster-api"] {
+        assert_says(&example(&repo, &[kind]), &["3 of them are free"]);
+    }
+    repo.write("inventory/hosts.yaml", "kind: [\n");
+    let refused = run(&mut repo.sipgen(&["example", "sipcluster"])).expect(1);
+    assert_eq!(refused.stdout, "");
+}
+
 #[test]
 fn invalid_settings_fail_instead_of_an_example_that_fits_nothing() {
     let repo = Repo::of_hosts(3);
