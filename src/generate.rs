@@ -21,7 +21,7 @@ use crate::render::{Rendered, Templates, render};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::sites::{self, Location, Sites};
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 use crate::{layout, uncommitted};
 pub use real_builds::{CheckedBuilds, check_builds};
 
@@ -496,6 +496,10 @@ fn load_templates(
     Ok((templates, none.into_iter().chain(found).collect()))
 }
 
+/// How Clusters of Cluster API become requests.
+pub(crate) const OPT_IN: &str = "opt in all Clusters by `requests: {clusterAPI: {clusters: all}}` in sipgen.yaml, or one \
+    by the annotation `sip.airshipit.org/assign-hosts: \"true\"`";
+
 /// Reports that no request was found.
 ///
 /// It is an error if hosts would be released, because a missing request is usually a mistake.
@@ -510,15 +514,22 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
             .collect::<Vec<_>>()
             .join(" and "),
     };
-    let message = format!(
+    let mut message = format!(
         "no SIPCluster (airship.airshipit.org/v1), Provisioning (bpa.akraino.org/v1alpha1) or opted-in Cluster \
          (cluster.x-k8s.io) found in {read}"
     );
+    let others: Vec<&ClusterKey> = site.clusters_not_opted_in().collect();
+    if !others.is_empty() {
+        message.push_str(&format!("; not opted in: {}", abbreviated(&others, 3)));
+    }
     let check = if repo.streams().is_empty() {
         "the directory and .gitignore"
     } else {
         "what renders it"
     };
+    if site.state.clusters.is_empty() && !others.is_empty() {
+        return Finding::new(Code::NoCluster, message).help(OPT_IN);
+    }
     if site.state.clusters.is_empty() {
         return Finding::new(Code::NoCluster, message).help(format!(
             "check {check} if you expect a cluster; `sipgen example sipcluster` prints a first one"

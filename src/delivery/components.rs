@@ -11,11 +11,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::repo::{Repo, shown};
 use crate::api::kustomization::listed;
+use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::{Evidence, Host};
 use crate::kustomize::{Among, Listing, Root};
 use crate::load::kustomize::relative;
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 
 /// Maximum number of hosts that a message lists.
 const SHOWN: usize = 5;
@@ -193,23 +194,13 @@ fn out_of_reach(
     if missing.is_empty() {
         return None;
     }
-    let names: Vec<String> = missing
-        .iter()
-        .take(SHOWN)
-        .map(|host| host.key.to_string())
-        .collect();
-    let more = missing.len().saturating_sub(SHOWN);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let names: Vec<&HostKey> = missing.iter().map(|host| &host.key).collect();
     let finding = Finding::new(
         Code::ComponentMisplaced,
         format!(
-            "{component} is included where {} that it patches are missing: {}{more}",
+            "{component} is included where {} that it patches are missing: {}",
             counted(missing.len(), "host"),
-            names.join(", ")
+            abbreviated(&names, SHOWN)
         ),
     )
     .at(listing.place.clone())

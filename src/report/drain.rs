@@ -9,7 +9,7 @@ use super::markdown::code;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::drain::{Drain, Move, Occupant, Verdict};
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 
 /// Maximum number of unused hosts that a text names.
 const HOSTS_SHOWN: usize = 20;
@@ -131,17 +131,10 @@ fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
         }
     }
     if !drain.unused.is_empty() {
-        let mut hosts: Vec<String> = drain.unused.iter().map(ToString::to_string).collect();
-        let more = hosts.len().saturating_sub(HOSTS_SHOWN);
-        hosts.truncate(HOSTS_SHOWN);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let hosts = abbreviated(&drain.unused, HOSTS_SHOWN);
         writeln!(out)?;
         writeln!(out, "{}", styled(STRONG, "unused, and no target of a move"))?;
-        writeln!(out, "  {}{more}", one_line(&hosts.join(", ")))?;
+        writeln!(out, "  {}", one_line(&hosts))?;
     }
     if let Some(note) = note(drain) {
         writeln!(out)?;

@@ -11,7 +11,7 @@ use crate::plan::explain::{
 };
 use crate::plan::host_state::Assignment;
 use crate::plan::{How, Shortage};
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 
 /// Explains the hosts of a cluster.
 pub fn explain_cluster(cluster: &ClusterExplanation) -> ReportText {
@@ -155,14 +155,8 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) -> fmt
             }
         }
         for (proof, nodes) in short {
-            let more = nodes.len().saturating_sub(MACHINES_NAMED);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            let named = &nodes[..nodes.len().min(MACHINES_NAMED)];
-            writeln!(out, "    no host for {}{more}, because", named.join(", "))?;
+            let named = abbreviated(&nodes, MACHINES_NAMED);
+            writeln!(out, "    no host for {named}, because")?;
             proof
                 .iter()
                 .try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;

@@ -9,6 +9,7 @@ use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, styled};
 use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
 use crate::review::{ClusterReview, FileState, Review};
+use crate::text::abbreviated;
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
@@ -151,16 +152,7 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     let hosts = &cluster.hosts;
     let mut list = |verb: &str, named: Vec<String>| {
         if !named.is_empty() {
-            let more = named.len().saturating_sub(most);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            parts.push(format!(
-                "{verb} {}{more}",
-                named[..named.len().min(most)].join(", ")
-            ));
+            parts.push(format!("{verb} {}", abbreviated(&named, most)));
         }
     };
     let of = |part: &Part, host: &HostKey| match &part.node {

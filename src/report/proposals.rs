@@ -5,17 +5,19 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use super::{FAINT, ReportText, STRONG, WARNING, one_line, styled};
-use crate::generate::GeneratedSite;
+use crate::api::names::ClusterKey;
+use crate::generate::{GeneratedSite, OPT_IN};
 use crate::init::{FileAction, Proposal};
 use crate::plan::host_state::{self, HostStanding, HostState};
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_SOURCE";
+const CLUSTERS_SHOWN: usize = 3;
 const DONE: Style = AnsiColor::Green.on_default();
 
 /// Inputs that a repo already has.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ExistingInputs {
     /// Requested clusters.
     pub requests: usize,
@@ -23,6 +25,8 @@ pub struct ExistingInputs {
     pub hosts: usize,
     /// Hosts that a further cluster could get.
     pub free: usize,
+    /// Clusters of Cluster API that are no requests, because they do not opt in.
+    pub not_opted_in: Vec<ClusterKey>,
     /// Errors in them.
     pub errors: usize,
 }
@@ -34,6 +38,8 @@ impl ExistingInputs {
         for run in runs {
             let standings = host_state::of_all(&run.site, &run.plan);
             let free = |standing: &&HostStanding| standing.state == HostState::Free;
+            all.not_opted_in
+                .extend(run.site.clusters_not_opted_in().cloned());
             all.requests += run.site.clusters.len();
             all.hosts += run.site.inventory.hosts.len();
             all.free += standings.iter().filter(free).count();
@@ -123,6 +129,7 @@ fn write_next_steps(
         requests,
         hosts,
         free,
+        not_opted_in,
         errors,
     } = inputs;
     writeln!(out)?;
@@ -159,7 +166,10 @@ fn write_next_steps(
                 .to_owned(),
         );
     }
-    if requests == 0 {
+    if !not_opted_in.is_empty() {
+        let clusters = abbreviated(&not_opted_in, CLUSTERS_SHOWN);
+        steps.push(format!("To assign hosts to {clusters}: {OPT_IN}."));
+    } else if requests == 0 {
         steps.push(
             "Write a request: `sipgen example sipcluster > edge.yaml` fits the repo's hosts; `cluster-api` and \
              `provisioning` are the other kinds."

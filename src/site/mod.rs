@@ -250,6 +250,13 @@ impl Site {
         Ok((site, all))
     }
 
+    /// Returns the Clusters that become requests by opting in.
+    pub fn clusters_not_opted_in(&self) -> impl Iterator<Item = &ClusterKey> {
+        self.claimants
+            .iter()
+            .filter_map(|claimant| claimant.may_opt_in.as_ref())
+    }
+
     /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
     /// output.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {

@@ -10,8 +10,8 @@ use crate::finding::{Code, Finding, Origin};
 use crate::request::cluster_api::Claimant;
 use crate::request::cluster_parts::PartDocument;
 use crate::request::{
-    Cluster, ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedDocument,
-    cluster_api, provisioning,
+    ClusterDocument, ClusterKind, Request, RequestContext, Spec, ValidatedDocument, cluster_api,
+    provisioning,
 };
 use crate::settings::{Settings, sources};
 
@@ -64,7 +64,7 @@ pub(super) fn check(
         findings.extend(orphans.map(|(document, cluster)| orphan(document, cluster)));
     }
     let mut claimants = cluster_api::claimed_by_machines(context.cluster_parts, context.inventory);
-    claimants.extend(others.iter().map(cluster_api::claimed_by_cluster));
+    claimants.extend(others);
     findings.extend(provisioning::without_cluster(context.software, &clusters));
     for request in clusters
         .values_mut()
@@ -83,7 +83,7 @@ struct Requests<'a, 'site> {
     context: &'a RequestContext<'site>,
     clusters: BTreeMap<ClusterKey, Request>,
     /// Clusters of Cluster API that are no requests.
-    others: Vec<Cluster>,
+    others: Vec<Claimant>,
     templates: Vec<SuspectedTemplate>,
     findings: Vec<Finding>,
 }
@@ -151,9 +151,11 @@ impl Requests<'_, '_> {
                 self.add(CheckedAlone::new(document, spec, self.context));
             }
             _ => {
+                let is_opted_out = cluster_api::is_annotated(&document.metadata);
                 let checked = spec.map(|spec| spec.check(document, self.context));
+                let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
                 if let Some(ValidatedDocument::Request(request, _)) = checked {
-                    self.others.extend(request.cluster);
+                    self.others.extend(request.cluster.as_ref().map(claimant));
                 }
             }
         }

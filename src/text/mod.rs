@@ -29,6 +29,15 @@ pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '\\'])
 }
 
+/// Lists the first `most` names, and counts the others.
+pub(crate) fn abbreviated(names: &[impl ToString], most: usize) -> String {
+    let shown: Vec<String> = names.iter().take(most).map(ToString::to_string).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

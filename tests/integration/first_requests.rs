@@ -84,6 +84,29 @@ fn without_a_repo_examples_have_placeholders() {
     }
 }
 
+#[test]
+fn clusters_that_do_not_opt_in_are_named_with_the_line_that_opts_them_in() {
+    let repo = Repo::of_fixture("cluster-api");
+    repo.remove("edge.yaml");
+    let lines = [
+        "`requests: {clusterAPI: {clusters: all}}`",
+        "assign-hosts: \"true\"`",
+    ];
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert_says(&said, &["SIP0004", "not opted in: "]);
+    assert_says(&said, &lines);
+    assert_says(&run(&mut repo.sipgen(&["init"])).expect(0).stderr, &lines);
+    repo.write("sipgen.yaml", "requests: {clusterAPI: {clusters: all}}\n");
+    let said = repo.generate(&["--allow-empty"]).stderr;
+    assert!(!said.contains("SIP0004"), "{said}");
+
+    let repo = Repo::of_hosts(1);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert!(!said.contains("opted in: "), "{said}");
+}
+
 /// Uncomments the lines of an example that are YAML.
 fn uncommented(manifest: &str) -> String {
     let line = |line: &str| match line.split_once("# ") {

@@ -7,7 +7,7 @@ use super::write_heading;
 use crate::api::names::{ClusterKey, Namespace, Role};
 use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
-use crate::text::counted;
+use crate::text::{abbreviated, counted};
 
 /// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
 const CLUSTERS_SHOWN: usize = 10;
@@ -196,18 +196,8 @@ fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> ClusterRow<'sta
 
 /// Lists the names of the first machines.
 fn named(machines: &[&NodeSetOverview]) -> String {
-    let names = machines
-        .iter()
-        .take(MACHINES_SHOWN)
-        .flat_map(|set| &set.part.node)
-        .map(ToString::to_string);
-    let more = machines.len().saturating_sub(MACHINES_SHOWN);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{}{more}", names.collect::<Vec<_>>().join(", "))
+    let names = machines.iter().flat_map(|set| &set.part.node);
+    abbreviated(&names.collect::<Vec<_>>(), MACHINES_SHOWN)
 }
 
 fn counts(set: &NodeSetOverview) -> String {

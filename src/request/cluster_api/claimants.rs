@@ -11,7 +11,7 @@ use super::host_selector;
 use crate::api::cluster_api::{
     ClusterApiReference, HostSelector, MACHINE, MACHINE_SET, METAL3_MACHINE, MachineSpec,
 };
-use crate::api::names::Namespace;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::finding::Origin;
 use crate::inventory::usage::Usage;
 use crate::inventory::{Host, Inventory};
@@ -30,6 +30,8 @@ pub(crate) struct Claimant {
     pub(crate) has_selector: bool,
     /// Set if hosts in use may be those of its Machines.
     makes_machines: bool,
+    /// The Cluster, if it becomes a request by opting in.
+    pub(crate) may_opt_in: Option<ClusterKey>,
 }
 
 /// Returns MachineSets that claim hosts, and Machines without one.
@@ -63,13 +65,14 @@ pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -
             selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
             has_selector: has_requirements(selector),
             makes_machines: kind == MACHINE_SET,
+            may_opt_in: None,
         })
     });
     claimants.collect()
 }
 
 /// Returns a Cluster that is no request, whose Machines claim any host of its namespace.
-pub(crate) fn claimed_by_cluster(cluster: &Cluster) -> Claimant {
+pub(crate) fn claimed_by_cluster(cluster: &Cluster, is_opted_out: bool) -> Claimant {
     let node_sets = cluster.node_sets.values();
     let unselective =
         node_sets.filter(|node_set| node_set.selector.clone().into_iter().next().is_none());
@@ -81,6 +84,7 @@ pub(crate) fn claimed_by_cluster(cluster: &Cluster) -> Claimant {
         selector: Selector::default(),
         has_selector: false,
         makes_machines: true,
+        may_opt_in: (!is_opted_out && !cluster.node_sets.is_empty()).then(|| cluster.key.clone()),
     }
 }
 
