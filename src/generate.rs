@@ -16,8 +16,8 @@ use crate::lint::{self, LintExceptions, lint};
 use crate::load::{Files, ReadError};
 use crate::output::compare::{Change, OutputChanges, compare};
 use crate::output::{Tree, TreePath};
-use crate::plan::{self, Move, Plan, plan};
-use crate::render::{Rendered, Templates, render};
+use crate::plan::{self, HostReplacement, Plan, plan};
+use crate::render::{RenderedPlan, Templates, render};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::sites::{self, Location, Sites};
@@ -41,7 +41,7 @@ pub struct Options {
     /// Replace assigned hosts that would not be chosen again, where possible.
     pub rebalance: bool,
     /// Make these moves of hosts.
-    pub moves: Vec<Move>,
+    pub moves: Vec<HostReplacement>,
     /// Accept a repo without any SIPCluster or Provisioning, even if the output directory has
     /// clusters.
     pub allow_empty: bool,
@@ -83,7 +83,7 @@ impl Options {
 
     /// Sets [`Options::moves`].
     #[must_use]
-    pub fn moves(self, moves: Vec<Move>) -> Self {
+    pub fn moves(self, moves: Vec<HostReplacement>) -> Self {
         Self { moves, ..self }
     }
 
@@ -193,7 +193,7 @@ pub enum Error {
     Build(String),
     /// [`Options::hypothesis`] is about something that the repo does not have.
     #[error(transparent)]
-    Hypothesis(#[from] hypothesis::Unknown),
+    Hypothesis(#[from] hypothesis::UnknownSubject),
 }
 
 /// Computes the changes to a repo's output directory. Writes nothing.
@@ -348,7 +348,7 @@ pub(crate) fn generate_by(
             .filter(|(_, request)| request.cluster.is_none())
             .map(|(key, _)| key.clone()),
     );
-    let asked = plan::Changes {
+    let asked = plan::PlanChanges {
         rebalance: options.rebalance,
         moves: &options.moves,
     };
@@ -362,7 +362,7 @@ pub(crate) fn generate_by(
         // A cluster that is frozen because it lacks hosts lacks them still.
         shortages.append(&mut plan.shortages);
         progress(Stage::Rendering);
-        let Rendered {
+        let RenderedPlan {
             tree,
             new_files,
             kept,

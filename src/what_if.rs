@@ -22,7 +22,7 @@ pub struct Consequences {
     /// What `sipgen generate` would change.
     pub difference: Difference,
     /// Clusters that lose hosts or cannot be served.
-    pub clusters: Vec<Impact>,
+    pub clusters: Vec<ClusterImpact>,
     /// Spare hosts by selector. Selectors whose numbers stay the same are included.
     pub spare: Vec<SpareChange>,
     /// Whether every cluster can be served.
@@ -32,7 +32,8 @@ pub struct Consequences {
 /// The effect on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Impact {
+#[schemars(rename = "Impact")]
+pub struct ClusterImpact {
     /// The cluster.
     pub cluster: ClusterKey,
     /// Its hosts that are gone.
@@ -161,7 +162,7 @@ fn impacts(
     then: &Overview,
     earlier: &GeneratedSite,
     gone: &BTreeSet<HostKey>,
-) -> Vec<Impact> {
+) -> Vec<ClusterImpact> {
     let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
     for host in now.hosts.iter().filter(|host| gone.contains(&host.key)) {
         if let Some(cluster) = host.cluster() {
@@ -175,12 +176,12 @@ fn impacts(
         .collect();
     let impact = |cluster: &ClusterOverview| {
         let lost = lost.get(&cluster.key).map_or(&[][..], Vec::as_slice);
-        let of_part = |part: &Part| {
+        let part_hosts = |part: &Part| {
             let parts = lost.iter().filter_map(|host| host.assigned.as_ref());
             parts.filter(|assigned| assigned.part == *part).count()
         };
         let node_sets = cluster.node_sets.iter().filter_map(|set| {
-            let lost = of_part(&set.part);
+            let lost = part_hosts(&set.part);
             (lost > 0 || set.missing() > 0 && !cluster.gone).then(|| NodeSetImpact {
                 part: set.part.clone(),
                 wanted: set.have + set.missing(),
@@ -192,7 +193,7 @@ fn impacts(
         let control_plane = before
             .get(&cluster.key)
             .and_then(|before| quorum(before, lost, earlier));
-        Impact {
+        ClusterImpact {
             cluster: cluster.key.clone(),
             lost: lost.iter().map(|host| host.key.clone()).collect(),
             control_plane,

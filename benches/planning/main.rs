@@ -24,7 +24,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use sipgen::api::host::BareMetalHost;
 use sipgen::load::Files;
-use sipgen::plan::{Changes, plan};
+use sipgen::plan::{PlanChanges, plan};
 use sipgen::settings::Settings;
 use sipgen::site::Site;
 
@@ -206,7 +206,7 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
             &site,
             &BTreeSet::new(),
             &BTreeSet::new(),
-            Changes::default(),
+            PlanChanges::default(),
         );
         times.push(start.elapsed());
         if found.iter().filter(|finding| finding.is_error()).count() != errors {

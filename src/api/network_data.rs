@@ -91,7 +91,7 @@ pub enum NoAddress {
 
 /// The reason why a text is not network data. The display is one clause without the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedNetworkData {
     /// Neither JSON nor YAML of the expected structure.
     #[error("is not network data in JSON or YAML")]
     Shape,
@@ -191,7 +191,7 @@ struct LenientRaw {
     #[serde(default)]
     networks: Vec<LenientNetwork>,
     #[serde(default)]
-    links: Lenient<Vec<Lenient<LenientLink>>>,
+    links: LenientItem<Vec<LenientItem<LenientLink>>>,
 }
 
 #[derive(Deserialize)]
@@ -201,18 +201,18 @@ struct LenientNetwork {
     #[serde(default)]
     ip_address: Option<String>,
     #[serde(default)]
-    link: Lenient<String>,
+    link: LenientItem<String>,
 }
 
 #[derive(Deserialize)]
 struct LenientLink {
     id: String,
     #[serde(default)]
-    ethernet_mac_address: Lenient<String>,
+    ethernet_mac_address: LenientItem<String>,
     #[serde(default)]
-    bond_links: Lenient<Vec<String>>,
+    bond_links: LenientItem<Vec<String>>,
     #[serde(default)]
-    vlan_link: Lenient<String>,
+    vlan_link: LenientItem<String>,
 }
 
 impl LenientRaw {
@@ -232,7 +232,7 @@ impl LenientRaw {
         let links = self.links.get().into_iter().flatten();
         RawNetworkData {
             networks: self.networks.into_iter().map(network).collect(),
-            links: links.filter_map(Lenient::get).map(link).collect(),
+            links: links.filter_map(LenientItem::get).map(link).collect(),
         }
     }
 }
@@ -240,22 +240,22 @@ impl LenientRaw {
 /// A value, or any other YAML if the value has another type.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Lenient<T> {
+enum LenientItem<T> {
     Right(T),
     Wrong(IgnoredAny),
 }
 
-impl<T> Default for Lenient<T> {
+impl<T> Default for LenientItem<T> {
     fn default() -> Self {
-        Lenient::Wrong(IgnoredAny)
+        LenientItem::Wrong(IgnoredAny)
     }
 }
 
-impl<T> Lenient<T> {
+impl<T> LenientItem<T> {
     fn get(self) -> Option<T> {
         match self {
-            Lenient::Right(value) => Some(value),
-            Lenient::Wrong(_) => None,
+            LenientItem::Right(value) => Some(value),
+            LenientItem::Wrong(_) => None,
         }
     }
 }
@@ -326,7 +326,7 @@ impl NetworkData {
     }
 
     /// Parses network data from JSON or YAML. An empty text has no networks.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
+    pub fn parse(text: &str) -> Result<Self, MalformedNetworkData> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -334,9 +334,9 @@ impl NetworkData {
         if parsed.as_ref().is_none_or(|raw| raw.networks.is_empty())
             && let Some(other) = network_format::other(text)
         {
-            return Err(Malformed::OtherFormat(other));
+            return Err(MalformedNetworkData::OtherFormat(other));
         }
-        let RawNetworkData { networks, links } = parsed.ok_or(Malformed::Shape)?;
+        let RawNetworkData { networks, links } = parsed.ok_or(MalformedNetworkData::Shape)?;
         let mut networks: Vec<NetworkEntry> = networks
             .into_iter()
             .filter_map(|mut network| Some((network.id.take()?.0.into_owned(), network)))
@@ -351,7 +351,7 @@ impl NetworkData {
                     Some(Ok(Some(address)))
                         if !is_reachable(address) && !is_link_local(address) =>
                     {
-                        Err(Malformed::Unreachable {
+                        Err(MalformedNetworkData::Unreachable {
                             network: id,
                             address,
                         })
@@ -361,7 +361,7 @@ impl NetworkData {
                         let cards = link.map(|link| cards(link, &links)).unwrap_or_default();
                         Ok(NetworkEntry { id, address, cards })
                     }
-                    Some(Err(address)) => Err(Malformed::Address {
+                    Some(Err(address)) => Err(MalformedNetworkData::Address {
                         network: id,
                         address,
                     }),
@@ -501,7 +501,7 @@ impl NetworkEntry {
 mod tests {
     use super::*;
 
-    fn networks(body: &str) -> Result<NetworkData, Malformed> {
+    fn networks(body: &str) -> Result<NetworkData, MalformedNetworkData> {
         NetworkData::parse(&format!("networks:\n{body}"))
     }
 
@@ -594,7 +594,11 @@ mod tests {
             "networks: [",
             "networks: [{id: [a]}]",
         ] {
-            assert_eq!(NetworkData::parse(bad), Err(Malformed::Shape), "{bad}");
+            assert_eq!(
+                NetworkData::parse(bad),
+                Err(MalformedNetworkData::Shape),
+                "{bad}"
+            );
         }
     }
 
@@ -641,7 +645,7 @@ mod tests {
         ] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
             assert!(
-                matches!(error, Malformed::Unreachable { .. }),
+                matches!(error, MalformedNetworkData::Unreachable { .. }),
                 "{bad}: {error}"
             );
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Copies, Scarce, is_proven, scarce};
+use super::{ClusterCopies, ScarceNodeSet, is_proven, scarce};
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::reservation::Tenants;
-use crate::plan::ask::{PlanHypothesis, PlannedSite, Verdict, largest};
+use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -35,7 +35,11 @@ pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
 }
 
 /// Returns how many copies of each cluster fit. Equal requests have equal answers.
-pub(super) fn copies(site: &Site, planned: &PlannedSite<'_>, clusters: &[&Cluster]) -> Vec<Copies> {
+pub(super) fn copies(
+    site: &Site,
+    planned: &PlannedSite<'_>,
+    clusters: &[&Cluster],
+) -> Vec<ClusterCopies> {
     let mut alike: HashMap<_, Vec<&Cluster>> = HashMap::new();
     for cluster in clusters {
         let request = planned.request(cluster);
@@ -48,16 +52,20 @@ pub(super) fn copies(site: &Site, planned: &PlannedSite<'_>, clusters: &[&Cluste
         let hosts = hosts_of(&one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
-            Copies {
+            ClusterCopies {
                 cluster: key.clone(),
                 hosts,
                 fit: sets.fit,
                 is_proven: sets.is_proven,
-                scarce: sets.scarce.iter().map(|it| it.of(key, &it.part)).collect(),
+                scarce: sets
+                    .scarce
+                    .iter()
+                    .map(|it| it.for_part(key, &it.part))
+                    .collect(),
             }
         })
     });
-    let mut copies: Vec<Copies> = answers.collect();
+    let mut copies: Vec<ClusterCopies> = answers.collect();
     copies.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     copies
 }
@@ -68,7 +76,7 @@ pub(super) struct FittingSets {
     /// True if one more is proven not to fit.
     pub(super) is_proven: bool,
     /// Node sets that one more set cannot complete.
-    pub(super) scarce: Vec<Scarce>,
+    pub(super) scarce: Vec<ScarceNodeSet>,
 }
 
 /// Returns how many sets of copies fit.
@@ -102,7 +110,7 @@ pub(super) fn sets(
             more: &copies[..count * per_set],
             ..PlanHypothesis::default()
         };
-        planned.is_served(&hypothesis) == Verdict::Served
+        planned.is_served(&hypothesis) == HypothesisVerdict::Served
     };
     let mut high = 1;
     while high <= most && fits(high) {

@@ -6,18 +6,18 @@ use rayon::prelude::*;
 
 use super::{Growth, is_proven, scarce};
 use crate::api::names::Part;
-use crate::plan::ask::{PlanHypothesis, PlannedSite, Verdict, largest};
+use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
 use crate::request::{Cluster, NodeSet};
 
 /// A node set with its place.
-type Placed<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
+type PlacedNodeSet<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
 
 /// Returns by how much each node set can grow, in their order. Node sets that request the same get the
 /// same answer.
 pub(super) fn growths(
     hosts: usize,
     planned: &PlannedSite<'_>,
-    node_sets: &[Placed<'_>],
+    node_sets: &[PlacedNodeSet<'_>],
 ) -> Vec<Growth> {
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, (cluster, part, node_set)) in node_sets.iter().enumerate() {
@@ -32,7 +32,7 @@ pub(super) fn growths(
             let (cluster, part, _) = node_sets[*at];
             let scarce = one.scarce.iter().map(|scarce| {
                 let is_own = scarce.part == *first_part;
-                scarce.of(&cluster.key, if is_own { part } else { &scarce.part })
+                scarce.for_part(&cluster.key, if is_own { part } else { &scarce.part })
             });
             let growth = Growth {
                 cluster: cluster.key.clone(),
@@ -51,7 +51,7 @@ pub(super) fn growths(
 fn growth(
     hosts: usize,
     planned: &PlannedSite<'_>,
-    (cluster, part, node_set): Placed<'_>,
+    (cluster, part, node_set): PlacedNodeSet<'_>,
 ) -> Growth {
     let grown = |more: usize| NodeSet {
         active: node_set.active + more,
@@ -79,7 +79,9 @@ fn growth(
         return Growth { scarce, ..growth };
     }
     let most = planned.spare(cluster, part, node_set);
-    let fit = largest(most, most, |more| verdict(more) == Verdict::Served);
+    let fit = largest(most, most, |more| {
+        verdict(more) == HypothesisVerdict::Served
+    });
     let one_more = grown(fit + 1);
     let lacking = planned.lacking_more(&PlanHypothesis {
         resized: Some((&cluster.key, part, &one_more)),

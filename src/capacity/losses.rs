@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::{Lacks, Loss, LostMembers};
+use super::{LackingNodeSet, Loss, LostMembers};
 use crate::api::names::ClusterKey;
 use crate::generate::GeneratedSite;
 use crate::overview::{ClusterOverview, HostOverview, Overview, Rack};
@@ -42,7 +42,7 @@ pub(super) fn losses(
         };
         let lacking = planned.lacking_more(&hypothesis).into_iter();
         let left = overview.hosts.len() - rack.hosts.len();
-        let lacking = lacking.map(|lacking| Lacks::new(lacking, left));
+        let lacking = lacking.map(|lacking| LackingNodeSet::new(lacking, left));
         Loss {
             domain: rack.name.clone(),
             hosts: rack.hosts.len(),

@@ -26,7 +26,7 @@ use crate::finding::Finding;
 use crate::generate::GeneratedSite;
 use crate::load::{Files, ReadError};
 use crate::overview::Overview;
-use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
+use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Goal, Purchase, purchase};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
@@ -47,14 +47,14 @@ pub struct Capacity {
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
     /// Copies of each cluster, in the order of clusters.
-    pub clusters: Vec<Copies>,
+    pub clusters: Vec<ClusterCopies>,
     /// The mix that was asked for.
-    pub mix: Option<Mix>,
+    pub mix: Option<CopyMix>,
     /// More hosts of each node set, in the order of clusters.
     pub node_sets: Vec<Growth>,
     /// Node sets that cannot be completed, if the other clusters and the first set of the mix are
     /// served as well.
-    pub lacking: Vec<Lacks>,
+    pub lacking: Vec<LackingNodeSet>,
     /// A purchase that completes them; null if nothing is lacking.
     pub purchase: Option<Purchase>,
     /// The label of topology domains; null if there is none, or nobody asked for losses.
@@ -66,7 +66,8 @@ pub struct Capacity {
 /// How many copies of a cluster fit besides all that there is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Copies {
+#[schemars(rename = "Copies")]
+pub struct ClusterCopies {
     /// The cluster.
     pub cluster: ClusterKey,
     /// Number of hosts of one copy.
@@ -76,15 +77,16 @@ pub struct Copies {
     /// True if one more is proven not to fit.
     pub is_proven: bool,
     /// Node sets that one more copy cannot complete.
-    pub scarce: Vec<Scarce>,
+    pub scarce: Vec<ScarceNodeSet>,
 }
 
 /// How many sets of copies of clusters fit besides all that there is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Mix {
+#[schemars(rename = "Mix")]
+pub struct CopyMix {
     /// The copies of one set.
-    pub shares: Vec<Share>,
+    pub shares: Vec<CopyShare>,
     /// Number of hosts of one set.
     pub hosts: usize,
     /// Number of sets that fit together.
@@ -92,13 +94,14 @@ pub struct Mix {
     /// True if one more is proven not to fit.
     pub is_proven: bool,
     /// Node sets that one more set cannot complete.
-    pub scarce: Vec<Scarce>,
+    pub scarce: Vec<ScarceNodeSet>,
 }
 
 /// Copies of one cluster in a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Share {
+#[schemars(rename = "Share")]
+pub struct CopyShare {
     /// The cluster.
     pub cluster: ClusterKey,
     /// Number of its copies.
@@ -123,13 +126,14 @@ pub struct Growth {
     /// True if its cluster cannot be served today.
     pub is_short: bool,
     /// Node sets that cannot be completed with one more host.
-    pub scarce: Vec<Scarce>,
+    pub scarce: Vec<ScarceNodeSet>,
 }
 
 /// A node set without enough hosts, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Scarce {
+#[schemars(rename = "Scarce")]
+pub struct ScarceNodeSet {
     /// The cluster, or that of the copy.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -152,7 +156,7 @@ pub struct Loss {
     /// Control planes that lose members, before these are replaced.
     pub control_planes: Vec<LostMembers>,
     /// Node sets that lack more hosts than today; empty if the loss is absorbed.
-    pub lacking: Vec<Lacks>,
+    pub lacking: Vec<LackingNodeSet>,
 }
 
 /// A control plane that loses members.
@@ -169,7 +173,8 @@ pub struct LostMembers {
 /// A node set that lacks hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Lacks {
+#[schemars(rename = "Lacks")]
+pub struct LackingNodeSet {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -183,9 +188,9 @@ pub struct Lacks {
     pub why: String,
 }
 
-impl Lacks {
+impl LackingNodeSet {
     /// Describes a node set that lacks hosts. The site has this number of hosts.
-    pub(crate) fn new(lacking: Lacking, hosts: usize) -> Self {
+    pub(crate) fn new(lacking: NodeSetLack, hosts: usize) -> Self {
         Self {
             hosts: lacking.shortage.short_of(),
             today: lacking.today,
@@ -201,9 +206,9 @@ impl Lacks {
     }
 }
 
-impl Scarce {
+impl ScarceNodeSet {
     /// Returns the same for a part of another cluster.
-    fn of(&self, cluster: &ClusterKey, part: &Part) -> Self {
+    fn for_part(&self, cluster: &ClusterKey, part: &Part) -> Self {
         Self {
             cluster: cluster.clone(),
             part: part.clone(),
@@ -219,7 +224,7 @@ impl Capacity {
     }
 }
 
-impl FromStr for Share {
+impl FromStr for CopyShare {
     type Err = String;
 
     /// Reads `namespace/cluster=copies`.
@@ -227,7 +232,7 @@ impl FromStr for Share {
         let (cluster, copies) = text.rsplit_once('=').unwrap_or((text, "1"));
         let number: Option<u16> = copies.parse().ok().filter(|number| *number > 0);
         let number = number.ok_or_else(|| format!("`{copies}` is no number from 1 to 65535"))?;
-        Ok(Share {
+        Ok(CopyShare {
             cluster: cluster.parse().map_err(|why| format!("{why}"))?,
             copies: number.into(),
         })
@@ -244,7 +249,7 @@ impl Loss {
     pub fn harm(&self) -> (usize, usize, usize) {
         let quorums = self.control_planes.iter();
         let quorums = quorums.filter(|lost| !lost.quorum.is_kept()).count();
-        let lacking = self.lacking.iter().map(Lacks::more).sum();
+        let lacking = self.lacking.iter().map(LackingNodeSet::more).sum();
         (quorums, lacking, self.assigned)
     }
 
@@ -257,14 +262,14 @@ impl Loss {
 
 /// Questions to answer. By default, everything about all clusters.
 #[derive(Debug, Clone, Default)]
-pub struct Scope<'q> {
+pub struct CapacityScope<'q> {
     /// Clusters of the site to answer for. If there are any, others, or a mix, only what they ask for
     /// is answered.
     pub clusters: BTreeSet<ClusterKey>,
     /// Clusters that the site does not have.
     pub others: Vec<Cluster>,
     /// A mix of clusters of the site and of others.
-    pub mix: Vec<Share>,
+    pub mix: Vec<CopyShare>,
     /// Answers nothing about single clusters of the site.
     pub losses_only: bool,
     /// The racks whose losses are shown.
@@ -274,7 +279,7 @@ pub struct Scope<'q> {
 /// A question about something that a site does not have.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unanswerable {
+pub enum CapacityError {
     /// The cluster is unknown, or its request has errors.
     #[error("the site has no cluster {0} without errors")]
     Cluster(ClusterKey),
@@ -308,7 +313,10 @@ pub fn requested(
 /// # Errors
 ///
 /// Fails if the question is about something that the site does not have.
-pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity, Unanswerable> {
+pub fn capacity(
+    generated: &GeneratedSite,
+    scope: &CapacityScope<'_>,
+) -> Result<Capacity, CapacityError> {
     let site = &generated.site;
     let all: BTreeMap<&ClusterKey, &Cluster> = site
         .clusters
@@ -320,12 +328,12 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
     let find = |key: &ClusterKey| {
         let other = scope.others.iter().find(|other| other.key == *key);
         let found = other.or_else(|| all.get(key).copied());
-        found.ok_or_else(|| Unanswerable::Cluster(key.clone()))
+        found.ok_or_else(|| CapacityError::Cluster(key.clone()))
     };
     let asks_for_some =
         !(scope.clusters.is_empty() && scope.others.is_empty() && scope.mix.is_empty());
     let asks_for_all = !asks_for_some && !scope.losses_only;
-    let of_site: Vec<&Cluster> = if asks_for_all {
+    let site_clusters: Vec<&Cluster> = if asks_for_all {
         all.values().copied().collect()
     } else {
         let chosen = scope.clusters.iter();
@@ -335,11 +343,11 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
         .mix
         .iter()
         .map(|share| Ok((find(&share.cluster)?, share.copies)))
-        .collect::<Result<_, Unanswerable>>()?;
+        .collect::<Result<_, CapacityError>>()?;
     if let Some((cluster, _)) = mix.iter().find(|(cluster, _)| !is_copyable(cluster)) {
-        return Err(Unanswerable::NotCopyable(cluster.key.clone()));
+        return Err(CapacityError::NotCopyable(cluster.key.clone()));
     }
-    let growing: Vec<(&Cluster, &Part, &NodeSet)> = of_site
+    let growing: Vec<(&Cluster, &Part, &NodeSet)> = site_clusters
         .iter()
         .flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();
@@ -348,7 +356,7 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
         // A machine is one host.
         .filter(|(.., node_set)| node_set.machine.is_none())
         .collect();
-    let copyable: Vec<&Cluster> = of_site
+    let copyable: Vec<&Cluster> = site_clusters
         .iter()
         .copied()
         .chain(&scope.others)
@@ -383,7 +391,7 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
         at.map_or(key, |at| originals[at]).clone()
     };
     let lacking = planned.lacking(&wanted).into_iter();
-    let lacking = lacking.map(|lacking| Lacking {
+    let lacking = lacking.map(|lacking| NodeSetLack {
         cluster: original(&lacking.cluster),
         ..lacking
     });
@@ -397,12 +405,14 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
     let hosts = site.inventory.hosts.len();
     Ok(Capacity {
         version: VERSION,
-        lacking: lacking.map(|lacking| Lacks::new(lacking, hosts)).collect(),
+        lacking: lacking
+            .map(|lacking| LackingNodeSet::new(lacking, hosts))
+            .collect(),
         purchase,
         clusters: copies(site, &planned, &copyable),
         mix: (!mix.is_empty()).then(|| {
             let sets = sets(site, &planned, &mix);
-            Mix {
+            CopyMix {
                 shares: scope.mix.clone(),
                 hosts: hosts_of(&mix),
                 fit: sets.fit,
@@ -419,19 +429,19 @@ pub fn capacity(generated: &GeneratedSite, scope: &Scope<'_>) -> Result<Capacity
 }
 
 /// Returns whether node sets that lack hosts prove that a number does not fit.
-fn is_proven(lacking: &[Lacking]) -> bool {
-    !lacking.is_empty() && !lacking.iter().any(Lacking::is_undecided)
+fn is_proven(lacking: &[NodeSetLack]) -> bool {
+    !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided)
 }
 
 /// Describes node sets that lack hosts, those of a copy as those of its original. The site has this
 /// number of hosts.
 fn scarce<'a>(
-    lacking: Vec<Lacking>,
+    lacking: Vec<NodeSetLack>,
     hosts: usize,
     original: impl Fn(&ClusterKey) -> Option<&'a ClusterKey>,
-) -> Vec<Scarce> {
-    let mut scarce: Vec<Scarce> = Vec::new();
-    for Lacking {
+) -> Vec<ScarceNodeSet> {
+    let mut scarce: Vec<ScarceNodeSet> = Vec::new();
+    for NodeSetLack {
         cluster,
         part,
         shortage,
@@ -439,10 +449,10 @@ fn scarce<'a>(
     } in lacking
     {
         let cluster = original(&cluster).unwrap_or(&cluster).clone();
-        let is_same = |other: &Scarce| other.cluster == cluster && other.part == part;
+        let is_same = |other: &ScarceNodeSet| other.cluster == cluster && other.part == part;
         if !scarce.iter().any(is_same) {
             let why = shortage.constraint(hosts);
-            scarce.push(Scarce { cluster, part, why });
+            scarce.push(ScarceNodeSet { cluster, part, why });
         }
     }
     scarce

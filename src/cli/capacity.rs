@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{Scope, Share, capacity, requested};
+use sipgen::capacity::{CapacityScope, CopyShare, capacity, requested};
 use sipgen::finding::Finding;
 use sipgen::overview::Overview;
 use sipgen::report;
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// A cluster of a mix, with its number of copies in each set of the mix, by default 1;
     /// repeatable
     #[arg(long, value_name = "NS/NAME=NUMBER")]
-    mix: Vec<Share>,
+    mix: Vec<CopyShare>,
 
     /// The label of topology domains; default: the most used topology key
     #[arg(long, value_name = "LABEL")]
@@ -73,7 +73,7 @@ enum CapacityFormat {
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
-    let mut scope = Scope {
+    let mut scope = CapacityScope {
         clusters: arguments.clusters.iter().cloned().collect(),
         others: Vec::new(),
         mix: arguments.mix.clone(),
@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let racks = (!asks_for_clusters || label.is_some())
             .then(|| Overview::new(generated, label))
             .transpose()?;
-        let scope = Scope {
+        let scope = CapacityScope {
             racks: racks.as_ref(),
             ..scope.clone()
         };

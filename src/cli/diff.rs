@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use sipgen::difference::claims::open_change;
 use sipgen::difference::{self, Difference};
 use sipgen::finding::{self, Finding};
-use sipgen::load::{self, Files, Merged, Redundancy};
+use sipgen::load::{self, Files, MergeResult, Redundancy};
 use sipgen::report::{self, DiffReport};
 use sipgen::sites::{Location, Sites};
 
@@ -136,10 +136,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 continue;
             }
             let other = Sites::find(Files::at_revision(root, branch)?)?;
-            let Merged { files, conflicts } = Files::merged(root, head, branch)?;
+            let MergeResult { files, conflicts } = Files::merged(root, head, branch)?;
             let merged = Sites::find(files)?;
             for (site, difference) in &mut differences {
-                let merged = Merged {
+                let merged = MergeResult {
                     files: merged.counterpart(site)?,
                     conflicts: conflicts.clone(),
                 };

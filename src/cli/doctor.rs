@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use sipgen::doctor::{
-    Check, OutputFacts, RepoFacts, SiteFacts, SnapshotFacts, State, check_repo, check_site,
-    check_surroundings, snapshot_paths,
+    CheckState, DoctorCheck, OutputFacts, RepoFacts, SiteFacts, SnapshotFacts, check_repo,
+    check_site, check_surroundings, snapshot_paths,
 };
 use sipgen::git::{self, Checkout};
 use sipgen::layout;
@@ -196,7 +196,7 @@ fn recording_files(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
 
 fn show(
     format: DoctorFormat,
-    checks: &[(&str, Vec<Check>)],
+    checks: &[(&str, Vec<DoctorCheck>)],
     files: &Files,
 ) -> Result<CommandResult, CommandError> {
     match format {
@@ -215,7 +215,7 @@ fn show(
     }
     say(report::tally_of_checks(checks));
     let mut all = checks.iter().flat_map(|(_, checks)| checks);
-    Ok(if all.any(|check| check.state == State::Failed) {
+    Ok(if all.any(|check| check.state == CheckState::Failed) {
         CommandResult::No
     } else {
         CommandResult::Yes

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use clap::ValueEnum;
 use sipgen::api::names::HostKey;
-use sipgen::drain::{Verdict, drain, in_maintenance};
+use sipgen::drain::{DrainVerdict, drain, in_maintenance};
 use sipgen::finding::Finding;
 use sipgen::hypothesis::{HostChoice, chosen, selectors};
 use sipgen::report;
@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             &selectors,
             arguments.at_once.get().into(),
         );
-        is_planned &= answer.verdict == Verdict::Planned;
+        is_planned &= answer.verdict == DrainVerdict::Planned;
         match arguments.format {
             DrainFormat::Text => print(report::drain(&answer)),
             DrainFormat::Markdown => print(report::drain_as_markdown(&answer)),

@@ -144,7 +144,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         let (site, plan) = (&generated.site, &generated.plan);
         let (mut host, mut found) = (None, Vec::new());
         if let Some(explanation) = explain::host(site, plan, &key) {
-            let (hardware, findings) = hardware::of(&location.files, site, &key)?;
+            let (hardware, findings) = hardware::host_hardware(&location.files, site, &key)?;
             found = findings;
             host = Some(ExplainedHost {
                 explanation,

@@ -8,13 +8,13 @@ use camino::Utf8Path;
 use clap::ValueEnum;
 use rayon::prelude::*;
 use sipgen::api::names::ClusterKey;
-use sipgen::drain::Verdict;
+use sipgen::drain::DrainVerdict;
 use sipgen::finding::Finding;
 use sipgen::load::Files;
 use sipgen::output::compare::{Change, OutputChanges, in_worktree};
 use sipgen::output::git::Committer;
 use sipgen::output::lock::Lock;
-use sipgen::plan::Move;
+use sipgen::plan::HostReplacement;
 use sipgen::report::{self, CiResults, ReportDocument, ReportText};
 use sipgen::sites::Sites;
 use sipgen::text::in_shell;
@@ -299,12 +299,12 @@ fn next_moves(
     sites: &Sites,
     options: &Options,
     at_once: NonZeroU16,
-) -> Result<Option<Vec<Move>>, CommandError> {
+) -> Result<Option<Vec<HostReplacement>>, CommandError> {
     let files = &repo::only(sites)?.files;
     let generated = sipgen::generate(files, options, &|_| {})?;
     let hosts = drain::marked(&generated.site)?;
     let plan = sipgen::drain::drain(&generated, &hosts, &[], at_once.get().into());
-    let is_blocked = plan.verdict != Verdict::Planned && plan.steps.is_empty();
+    let is_blocked = plan.verdict != DrainVerdict::Planned && plan.steps.is_empty();
     if is_blocked {
         say(report::drain(&plan));
     }

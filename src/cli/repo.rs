@@ -284,7 +284,7 @@ pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, CommandError> {
 /// SIPClusters, so `generate` skips it for them.
 pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandError> {
     for (site, run) in runs.iter_mut().filter(|(_, run)| !run.site.knows_hardware) {
-        let (_, found) = hardware::of_all(&site.files, &run.site)?;
+        let (_, found) = hardware::all_hardware(&site.files, &run.site)?;
         let settings = &run.site.settings;
         let (muted, shown): (Vec<_>, Vec<_>) = found
             .into_iter()

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::capacity::{Scope, capacity};
+use sipgen::capacity::{CapacityScope, capacity};
 use sipgen::drain::{drain, in_maintenance};
 use sipgen::finding::Finding;
 use sipgen::git;
@@ -71,9 +71,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
-        let scope = Scope {
+        let scope = CapacityScope {
             racks: Some(&overview),
-            ..Scope::default()
+            ..CapacityScope::default()
         };
         let status = StatusReport {
             overview: &overview,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::api::names::{Namespace, ObjectName};
-use sipgen::load::{Copied, Files};
+use sipgen::load::{Files, TemporaryCopy};
 use sipgen::output::Tree;
 use sipgen::output::compare::OutputChanges;
 use sipgen::output::git::{Committer, DifferenceExtent, NewCommit};
@@ -191,7 +191,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let split_by = target.split_by.as_deref();
         let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
         let events = snapshot::events(&before, &after);
-        taken.push(Taken {
+        taken.push(TakenSnapshot {
             target,
             after,
             changes,
@@ -199,7 +199,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             events,
         });
     }
-    for Taken {
+    for TakenSnapshot {
         target, changes, ..
     } in taken.iter().filter(|_| writes)
     {
@@ -208,7 +208,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     drop(lock);
 
     let mut are_current = true;
-    for Taken {
+    for TakenSnapshot {
         target,
         after,
         changes,
@@ -239,7 +239,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 }
 
 /// Snapshot of a target, and its differences to the repo.
-struct Taken<'a> {
+struct TakenSnapshot<'a> {
     target: &'a SnapshotTarget<'a>,
     after: Snapshot,
     changes: OutputChanges,
@@ -447,7 +447,7 @@ fn is_current(
         .files
         .iter()
         .map(|(path, change)| (path, change.texts().1));
-    let copied = Copied::with(files, texts)?;
+    let copied = TemporaryCopy::with(files, texts)?;
     let chosen = SelectedFiles {
         files: files.clone(),
         site: None,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{Scope, capacity};
+use sipgen::capacity::{CapacityScope, capacity};
 use sipgen::finding::Finding;
 use sipgen::overview::Overview;
 use sipgen::report::status::{StatusFocus, StatusView};
@@ -72,10 +72,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let mut overviews = Vec::new();
     for (site, generated) in &runs {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
-        let scope = Scope {
+        let scope = CapacityScope {
             losses_only: arguments.format == StatusFormat::Text,
             racks: Some(&overview),
-            ..Scope::default()
+            ..CapacityScope::default()
         };
         let capacity = capacity(generated, &scope)?;
         overviews.push((*site, overview, capacity));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
-use sipgen::hypothesis::{BoughtHosts, HostChoice, Hypothesis, Scale, Spread};
+use sipgen::hypothesis::{AlternatingLabel, BoughtHosts, HostChoice, Hypothesis, Scale};
 use sipgen::report::{self, DiffReport, ReportDocument, WhatIf};
 use sipgen::what_if::what_if;
 
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// A label whose values alternate between the additional hosts; without values, each has one of
     /// its own; repeatable
     #[arg(long, value_name = "KEY[=VALUE,…]", requires = "add")]
-    spread: Vec<Spread>,
+    spread: Vec<AlternatingLabel>,
 
     /// The namespace of the additional hosts; default: that of most hosts
     #[arg(long, value_name = "NAMESPACE", requires = "add")]

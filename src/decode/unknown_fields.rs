@@ -210,7 +210,7 @@ impl SpecFields {
                 schema,
                 schema
                     .get("type")
-                    .is_none_or(|expected| takes(expected, "null")),
+                    .is_none_or(|expected| accepts(expected, "null")),
             );
         };
         let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
@@ -257,7 +257,7 @@ impl SchemaWalk<'_> {
             && let Some(found) = ValueType::new(value)
             && !found.is_taken_by(expected)
         {
-            let is_unquoted = takes(expected, "string")
+            let is_unquoted = accepts(expected, "string")
                 && matches!(
                     found,
                     ValueType::Flag | ValueType::Whole | ValueType::Number
@@ -382,7 +382,7 @@ impl SchemaWalk<'_> {
         };
         let known = ValueType::ALL
             .into_iter()
-            .find(|kind| takes(expected, kind.schema()))
+            .find(|kind| accepts(expected, kind.schema()))
             .unwrap_or(ValueType::Text);
         let help = match (known, found) {
             (ValueType::Whole, ValueType::Text) => {
@@ -468,13 +468,13 @@ impl ValueType {
     }
 
     fn is_taken_by(self, expected: &Schema) -> bool {
-        takes(expected, self.schema())
-            || self == ValueType::Whole && takes(expected, ValueType::Number.schema())
+        accepts(expected, self.schema())
+            || self == ValueType::Whole && accepts(expected, ValueType::Number.schema())
     }
 }
 
 /// Returns whether a schema's `type`, a name or a list, includes a name.
-fn takes(expected: &Schema, name: &str) -> bool {
+fn accepts(expected: &Schema, name: &str) -> bool {
     match expected {
         Schema::Array(names) => names.iter().any(|known| known == name),
         one => one == name,

@@ -11,16 +11,16 @@ use crate::api::host::BareMetalHost;
 use crate::api::names::HostKey;
 use crate::api::provisioning;
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::load::{Document, Plain, Reading, is_of_base_60, read_by_others};
+use crate::load::{Document, OtherReading, PlainScalars, is_of_base_60, read_by_others};
 use crate::text::counted;
 
 /// An unquoted value of a host that other programs read differently.
 #[derive(Debug)]
 pub(crate) enum Ambiguity {
     /// Label key, its text, and the other reading.
-    Label(String, String, Reading),
+    Label(String, String, OtherReading),
     /// Annotation key and the other reading. The value may be confidential.
-    Annotation(String, Reading),
+    Annotation(String, OtherReading),
     /// MAC address for network boot.
     BootMac(String),
 }
@@ -28,7 +28,7 @@ pub(crate) enum Ambiguity {
 /// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
 pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
     let mut ambiguities = Vec::new();
-    let plain = Plain::of(document);
+    let plain = PlainScalars::new(document);
     let (labels, annotations) = (
         plain.entries(["metadata", "labels"]),
         plain.entries(["metadata", "annotations"]),
@@ -38,7 +38,7 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
             && labels.has(key, value)
         {
             ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
-            if reading == Reading::Null {
+            if reading == OtherReading::Null {
                 value.clear();
             }
         }
@@ -64,7 +64,7 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
 /// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
 /// them.
 pub(crate) fn findings(ambiguities: Vec<(HostKey, Origin, Ambiguity)>) -> Vec<Finding> {
-    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Occurrence>> = BTreeMap::new();
+    let mut alike: BTreeMap<(Vec<String>, Option<OtherReading>), Vec<Occurrence>> = BTreeMap::new();
     for (host, origin, ambiguity) in ambiguities {
         let (route, value, reading) = match ambiguity {
             Ambiguity::Label(key, value, reading) => (
@@ -102,7 +102,7 @@ struct Occurrence {
     value: Option<String>,
 }
 
-fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Occurrence>) -> Finding {
+fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrence>) -> Finding {
     let first = hosts.first();
     let name = match first {
         Some(first) if hosts.len() == 1 => format!("host {}", first.host),
@@ -157,16 +157,18 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Occurrence>) -
 }
 
 /// Describes the other readings and their effect.
-fn in_words(reading: Reading) -> &'static str {
+fn in_words(reading: OtherReading) -> &'static str {
     match reading {
-        Reading::Switch => {
+        OtherReading::Switch => {
             "kubectl reads a boolean, which the API server refuses; kustomize reads the text"
         }
-        Reading::Boolean => "kubectl and kustomize read a boolean, which the API server refuses",
-        Reading::Number => "kubectl and kustomize read a number, which the API server refuses",
-        Reading::Null => {
+        OtherReading::Boolean => {
+            "kubectl and kustomize read a boolean, which the API server refuses"
+        }
+        OtherReading::Number => "kubectl and kustomize read a number, which the API server refuses",
+        OtherReading::Null => {
             "kubectl and kustomize read null, which the API server stores as an empty string"
         }
-        Reading::Date => "kustomize rewrites it as a date with a time; kubectl reads the text",
+        OtherReading::Date => "kustomize rewrites it as a date with a time; kubectl reads the text",
     }
 }

@@ -1,6 +1,6 @@
 //! Objects of the repo that configure what Flux or Argo CD applies.
 
-use super::clusters::Cluster;
+use super::clusters::ArgocdCluster;
 use crate::api::flux::{
     FLUX_INSTANCE, FluxInstance, HELM_GROUP, HELM_RELEASE, HelmRelease, OPERATOR_GROUP,
     RESOURCE_SET, ResourceSet,
@@ -19,11 +19,11 @@ use crate::load::{Document, ParseError};
 pub(crate) struct AgentObject {
     /// Its position in the repo.
     pub(crate) origin: Origin,
-    pub(super) content: Content,
+    pub(super) content: AgentObjectContent,
 }
 
 #[derive(Clone)]
-pub(super) enum Content {
+pub(super) enum AgentObjectContent {
     /// A Kustomization, or those of a ResourceSet.
     Flux(Vec<FluxKustomization>),
     /// The Kustomization of a FluxInstance.
@@ -32,7 +32,7 @@ pub(super) enum Content {
     Application(Box<Application>),
     ApplicationSet(Box<ApplicationSet>),
     Source(Box<FluxSource>),
-    Cluster(Box<Cluster>),
+    Cluster(Box<ArgocdCluster>),
     /// An object of this kind whose content is unknown, such as a Helm template.
     Unreadable(&'static str),
 }
@@ -64,14 +64,14 @@ pub(crate) const GROUPS: [&str; 5] = [
 
 /// Objects that other objects depend on.
 #[derive(Default)]
-pub(super) struct Context {
+pub(super) struct AgentContext {
     /// Sources of Flux.
     pub(super) sources: Vec<(Origin, FluxSource)>,
     /// Clusters that Secrets register in Argo CD.
-    pub(super) clusters: Vec<Cluster>,
+    pub(super) clusters: Vec<ArgocdCluster>,
 }
 
-impl Context {
+impl AgentContext {
     /// Collects these objects, except patches.
     pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
@@ -80,16 +80,16 @@ impl Context {
             .filter(|object| !builds.is_patch(&object.origin.file))
         {
             match content {
-                Content::Source(source) => {
+                AgentObjectContent::Source(source) => {
                     context.sources.push((origin.clone(), (**source).clone()))
                 }
-                Content::Cluster(cluster) => context.clusters.push((**cluster).clone()),
-                Content::Flux(_)
-                | Content::Instance(_)
-                | Content::HelmRelease(_)
-                | Content::Application(_)
-                | Content::ApplicationSet(_)
-                | Content::Unreadable(_) => {}
+                AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
+                AgentObjectContent::Flux(_)
+                | AgentObjectContent::Instance(_)
+                | AgentObjectContent::HelmRelease(_)
+                | AgentObjectContent::Application(_)
+                | AgentObjectContent::ApplicationSet(_)
+                | AgentObjectContent::Unreadable(_) => {}
             }
         }
         context
@@ -102,13 +102,13 @@ impl AgentObject {
         let (kind, _) = KINDS
             .into_iter()
             .find(|(kind, group)| is_of_kind(document, kind) && document.mentions(&[group]))?;
-        let content = match Content::read(document, kind) {
+        let content = match AgentObjectContent::read(document, kind) {
             Ok(content) => content?,
             // What an object applies that has no directory is known to be nothing.
             Err(_) if [SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) => {
                 return None;
             }
-            Err(_) => Content::Unreadable(kind),
+            Err(_) => AgentObjectContent::Unreadable(kind),
         };
         Some(Self {
             origin: document.origin.clone(),
@@ -118,7 +118,10 @@ impl AgentObject {
 
     /// Returns whether Flux builds kustomizations for it.
     pub(crate) fn is_by_flux(&self) -> bool {
-        matches!(self.content, Content::Flux(_) | Content::Instance(_))
+        matches!(
+            self.content,
+            AgentObjectContent::Flux(_) | AgentObjectContent::Instance(_)
+        )
     }
 
     /// Returns whether it has fields that change what it builds, or affects what others apply.
@@ -135,18 +138,21 @@ impl AgentObject {
             sources.any(|source| source.kustomize.is_some())
         };
         match &self.content {
-            Content::Flux(objects) => objects.iter().any(by_flux),
-            Content::Instance(object) => by_flux(object),
-            Content::Application(object) => by_argocd(&object.spec),
-            Content::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
-            Content::HelmRelease(_) | Content::Unreadable(_) => false,
-            Content::Source(_) | Content::Cluster(_) => true,
+            AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),
+            AgentObjectContent::Instance(object) => by_flux(object),
+            AgentObjectContent::Application(object) => by_argocd(&object.spec),
+            AgentObjectContent::ApplicationSet(object) => by_argocd(&object.spec.template.spec),
+            AgentObjectContent::HelmRelease(_) | AgentObjectContent::Unreadable(_) => false,
+            AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_) => true,
         }
     }
 
     /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
-        matches!(self.content, Content::Source(_) | Content::Cluster(_))
+        matches!(
+            self.content,
+            AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_)
+        )
     }
 }
 
@@ -158,7 +164,7 @@ fn is_of_kind(document: &Document<'_>, kind: &str) -> bool {
     }
 }
 
-impl Content {
+impl AgentObjectContent {
     /// Reads an object of a kind; `None` if it is not about an agent.
     fn read(document: &Document<'_>, kind: &str) -> Result<Option<Self>, ParseError> {
         Ok(Some(match kind {
@@ -175,7 +181,7 @@ impl Content {
             APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => Self::ApplicationSet(Box::new(document.parse()?)),
             SECRET => {
-                let cluster = Cluster::of(document.parse()?);
+                let cluster = ArgocdCluster::from_secret(document.parse()?);
                 return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));
             }
             _ => Self::Source(Box::new(document.parse()?)),

@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::agent_objects::{AgentObject, Content, Context};
-use super::applied::{Applied, Plain};
+use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
+use super::applied::{AppliedDirectory, PlainDirectory};
 use super::build_changes::BuildChanges;
 use super::directories::directories;
-use super::paths::takes;
-use super::reached::{Overlays, Reached};
-use super::repo::{Repo, shown};
+use super::paths::source_contains;
+use super::reached::{Overlays, ReachedContent};
+use super::repo::{DeliveryRepo, shown};
 use crate::api::host;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Inventory;
-use crate::kustomize::{Builds, Root};
+use crate::kustomize::{BuildRoot, Builds};
 use crate::load::Files;
 use crate::settings::Settings;
 
 /// Agents' objects of a repo, by the settings of a site.
 pub(crate) struct Agents {
-    pub(super) context: Context,
-    pub(super) applied: Vec<Applied>,
+    pub(super) context: AgentContext,
+    pub(super) applied: Vec<AppliedDirectory>,
     /// Places of objects that cannot be read, with their kinds.
     unreadable: Vec<(Place, &'static str)>,
 }
@@ -48,27 +48,27 @@ impl RenderedDirectory {
 }
 
 /// A directory that an object makes an agent apply.
-pub(crate) struct Followed {
+pub(crate) struct FollowedDirectory {
     /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
     /// Set if the object applies this repo's files to the site's base cluster, even if it is
     /// suspended now.
     pub(crate) is_of_site: bool,
-    plain: Plain,
+    plain: PlainDirectory,
 }
 
-impl Followed {
+impl FollowedDirectory {
     /// Returns whether the agent applies the directory's own files, if it is not a kustomization.
     pub(crate) fn has_plain_files(&self) -> bool {
-        self.is_of_site && !matches!(self.plain, Plain::Rendered(_))
+        self.is_of_site && !matches!(self.plain, PlainDirectory::Rendered(_))
     }
 
     /// Returns whether the agent applies a file of the directory if that is not a kustomization.
     /// The path is relative to the directory.
-    pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
+    pub(crate) fn contains(&self, file: &Utf8Path) -> bool {
         match &self.plain {
-            Plain::Autodetect | Plain::Rendered(_) => true,
-            Plain::Files(source) => takes(source, file),
+            PlainDirectory::Autodetect | PlainDirectory::Rendered(_) => true,
+            PlainDirectory::Files(source) => source_contains(source, file),
         }
     }
 }
@@ -108,12 +108,14 @@ impl Agents {
         paths: &[Utf8PathBuf],
     ) -> Self {
         let unreadable = objects.iter().filter_map(|object| match object.content {
-            Content::Unreadable(kind) => Some((Place::File(object.origin.file.clone()), kind)),
+            AgentObjectContent::Unreadable(kind) => {
+                Some((Place::File(object.origin.file.clone()), kind))
+            }
             _ => None,
         });
         let unreadable = unreadable.collect();
-        let (context, inventory) = (Context::new(&objects, builds), Inventory::default());
-        let repo = Repo {
+        let (context, inventory) = (AgentContext::new(&objects, builds), Inventory::default());
+        let repo = DeliveryRepo {
             files,
             settings,
             inventory: &inventory,
@@ -132,8 +134,8 @@ impl Agents {
     }
 
     /// Returns the directories that agents apply.
-    pub(crate) fn followed(&self) -> Vec<Followed> {
-        let followed = self.applied.iter().map(|applied| Followed {
+    pub(crate) fn followed(&self) -> Vec<FollowedDirectory> {
+        let followed = self.applied.iter().map(|applied| FollowedDirectory {
             directory: applied.directory.clone(),
             is_of_site: applied.is_of_site(),
             plain: applied.plain.clone(),
@@ -143,7 +145,10 @@ impl Agents {
 
     /// Returns the changes of the site's objects to what they build.
     pub(crate) fn into_build_changes(self) -> impl Iterator<Item = BuildChanges> {
-        let applied = self.applied.into_iter().filter(Applied::is_of_site);
+        let applied = self
+            .applied
+            .into_iter()
+            .filter(AppliedDirectory::is_of_site);
         applied.filter_map(|applied| applied.changes.map(|changes| *changes))
     }
 
@@ -157,7 +162,7 @@ impl Agents {
         documents: &[(HostKey, Origin)],
     ) -> (AppliedBuilds, Vec<RenderedDirectory>) {
         let inventory = Inventory::default();
-        let repo = Repo {
+        let repo = DeliveryRepo {
             files,
             settings,
             inventory: &inventory,
@@ -167,7 +172,7 @@ impl Agents {
             context: &self.context,
             added: Vec::new(),
         };
-        let roots: BTreeMap<usize, Root> = builds.roots().cloned().enumerate().collect();
+        let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
         let overlays = Overlays::new(&repo, &roots);
         let mut roots_around: HashMap<&Utf8Path, Vec<usize>> = HashMap::new();
         for (index, root) in builds.roots().enumerate() {
@@ -186,13 +191,15 @@ impl Agents {
                 });
             };
             match applied.plain {
-                Plain::Rendered(program) => render(applied.directory.clone(), program, None),
-                Plain::Files(_) if !applied.is_build(&repo) => {
+                PlainDirectory::Rendered(program) => {
+                    render(applied.directory.clone(), program, None)
+                }
+                PlainDirectory::Files(_) if !applied.is_build(&repo) => {
                     render(applied.directory.clone(), "Jsonnet", Some("jsonnet"));
                 }
-                Plain::Files(_) | Plain::Autodetect => {}
+                PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
             }
-            let reached = Reached::new(&repo, &overlays, applied);
+            let reached = ReachedContent::new(&repo, &overlays, applied);
             let charts = reached.kustomizations.iter();
             for directory in charts.filter(|directory| builds.inflates_charts(directory)) {
                 render(directory.join(CHART_HOME), "Helm", None);

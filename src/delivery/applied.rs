@@ -8,7 +8,7 @@ use crate::finding::Place;
 use crate::inventory::apply_options::ApplyOption;
 
 /// A directory that an agent applies.
-pub(crate) struct Applied {
+pub(crate) struct AppliedDirectory {
     pub(crate) agent: GitopsAgent,
     /// Object that applies it: `Flux Kustomization flux-system/infra`.
     pub(crate) by: String,
@@ -25,7 +25,7 @@ pub(crate) struct Applied {
     /// Path to the repo from the directory that it names, if that is above the repo.
     pub(crate) above: Utf8PathBuf,
     /// Way of reading the directory if it is not a kustomization.
-    pub(crate) plain: Plain,
+    pub(crate) plain: PlainDirectory,
     /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
     pub(crate) explicit: Option<Place>,
     /// Namespace of the object itself, if set.
@@ -40,7 +40,7 @@ pub(crate) struct Applied {
     pub(crate) decryption: Option<yaml_serde::Value>,
 }
 
-impl Applied {
+impl AppliedDirectory {
     /// Returns whether it applies files of the site to its base cluster, even if it is suspended
     /// now.
     pub(super) fn is_of_site(&self) -> bool {
@@ -50,7 +50,7 @@ impl Applied {
 
 /// Settings for reading a directory that is not a kustomization.
 #[derive(Debug, Clone)]
-pub(crate) enum Plain {
+pub(crate) enum PlainDirectory {
     /// Flux: every kustomization below it, and every YAML file that none of them covers.
     Autodetect,
     /// Argo CD: matching files in it, or in the tree below it.

@@ -5,17 +5,17 @@ use globset::Glob;
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::applied::Applied;
+use super::applied::AppliedDirectory;
 use crate::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAgent};
 use crate::api::host;
 use crate::finding::{Finding, Origin, RouteStep};
 use crate::inventory::Host;
-use crate::inventory::apply_options::{ARGOCD, ApplyOption, Effect, finding};
+use crate::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
 use crate::settings::Settings;
 use crate::text::counted;
 
 /// Reports the options of an object that applies hosts.
-pub(super) fn findings(applied: &Applied, hosts: &[&Host]) -> Vec<Finding> {
+pub(super) fn findings(applied: &AppliedDirectory, hosts: &[&Host]) -> Vec<Finding> {
     let Some(first) = hosts.first() else {
         return Vec::new();
     };
@@ -39,7 +39,7 @@ pub(super) fn from_flux(
         options.push(ApplyOption {
             agent: GitopsAgent::Flux,
             text: "force: true".to_owned(),
-            effect: Effect::Recreates,
+            effect: ApplyEffect::Recreates,
             place: origin.at(["spec", "force"]),
         });
     }
@@ -136,7 +136,7 @@ fn ignored(agent: GitopsAgent, text: &str, origin: &Origin, route: Vec<RouteStep
     ApplyOption {
         agent,
         text: text.to_owned(),
-        effect: Effect::IgnoresMetadata,
+        effect: ApplyEffect::IgnoresMetadata,
         place: origin.at(route),
     }
 }

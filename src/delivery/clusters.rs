@@ -16,7 +16,7 @@ pub(super) type Parameters = BTreeMap<String, String>;
 
 /// A cluster of Argo CD. Its name and address are unknown if the Secret is encrypted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cluster {
+pub(super) struct ArgocdCluster {
     pub(super) name: Option<String>,
     pub(super) server: Option<String>,
     project: Option<String>,
@@ -24,9 +24,9 @@ pub(super) struct Cluster {
     annotations: BTreeMap<String, String>,
 }
 
-impl Cluster {
+impl ArgocdCluster {
     /// Returns the cluster that a Secret registers, if it is such a Secret.
-    pub(super) fn of(secret: ClusterSecret) -> Option<Self> {
+    pub(super) fn from_secret(secret: ClusterSecret) -> Option<Self> {
         let ClusterSecret {
             metadata,
             data,

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::repo::{Repo, shown};
+use super::repo::{DeliveryRepo, shown};
 use crate::api::kustomization::listed;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::{Evidence, Host};
-use crate::kustomize::{Among, Listing, Root};
+use crate::kustomize::{BuildRoot, ListField, Listing};
 use crate::load::kustomize::relative;
 use crate::text::{abbreviated, counted};
 
@@ -54,7 +54,7 @@ impl Component {
 }
 
 /// Returns the component of each root, and findings about misplaced ones.
-pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
+pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
     for (listed, listing) in repo.listings_below(&top) {
@@ -64,7 +64,7 @@ pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Find
     for (index, root) in &repo.inventory.roots {
         let directory = repo.patches_of(&root.directory);
         let listings = listings.remove(directory.as_path()).unwrap_or_default();
-        let (component, found) = of_root(repo, *index, root, &directory, &listings);
+        let (component, found) = root_component(repo, *index, root, &directory, &listings);
         components.insert(*index, component);
         findings.extend(found);
     }
@@ -81,10 +81,10 @@ pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Find
     (components, findings)
 }
 
-fn of_root(
-    repo: &Repo<'_>,
+fn root_component(
+    repo: &DeliveryRepo<'_>,
     index: usize,
-    root: &Root,
+    root: &BuildRoot,
     component: &Utf8Path,
     listings: &[Listing<'_>],
 ) -> (Component, Vec<Finding>) {
@@ -98,8 +98,8 @@ fn of_root(
     let included: Vec<(&Listing<'_>, usize)> = listings
         .iter()
         .filter_map(|listing| match listing.among {
-            Among::Components(before) => Some((listing, before)),
-            Among::Resources | Among::ComponentsOfComponent => None,
+            ListField::Components(before) => Some((listing, before)),
+            ListField::Resources | ListField::ComponentsOfComponent => None,
         })
         .collect();
     if let [(first, _), (second, _), ..] = included.as_slice() {
@@ -162,12 +162,12 @@ fn of_root(
 fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
-            Among::Components(_) => return None,
-            Among::Resources => (
+            ListField::Components(_) => return None,
+            ListField::Resources => (
                 "among the resources, but is a component",
                 "list it under `components`",
             ),
-            Among::ComponentsOfComponent => (
+            ListField::ComponentsOfComponent => (
                 "in a component, whose hosts are unknown",
                 "list it in the kustomization that has the hosts among its resources",
             ),
@@ -185,7 +185,7 @@ fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
 }
 
 fn out_of_reach(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     component: &Utf8Path,
     listing: &Listing<'_>,
     missing: &[&Host],
@@ -211,7 +211,7 @@ fn out_of_reach(
 }
 
 fn not_included(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     component: &Utf8Path,
     lowest: &Utf8Path,
     hosts: usize,
@@ -235,7 +235,12 @@ fn not_included(
 }
 
 /// Returns the help: the line to add and its file.
-fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
+fn line_to_add(
+    repo: &DeliveryRepo<'_>,
+    component: &Utf8Path,
+    directory: &Utf8Path,
+    to_do: &str,
+) -> String {
     let file = repo
         .builds
         .place_in(directory, "components")

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::GitignoreBuilder;
 
-use super::applied::Applied;
-use super::repo::{Repo, shown};
-use super::{Wiring, includes};
+use super::applied::AppliedDirectory;
+use super::repo::{DeliveryRepo, shown};
+use super::{DeliveryWiring, includes};
 use crate::api::gitops::{FluxSource, GitopsAgent};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
@@ -22,7 +22,11 @@ use crate::settings::gitops::HostsForm;
 const IGNORE_FILE: &str = ".sourceignore";
 
 /// Reports conditions that prevent the agent of the settings from applying the output.
-pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
+pub(super) fn check(
+    repo: &DeliveryRepo<'_>,
+    wiring: &DeliveryWiring,
+    applied: &[AppliedDirectory],
+) -> Vec<Finding> {
     if repo.settings.gitops != Some(GitopsAgent::Flux) {
         return Vec::new();
     }
@@ -41,7 +45,10 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Ve
 }
 
 /// Reports an object that applies a directory which is unreadable or not checked out.
-pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Option<Finding> {
+pub(super) fn unread(
+    applied: &AppliedDirectory,
+    closed: &[(Utf8PathBuf, String)],
+) -> Option<Finding> {
     let directory = &applied.directory;
     let is_in = |(closed, _): &&(Utf8PathBuf, String)| directory.starts_with(closed);
     let (_, reason) = closed
@@ -61,8 +68,12 @@ pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Opt
 
 /// Reports builds with Secrets to decrypt, for which the Kustomization that sipgen writes has no
 /// decryption settings.
-fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
-    let decrypting: Vec<&Applied> = applied
+fn not_decrypted(
+    repo: &DeliveryRepo<'_>,
+    wiring: &DeliveryWiring,
+    applied: &[AppliedDirectory],
+) -> Vec<Finding> {
+    let decrypting: Vec<&AppliedDirectory> = applied
         .iter()
         .filter(|applied| applied.decryption.is_some())
         .collect();
@@ -78,7 +89,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
         .roots
         .iter()
         .filter(|(index, _)| !wiring.applied.contains(index));
-    let report = |(_, root): (&usize, &crate::kustomize::Root)| {
+    let report = |(_, root): (&usize, &crate::kustomize::BuildRoot)| {
         let mut files: Vec<Utf8PathBuf> = repo.builds.below(&root.directory).into_keys().collect();
         files.sort();
         let is_encrypted = |file: &&Utf8PathBuf| {
@@ -111,7 +122,7 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
 
 /// Reports a Flux source that excludes directories of the output: that of the agent's objects, or
 /// only the shared files that services refer to.
-fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
+fn left_out(repo: &DeliveryRepo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
     let of = |directory: &Utf8Path| left_out_directory(repo, source, directory);
     of(&layout::agent_directory(GitopsAgent::Flux)).or_else(|| {
         let shared = of(layout::SHARED.into())?;
@@ -121,7 +132,7 @@ fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Fi
 
 /// Reports a Flux source that excludes a directory of the output.
 fn left_out_directory(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     source: Option<&(Origin, FluxSource)>,
     directory: &Utf8Path,
 ) -> Option<Finding> {

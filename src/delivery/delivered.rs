@@ -5,18 +5,18 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::applied::{Applied, Plain};
-use super::repo::Repo;
+use super::applied::{AppliedDirectory, PlainDirectory};
+use super::repo::DeliveryRepo;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 
 /// Directories of the output that the chosen agent applies by the repo's own objects.
 #[derive(Debug, Default)]
-pub struct Delivered(Vec<Directory>);
+pub struct DeliveredOutput(Vec<DeliveredDirectory>);
 
 /// An output directory that is applied.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(super) struct DeliveredDirectory {
     /// Path relative to the output directory.
     path: Utf8PathBuf,
     /// Set if directories below it are applied too.
@@ -25,26 +25,26 @@ pub(super) struct Directory {
     listed: Option<Place>,
 }
 
-impl Delivered {
+impl DeliveredOutput {
     /// Returns whether one of the repo's own objects applies a directory. The path is relative to
     /// the output directory.
     pub fn has(&self, directory: &Utf8Path) -> bool {
-        self.0.iter().any(|delivered| delivered.takes(directory))
+        self.0.iter().any(|delivered| delivered.contains(directory))
     }
 
-    pub(super) fn add(&mut self, directories: Vec<Directory>) {
+    pub(super) fn add(&mut self, directories: Vec<DeliveredDirectory>) {
         self.0.extend(directories);
     }
 }
 
-impl Directory {
-    fn takes(&self, directory: &Utf8Path) -> bool {
+impl DeliveredDirectory {
+    fn contains(&self, directory: &Utf8Path) -> bool {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
     }
 
     /// Returns whether it is in the directory `kind`, or applies all of that.
     fn is_of(&self, kind: &Utf8Path) -> bool {
-        self.path.starts_with(kind) || self.takes(kind)
+        self.path.starts_with(kind) || self.contains(kind)
     }
 
     fn has_observed_hosts(&self) -> bool {
@@ -59,37 +59,41 @@ impl Directory {
 
 /// Returns the directories of the output that an object applies, except those of declared hosts and
 /// of agents' objects. `builds` tells which directories' kustomizations it builds.
-pub(super) fn of(
-    repo: &Repo<'_>,
-    applied: &Applied,
+pub(super) fn delivered_directories(
+    repo: &DeliveryRepo<'_>,
+    applied: &AppliedDirectory,
     builds: impl Fn(&Utf8Path) -> bool,
-) -> Vec<Directory> {
+) -> Vec<DeliveredDirectory> {
     let mut directories = all(repo, applied, builds);
-    directories.retain(Directory::applies_more_than_declared_hosts);
+    directories.retain(DeliveredDirectory::applies_more_than_declared_hosts);
     directories
 }
 
 /// Returns whether an object applies the objects that sipgen writes for its agent.
 pub(super) fn applies_agent_objects(
-    repo: &Repo<'_>,
-    applied: &Applied,
+    repo: &DeliveryRepo<'_>,
+    applied: &AppliedDirectory,
     builds: impl Fn(&Utf8Path) -> bool,
 ) -> bool {
     let own = layout::agent_directory(applied.agent);
     let directories = all(repo, applied, builds);
-    directories.iter().any(|directory| directory.takes(&own))
+    directories.iter().any(|directory| directory.contains(&own))
 }
 
-fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -> Vec<Directory> {
+fn all(
+    repo: &DeliveryRepo<'_>,
+    applied: &AppliedDirectory,
+    builds: impl Fn(&Utf8Path) -> bool,
+) -> Vec<DeliveredDirectory> {
     let output = &repo.settings.output;
     let itself = applied
         .directory
         .strip_prefix(output)
         .ok()
-        .map(|path| Directory {
+        .map(|path| DeliveredDirectory {
             path: path.to_owned(),
             // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
-            all_below: matches!(applied.plain, Plain::Autodetect),
+            all_below: matches!(applied.plain, PlainDirectory::Autodetect),
             listed: None,
         });
     let listed = repo
@@ -98,7 +102,7 @@ fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -
         .into_iter()
         .filter_map(|(listed, listing)| {
             let path = listed.strip_prefix(output).ok()?.to_owned();
-            builds(listing.directory).then_some(Directory {
+            builds(listing.directory).then_some(DeliveredDirectory {
                 path,
                 all_below: false,
                 listed: Some(listing.place),
@@ -109,11 +113,11 @@ fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -
 
 /// Warns about directories that an object applies already, for which sipgen writes no object.
 pub(super) fn applied_already(
-    repo: &Repo<'_>,
-    applied: &Applied,
-    directories: &[Directory],
+    repo: &DeliveryRepo<'_>,
+    applied: &AppliedDirectory,
+    directories: &[DeliveredDirectory],
 ) -> Vec<Finding> {
-    let warn = |directory: &Directory| {
+    let warn = |directory: &DeliveredDirectory| {
         let path = repo.settings.output.join(&directory.path);
         let finding = Finding::new(
             Code::DeliveredElsewhere,
@@ -135,9 +139,9 @@ pub(super) fn applied_already(
 
 /// Reports an object that changes names or namespaces of observed hosts: that creates other hosts.
 pub(super) fn changed(
-    repo: &Repo<'_>,
-    applied: &Applied,
-    directories: &[Directory],
+    repo: &DeliveryRepo<'_>,
+    applied: &AppliedDirectory,
+    directories: &[DeliveredDirectory],
 ) -> Option<Finding> {
     let directory = directories
         .iter()

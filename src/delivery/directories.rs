@@ -6,15 +6,15 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::IgnoredAny;
 
-use super::agent_objects::{AgentObject, Content};
-use super::applied::{Applied, Exclusion, Plain};
+use super::agent_objects::{AgentObject, AgentObjectContent};
+use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
 use super::apply_options;
 use super::build_changes::BuildChanges;
-use super::clusters::Cluster;
+use super::clusters::ArgocdCluster;
 use super::generators;
-use super::includes::{self, Target};
+use super::includes::{self, IncludeTarget};
 use super::paths::{in_repo, matching_directories};
-use super::repo::Repo;
+use super::repo::DeliveryRepo;
 use crate::api::flux::HelmRelease;
 use crate::api::gitops::{
     AgentObjectName, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
@@ -28,33 +28,36 @@ use crate::settings::gitops::SourceRef;
 const CHART: &str = "Chart.yaml";
 
 /// Returns the directories that the objects make agents apply.
-pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
+pub(super) fn directories(
+    repo: &DeliveryRepo<'_>,
+    objects: Vec<AgentObject>,
+) -> Vec<AppliedDirectory> {
     let mut applied = Vec::new();
     for AgentObject { origin, content } in objects
         .into_iter()
         .filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
         match content {
-            Content::Flux(objects) => {
+            AgentObjectContent::Flux(objects) => {
                 let objects = objects.into_iter();
                 applied.extend(objects.filter_map(|object| by_flux(repo, &origin, object)));
             }
-            Content::Instance(object) => {
+            AgentObjectContent::Instance(object) => {
                 let place = origin.at(["spec", "sync", "path"]);
                 let found = by_flux(repo, &origin, *object);
-                applied.extend(found.map(|applied| Applied { place, ..applied }));
+                applied.extend(found.map(|applied| AppliedDirectory { place, ..applied }));
             }
-            Content::HelmRelease(release) => {
+            AgentObjectContent::HelmRelease(release) => {
                 applied.extend(by_helm_release(repo, &origin, *release))
             }
-            Content::Application(object) => {
+            AgentObjectContent::Application(object) => {
                 let by = named("Application", &object.metadata);
                 applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
             }
-            Content::ApplicationSet(object) => {
+            AgentObjectContent::ApplicationSet(object) => {
                 let by = named("ApplicationSet", &object.metadata);
                 let route = ["spec", "template", "spec"];
-                let mut made: Vec<Applied> = Vec::new();
+                let mut made: Vec<AppliedDirectory> = Vec::new();
                 for parameters in generators::parameters(repo, &object.spec.generators) {
                     let spec = generators::filled(&object.spec.template.spec, &parameters);
                     made.extend(by_argocd(repo, &origin, &route, &by, &spec));
@@ -62,7 +65,7 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 // Several clusters may get the same directory. The one for the base cluster is
                 // kept.
                 made.sort_by(|one, other| {
-                    let order = |applied: &Applied| {
+                    let order = |applied: &AppliedDirectory| {
                         (applied.directory.clone(), applied.exclusion.is_some())
                     };
                     order(one).cmp(&order(other))
@@ -72,7 +75,9 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 });
                 applied.extend(made);
             }
-            Content::Source(_) | Content::Cluster(_) | Content::Unreadable(_) => {}
+            AgentObjectContent::Source(_)
+            | AgentObjectContent::Cluster(_)
+            | AgentObjectContent::Unreadable(_) => {}
         }
     }
     applied
@@ -97,15 +102,19 @@ fn named(kind: &str, metadata: &AgentObjectName) -> String {
     }
 }
 
-fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
+fn by_flux(
+    repo: &DeliveryRepo<'_>,
+    origin: &Origin,
+    object: FluxKustomization,
+) -> Option<AppliedDirectory> {
     let flux = &repo.settings.flux;
     let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
     let FluxKustomization { metadata, spec } = &object;
     let path = spec.path.clone().unwrap_or_default();
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
-        Target::Here(path) => (path.as_str(), true),
-        Target::Elsewhere | Target::Itself => {
+        IncludeTarget::Here(path) => (path.as_str(), true),
+        IncludeTarget::Elsewhere | IncludeTarget::Itself => {
             let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
             let is_ours = flux.is_source(source, namespace)
                 || includes::is_same_repo(repo, source, namespace);
@@ -121,7 +130,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         return None;
     } else if !is_ours && !is_unsaid {
         Some(Exclusion::OtherSource("flux.sourceRef"))
-    } else if matches!(target, Target::Elsewhere) {
+    } else if matches!(target, IncludeTarget::Elsewhere) {
         Some(Exclusion::Included)
     } else if spec.kube_config.is_some() {
         Some(Exclusion::OtherCluster("its `kubeConfig`"))
@@ -132,7 +141,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     let namespace = namespace.filter(|namespace| !namespace.is_empty());
     let renamed = changed_names("namePrefix", &spec.name_prefix)
         .or(changed_names("nameSuffix", &spec.name_suffix));
-    Some(Applied {
+    Some(AppliedDirectory {
         agent: GitopsAgent::Flux,
         by: named("Flux Kustomization", metadata),
         place: origin.at(["spec", "path"]),
@@ -146,7 +155,7 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         changes: Some(Box::new(changes(&directory))),
         directory,
         above,
-        plain: Plain::Autodetect,
+        plain: PlainDirectory::Autodetect,
         explicit: None,
         own_namespace: metadata.namespace.clone(),
         decryption: spec.decryption.clone(),
@@ -154,7 +163,11 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
 }
 
 /// Returns the directory of a chart that Flux installs.
-fn by_helm_release(repo: &Repo<'_>, origin: &Origin, release: HelmRelease) -> Option<Applied> {
+fn by_helm_release(
+    repo: &DeliveryRepo<'_>,
+    origin: &Origin,
+    release: HelmRelease,
+) -> Option<AppliedDirectory> {
     let HelmRelease { metadata, spec } = release;
     let chart = spec.chart?.spec;
     // A chart of a Helm repository has a name in the place of a path.
@@ -172,10 +185,10 @@ fn by_helm_release(repo: &Repo<'_>, origin: &Origin, release: HelmRelease) -> Op
         },
     };
     let by = named("HelmRelease", &object.metadata);
-    Some(Applied {
+    Some(AppliedDirectory {
         by,
         place: origin.at(["spec", "chart", "spec", "chart"]),
-        plain: Plain::Rendered("Helm"),
+        plain: PlainDirectory::Rendered("Helm"),
         options: Vec::new(),
         changes: None,
         ..by_flux(repo, origin, object)?
@@ -195,12 +208,12 @@ fn is_root(directory: &Utf8Path) -> bool {
 }
 
 fn by_argocd(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     origin: &Origin,
     route: &[&str],
     by: &str,
     spec: &ApplicationSpec,
-) -> Vec<Applied> {
+) -> Vec<AppliedDirectory> {
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (None, source));
     let several = spec
@@ -263,15 +276,15 @@ fn by_argocd(
             let is_explicit = source.directory.is_some() && source.kustomize.is_none();
             let is_chart = || repo.files.kind(&directory.join(CHART)).is_some();
             let plain = if is_explicit {
-                Plain::Files(source.directory.clone().unwrap_or_default())
+                PlainDirectory::Files(source.directory.clone().unwrap_or_default())
             } else if source.plugin.is_some() {
-                Plain::Rendered("a config management plugin")
+                PlainDirectory::Rendered("a config management plugin")
             } else if source.helm.is_some() || source.kustomize.is_none() && is_chart() {
-                Plain::Rendered("Helm")
+                PlainDirectory::Rendered("Helm")
             } else {
-                Plain::Files(DirectorySource::default())
+                PlainDirectory::Files(DirectorySource::default())
             };
-            applied.push(Applied {
+            applied.push(AppliedDirectory {
                 agent: GitopsAgent::Argocd,
                 by: format!("Argo CD's {by}"),
                 place: place(&["path"]),
@@ -300,9 +313,9 @@ fn by_argocd(
 
 /// Returns whether a destination is the base cluster, by name or by URL. Secrets of the repo relate
 /// the two.
-fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
+fn is_base_cluster(repo: &DeliveryRepo<'_>, destination: &ApplicationDestination) -> bool {
     let own = &repo.settings.argocd.destination;
-    let renamed = |cluster: &Cluster| {
+    let renamed = |cluster: &ArgocdCluster| {
         cluster
             .renamed(destination)
             .is_some_and(|other| own.is(&other))
@@ -311,7 +324,7 @@ fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> boo
 }
 
 /// Returns the path of a source, or all directories that match if it contains an unknown parameter.
-fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
+fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else {
         return Vec::new();
     };

@@ -1,12 +1,12 @@
 //! Objects that seem to apply this repo's files to the base cluster but do not.
 
-use super::applied::{Applied, Exclusion};
+use super::applied::{AppliedDirectory, Exclusion};
 use super::repo::shown;
 use crate::finding::{Code, Finding};
 
 /// Warns about an object that applies directories with the names of this repo's, but from another
 /// source or to another cluster. A suspended object needs no warning.
-pub(super) fn excluded(applied: &Applied) -> Option<Finding> {
+pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
     let here = shown(&applied.directory);
     let (what, help) = match applied.exclusion? {
         Exclusion::OtherSource(setting) => (

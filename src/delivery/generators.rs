@@ -9,9 +9,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 use yaml_serde::Value;
 
-use super::clusters::{Cluster, Parameters};
+use super::clusters::{ArgocdCluster, Parameters};
 use super::paths::matching_directories;
-use super::repo::Repo;
+use super::repo::DeliveryRepo;
 use crate::api::gitops::{
     ApplicationSetGenerator, ApplicationSpec, ClusterGenerator, GitGenerator,
 };
@@ -31,29 +31,29 @@ const DEPTH: usize = 8;
 /// Returns the parameters of each generated Application. Missing parameters are unknown; beyond a
 /// limit, all are.
 pub(super) fn parameters(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     generators: &[ApplicationSetGenerator],
 ) -> Vec<Parameters> {
-    let mut generation = Generation {
+    let mut generation = ParameterGeneration {
         repo,
         left: PARAMETERS,
     };
     let mut all = generation
-        .of_all(generators, 0)
+        .all_parameters(generators, 0)
         .unwrap_or_else(|| vec![Parameters::new()]);
     all.truncate(APPLICATIONS);
     all
 }
 
 /// A generation of parameters. Its functions return `None` beyond a limit.
-struct Generation<'r, 'a> {
-    repo: &'r Repo<'a>,
+struct ParameterGeneration<'r, 'a> {
+    repo: &'r DeliveryRepo<'a>,
     /// Number of parameters that it may still make.
     left: usize,
 }
 
-impl Generation<'_, '_> {
-    fn of_all(
+impl ParameterGeneration<'_, '_> {
+    fn all_parameters(
         &mut self,
         generators: &[ApplicationSetGenerator],
         depth: usize,
@@ -63,12 +63,12 @@ impl Generation<'_, '_> {
         }
         let mut all = Vec::new();
         for generator in generators {
-            all.extend(self.of_one(generator, depth)?);
+            all.extend(self.parameters(generator, depth)?);
         }
         Some(all)
     }
 
-    fn of_one(
+    fn parameters(
         &mut self,
         generator: &ApplicationSetGenerator,
         depth: usize,
@@ -77,19 +77,19 @@ impl Generation<'_, '_> {
             if git.directories.len() + git.files.len() > GLOBS {
                 return None;
             }
-            return self.counted(of_git(self.repo, git));
+            return self.counted(git_parameters(self.repo, git));
         }
         if let Some(list) = &generator.list {
             let elements = list.elements.iter().flatten();
             return self.counted(elements.map(|element| flat(element, "")));
         }
         if let Some(clusters) = &generator.clusters {
-            return self.counted(of_clusters(self.repo, clusters));
+            return self.counted(cluster_parameters(self.repo, clusters));
         }
         if let Some(matrix) = &generator.matrix {
             let mut found = vec![Parameters::new()];
             for inner in &matrix.generators {
-                let more = self.of_all(std::slice::from_ref(inner), depth + 1)?;
+                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
                 let pairs = found
                     .iter()
                     .flat_map(|one| more.iter().map(move |other| (one, other)));
@@ -102,9 +102,9 @@ impl Generation<'_, '_> {
         if let Some(merge) = &generator.merge {
             let mut generators = merge.generators.iter();
             let first = generators.next().map_or(&[][..], std::slice::from_ref);
-            let mut found = self.of_all(first, depth + 1)?;
+            let mut found = self.all_parameters(first, depth + 1)?;
             for inner in generators {
-                let more = self.of_all(std::slice::from_ref(inner), depth + 1)?;
+                let more = self.all_parameters(std::slice::from_ref(inner), depth + 1)?;
                 found = self.counted(merged(found, &more, &merge.merge_keys))?;
             }
             return Some(found);
@@ -149,7 +149,10 @@ fn merged<'m>(
 
 /// Returns the parameters of a cluster generator, from Secrets of the repo. If none is selected,
 /// the cluster may be registered elsewhere, so only `values` are known.
-fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<Item = Parameters> {
+fn cluster_parameters(
+    repo: &DeliveryRepo<'_>,
+    generator: &ClusterGenerator,
+) -> impl Iterator<Item = Parameters> {
     let has =
         |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
     let is_selector =
@@ -160,9 +163,9 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<I
         .clusters
         .iter()
         .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
-    let mut clusters: Vec<Cluster> = selected.cloned().collect();
+    let mut clusters: Vec<ArgocdCluster> = selected.cloned().collect();
     // Argo CD's own cluster has no labels, and exists even without a Secret.
-    let is_own = |cluster: &Cluster| {
+    let is_own = |cluster: &ArgocdCluster| {
         cluster
             .server
             .as_deref()
@@ -170,17 +173,17 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<I
             == Some(IN_CLUSTER.0)
     };
     if selector.is_none() && !clusters.iter().any(is_own) {
-        clusters.push(Cluster::own());
+        clusters.push(ArgocdCluster::own());
     }
     if clusters.is_empty() || generator.flat_list {
-        clusters = vec![Cluster::default()];
+        clusters = vec![ArgocdCluster::default()];
     }
     let values = generator
         .values
         .as_ref()
         .map(|values| flat(values, "values"))
         .unwrap_or_default();
-    let of_cluster = move |cluster: Cluster| {
+    let registered_parameters = move |cluster: ArgocdCluster| {
         let known = cluster.parameters();
         let values: Parameters = values
             .iter()
@@ -188,16 +191,16 @@ fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> impl Iterator<I
             .collect();
         known.into_iter().chain(values).collect()
     };
-    clusters.into_iter().map(of_cluster)
+    clusters.into_iter().map(registered_parameters)
 }
 
-fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
+fn git_parameters(repo: &DeliveryRepo<'_>, git: &GitGenerator) -> Vec<Parameters> {
     let prefix = |name: &str| {
         git.path_param_prefix
             .as_ref()
             .map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
     };
-    let of_path = |directory: &Utf8Path| {
+    let path_parameters = |directory: &Utf8Path| {
         let basename = directory.file_name().unwrap_or_default();
         let mut found = Parameters::new();
         for name in ["path", "path.path"] {
@@ -216,7 +219,7 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
     if !git.directories.is_empty() {
         return matching_directories(repo, &git.directories)
             .iter()
-            .map(|directory| of_path(directory))
+            .map(|directory| path_parameters(directory))
             .collect();
     }
     let globs: Vec<_> = git
@@ -236,19 +239,19 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
         let file = in_source(file);
         globs.iter().any(|glob| glob.is_match(&file))
     });
-    let of_file = |file: &Utf8PathBuf| {
+    let file_parameters = |file: &Utf8PathBuf| {
         let content: Value = bounded::parse(&repo.files.text(file)?)?;
         let one_or_more = content
             .as_sequence()
             .cloned()
             .unwrap_or_else(|| vec![content]);
-        let path = of_path(in_source(file).parent()?);
+        let path = path_parameters(in_source(file).parent()?);
         let each = one_or_more
             .iter()
             .map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
         Some(each.collect::<Vec<Parameters>>())
     };
-    matching.filter_map(of_file).flatten().collect()
+    matching.filter_map(file_parameters).flatten().collect()
 }
 
 /// Returns the scalars of a value by their dotted paths.

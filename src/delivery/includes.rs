@@ -7,13 +7,13 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::paths::plain_path;
-use super::repo::Repo;
+use super::repo::DeliveryRepo;
 use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
 use crate::finding::{Code, Finding, Origin, RouteStep};
 use crate::text::repo_url;
 
 /// The target of a path in a source.
-pub(super) enum Target {
+pub(super) enum IncludeTarget {
     /// A file of this repo, by its path in the source of the settings.
     Here(Utf8PathBuf),
     /// A path in another repo, which is copied into this one.
@@ -24,11 +24,11 @@ pub(super) enum Target {
 
 /// Resolves a path of a source through includes.
 pub(super) fn target(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     source: &FluxSourceRef,
     namespace: Option<&str>,
     path: &str,
-) -> Target {
+) -> IncludeTarget {
     let flux = &repo.settings.flux;
     let path = in_source(path);
     let is_ours = flux.is_source(source, namespace);
@@ -38,7 +38,7 @@ pub(super) fn target(
         .iter()
         .find(|(_, object)| is_named(object, source, namespace))
     else {
-        return Target::Itself;
+        return IncludeTarget::Itself;
     };
     let below = |include: &'_ Include| {
         Utf8Path::new(&path)
@@ -52,9 +52,9 @@ pub(super) fn target(
             // The settings may name a source that includes this repo.
             let is_this_repo = flux.path.starts_with(in_source(include.target()));
             return if is_this_repo {
-                Target::Itself
+                IncludeTarget::Itself
             } else {
-                Target::Elsewhere
+                IncludeTarget::Elsewhere
             };
         }
         let included = FluxSourceRef {
@@ -63,16 +63,18 @@ pub(super) fn target(
             namespace: object.metadata.namespace.clone(),
         };
         if flux.is_source(&included, namespace) {
-            return Target::Here(Utf8PathBuf::from(in_source(&include.from_path)).join(rest));
+            return IncludeTarget::Here(
+                Utf8PathBuf::from(in_source(&include.from_path)).join(rest),
+            );
         }
     }
-    Target::Itself
+    IncludeTarget::Itself
 }
 
 /// Returns whether a source has the repo of the settings' source by another name, according to
 /// their URLs.
 pub(super) fn is_same_repo(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     source: &FluxSourceRef,
     namespace: Option<&str>,
 ) -> bool {
@@ -109,7 +111,7 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
 
 /// Reports an include of the repo's own source whose target is in the output.
 pub(super) fn over_output(
-    repo: &Repo<'_>,
+    repo: &DeliveryRepo<'_>,
     origin: &Origin,
     source: &FluxSource,
 ) -> Option<Finding> {

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use camino::Utf8Path;
 
-use super::repo::{Repo, shown};
+use super::repo::{DeliveryRepo, shown};
 use crate::finding::{Code, Finding};
-use crate::kustomize::{Among, Root};
+use crate::kustomize::{BuildRoot, ListField};
 use crate::load::kustomize::relative;
 
 /// Reports invalid listings of overlays. An overlay is a resource and replaces its base.
-pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
+pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
     let listings = repo.listings_below(&top);
-    let mut around_of: HashMap<&Utf8Path, &Root> = HashMap::new();
+    let mut around_of: HashMap<&Utf8Path, &BuildRoot> = HashMap::new();
     for known in repo
         .inventory
         .roots
@@ -40,7 +40,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
         let around = around_of.get(listing.directory).copied();
         let way = relative(listing.directory, root);
         findings.extend(match (listing.among, known, around) {
-            (Among::Components(_) | Among::ComponentsOfComponent, ..) => Some(
+            (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => Some(
                 Finding::new(
                     Code::ComponentWithoutForm,
                     format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
@@ -48,7 +48,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                 .at(listing.place)
                 .help("set `hosts: {form: component}` in sipgen.yaml, or remove the line"),
             ),
-            (Among::Resources, Some(known), Some(around)) if known == around => Some(
+            (ListField::Resources, Some(known), Some(around)) if known == around => Some(
                 Finding::new(
                     Code::OverlayInItsBase,
                     format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
@@ -60,8 +60,8 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                          sipgen.yaml",
                 ),
             ),
-            (Among::Resources, Some(_), _) => None,
-            (Among::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
+            (ListField::Resources, Some(_), _) => None,
+            (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
                 Finding::new(
                     Code::RenderedTwice,
                     format!(
@@ -77,7 +77,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                     repo.patches_of(&around.directory)
                 )),
             ),
-            (Among::Resources, None, _) => Some(
+            (ListField::Resources, None, _) => Some(
                 Finding::new(
                     Code::NothingToList,
                     format!("{listed} is listed, but sipgen does not write such an overlay"),
@@ -90,7 +90,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     findings
 }
 
-fn overlays(repo: &Repo<'_>) -> String {
+fn overlays(repo: &DeliveryRepo<'_>) -> String {
     let overlays = repo
         .inventory
         .roots

@@ -53,21 +53,21 @@ use crate::settings::Settings;
 use crate::settings::gitops::HostsForm;
 
 pub(crate) use agent_objects::{AgentObject, GROUPS};
-pub(crate) use agents::{Agents, AppliedBuilds, Followed, RenderedDirectory};
+pub(crate) use agents::{Agents, AppliedBuilds, FollowedDirectory, RenderedDirectory};
 pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
-pub use delivered::Delivered;
+pub use delivered::DeliveredOutput;
 
-use repo::Repo;
+use repo::DeliveryRepo;
 
 /// Delivery of the output by the repo's kustomizations and agents.
 #[derive(Debug, Default)]
-pub struct Wiring {
+pub struct DeliveryWiring {
     /// Roots that the chosen agent applies by the repo's own objects, with or without labels.
     /// sipgen must not write another object for them.
     pub applied: BTreeSet<usize>,
     /// Other directories of the output that these objects apply.
-    pub delivered: Delivered,
+    pub delivered: DeliveredOutput,
     /// Object of the repo that makes the chosen agent apply the objects that sipgen writes for it.
     pub agent_objects_by: Option<String>,
     /// Component that patches each root's hosts, if components are used.
@@ -84,12 +84,12 @@ pub(crate) fn wire(
     documents: &[(HostKey, Origin)],
     agents: Agents,
     closed: &[(Utf8PathBuf, String)],
-) -> (Wiring, Vec<Finding>) {
+) -> (DeliveryWiring, Vec<Finding>) {
     let mut findings = Vec::new();
     let Agents {
         context, applied, ..
     } = agents;
-    let mut repo = Repo {
+    let mut repo = DeliveryRepo {
         files,
         settings,
         inventory,
@@ -99,8 +99,9 @@ pub(crate) fn wire(
         context: &context,
         added: Vec::new(),
     };
-    let is_here =
-        |applied: &&applied::Applied| applied.exclusion.is_none() && applied.is_build(&repo);
+    let is_here = |applied: &&applied::AppliedDirectory| {
+        applied.exclusion.is_none() && applied.is_build(&repo)
+    };
     let added = applied.iter().filter(is_here).flat_map(|applied| {
         let added = applied.components.iter();
         added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
@@ -108,9 +109,9 @@ pub(crate) fn wire(
     let added: Vec<_> = added.collect();
     // Objects of agents add components to kustomizations, so listings depend on them.
     repo.added = added;
-    let mut wiring = Wiring::default();
+    let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {
-        HostsForm::Overlay => findings.extend(listings::of_overlays(&repo)),
+        HostsForm::Overlay => findings.extend(listings::overlay_listings(&repo)),
         HostsForm::Component => {
             let (components, found) = components::included(&repo);
             wiring.components = components;
@@ -130,7 +131,7 @@ pub(crate) fn wire(
 
 /// Reports an output that was written for the other agent. The new agent's objects would replace it
 /// at once, and hosts would lose the guards against the old agent while that still applies them.
-fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
+fn changed_agent(repo: &DeliveryRepo<'_>) -> Option<Finding> {
     let (other, name) = match repo.settings.gitops? {
         GitopsAgent::Flux => (GitopsAgent::Argocd, "Argo CD"),
         GitopsAgent::Argocd => (GitopsAgent::Flux, "Flux"),

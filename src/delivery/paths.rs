@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::repo::Repo;
+use super::repo::DeliveryRepo;
 use crate::api::gitops::{DirectorySource, GitDirectory};
 
 /// Returns the directories of the repo that globs match. Like Argo CD, this ignores hidden ones.
-pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
+pub(crate) fn matching_directories(
+    repo: &DeliveryRepo<'_>,
+    globs: &[GitDirectory],
+) -> Vec<Utf8PathBuf> {
     // `-` is a placeholder for any file, so that `ancestors` includes the directory.
     let overlays: Vec<Utf8PathBuf> = repo
         .builds
@@ -49,7 +52,7 @@ fn matcher_of_path(glob: &str) -> Option<GlobMatcher> {
 }
 
 /// Returns whether Argo CD reads a file. The path is relative to the source's directory.
-pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
+pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
         // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
         GlobBuilder::new(glob)
@@ -158,7 +161,11 @@ mod tests {
             (source(true, "{*.yml,*.yaml}", ""), "lab/hosts.yaml", true),
             (source(true, "", "lab/*"), "lab/hosts.yaml", false),
         ] {
-            assert_eq!(takes(&source, file.into()), takes_it, "{source:?} {file}");
+            assert_eq!(
+                source_contains(&source, file.into()),
+                takes_it,
+                "{source:?} {file}"
+            );
         }
     }
 }

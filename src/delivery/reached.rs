@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::applied::{Applied, Plain};
-use super::paths::takes;
-use super::repo::Repo;
+use super::applied::{AppliedDirectory, PlainDirectory};
+use super::paths::source_contains;
+use super::repo::DeliveryRepo;
 use crate::api::names::HostKey;
 use crate::finding::Origin;
-use crate::kustomize::Root;
+use crate::kustomize::BuildRoot;
 use crate::settings::gitops::HostsForm;
 
 /// Content of a directory that an agent applies.
-pub(super) struct Reached<'a> {
-    pub(super) applied: &'a Applied,
+pub(super) struct ReachedContent<'a> {
+    pub(super) applied: &'a AppliedDirectory,
     /// Kustomizations that its builds consist of.
     pub(super) kustomizations: BTreeSet<&'a Utf8Path>,
     /// Directories of the outermost ones.
@@ -28,20 +28,21 @@ pub(super) struct Reached<'a> {
     pub(super) overlays: BTreeSet<usize>,
 }
 
-impl Applied {
+impl AppliedDirectory {
     /// Returns whether its directory is built as a kustomization, so that other files below it are
     /// ignored.
-    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
-        if self.explicit.is_some() || matches!(self.plain, Plain::Rendered(_)) {
+    pub(super) fn is_build(&self, repo: &DeliveryRepo<'_>) -> bool {
+        if self.explicit.is_some() || matches!(self.plain, PlainDirectory::Rendered(_)) {
             return false;
         }
-        let is_here = self.above.as_str().is_empty() || matches!(self.plain, Plain::Autodetect);
+        let is_here =
+            self.above.as_str().is_empty() || matches!(self.plain, PlainDirectory::Autodetect);
         is_here && repo.builds.has_kustomization(&self.directory)
     }
 }
 
 /// Returns the patterns that Flux excludes from its source.
-fn ignored(repo: &Repo<'_>) -> Gitignore {
+fn ignored(repo: &DeliveryRepo<'_>) -> Gitignore {
     let mut ignored = GitignoreBuilder::new("");
     for line in repo
         .files
@@ -65,14 +66,14 @@ pub(super) struct Overlays {
 
 impl Overlays {
     /// Finds the overlays of some roots, by index.
-    pub(super) fn new(repo: &Repo<'_>, roots: &BTreeMap<usize, Root>) -> Self {
+    pub(super) fn new(repo: &DeliveryRepo<'_>, roots: &BTreeMap<usize, BuildRoot>) -> Self {
         let mut overlays = Self {
             directories: BTreeMap::new(),
             listed_by: BTreeMap::new(),
         };
         if repo.settings.hosts.form == HostsForm::Overlay {
             let directory =
-                |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+                |(index, root): (&usize, &BuildRoot)| (*index, repo.patches_of(&root.directory));
             overlays.directories = roots.iter().map(directory).collect();
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
                 overlays
@@ -86,8 +87,12 @@ impl Overlays {
     }
 }
 
-impl<'a> Reached<'a> {
-    pub(super) fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
+impl<'a> ReachedContent<'a> {
+    pub(super) fn new(
+        repo: &DeliveryRepo<'a>,
+        overlays: &Overlays,
+        applied: &'a AppliedDirectory,
+    ) -> Self {
         let directory = applied.directory.as_path();
         let mut reached = Self {
             applied,
@@ -103,7 +108,7 @@ impl<'a> Reached<'a> {
         } else {
             let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
             match &applied.plain {
-                Plain::Autodetect => {
+                PlainDirectory::Autodetect => {
                     tops.extend(repo.builds.directories().filter(|top| {
                         let above = top
                             .ancestors()
@@ -127,16 +132,16 @@ impl<'a> Reached<'a> {
                         .plain
                         .extend(repo.documents.iter().filter(below).filter(is_plain));
                 }
-                Plain::Files(source) => {
+                PlainDirectory::Files(source) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
                         origin
                             .file
                             .strip_prefix(directory)
-                            .is_ok_and(|file| takes(source, &applied.above.join(file)))
+                            .is_ok_and(|file| source_contains(source, &applied.above.join(file)))
                     };
                     reached.plain.extend(repo.documents.iter().filter(is_taken));
                 }
-                Plain::Rendered(_) => {}
+                PlainDirectory::Rendered(_) => {}
             }
         }
         for top in &tops {
@@ -144,7 +149,8 @@ impl<'a> Reached<'a> {
             reached.kustomizations.extend(repo.builds.made_of(top));
         }
         reached.tops = tops;
-        let autodetects = matches!(applied.plain, Plain::Autodetect) && !applied.is_build(repo);
+        let autodetects =
+            matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(repo);
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 
-use super::applied::{Applied, Exclusion, Plain};
+use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
 use super::exclusion;
-use super::paths::takes;
-use super::reached::{Overlays, Reached};
-use super::repo::{Repo, shown};
-use super::{Component, Wiring, apply_options, delivered};
+use super::paths::source_contains;
+use super::reached::{Overlays, ReachedContent};
+use super::repo::{DeliveryRepo, shown};
+use super::{Component, DeliveryWiring, apply_options, delivered};
 use crate::api::gitops::GitopsAgent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
 use crate::inventory::{Evidence, Host};
-use crate::kustomize::Root;
+use crate::kustomize::BuildRoot;
 use crate::layout;
 use crate::settings::gitops::HostsForm;
 use crate::text::counted;
@@ -24,23 +24,28 @@ const SHOWN: usize = 5;
 
 /// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
 /// applies already.
-pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
+pub(super) fn check(
+    repo: &DeliveryRepo<'_>,
+    wiring: &mut DeliveryWiring,
+    applied: &[AppliedDirectory],
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
+    let mut renderers: BTreeMap<&HostKey, &AppliedDirectory> = BTreeMap::new();
     let overlays = Overlays::new(repo, &repo.inventory.roots);
     for applied in applied {
-        let reached = Reached::new(repo, &overlays, applied);
-        let of_root = reached.declared(repo);
+        let reached = ReachedContent::new(repo, &overlays, applied);
+        let hosts_by_root = reached.declared(repo);
         let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
-        let delivered = delivered::of(repo, applied, builds);
+        let delivered = delivered::delivered_directories(repo, applied, builds);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
         if applied
             .exclusion
             .is_some_and(|exclusion| exclusion != Exclusion::Suspended)
         {
-            let reaches_any =
-                !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
+            let reaches_any = !(hosts_by_root.is_empty()
+                && reached.overlays.is_empty()
+                && reached.plain.is_empty());
             findings.extend(
                 (reaches_any || !delivered.is_empty())
                     .then(|| exclusion::excluded(applied))
@@ -67,7 +72,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
             if repo.settings.gitops == Some(applied.agent) {
                 wiring
                     .applied
-                    .extend(of_root.keys().chain(&reached.overlays));
+                    .extend(hosts_by_root.keys().chain(&reached.overlays));
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
                 if delivered::applies_agent_objects(repo, applied, builds) {
@@ -77,7 +82,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
                 }
             }
         }
-        for (root, hosts) in &of_root {
+        for (root, hosts) in &hosts_by_root {
             findings.extend(match wiring.components.get(root) {
                 Some(component) => reached.below_component(repo, *root, component, hosts),
                 None => reached.without_labels(repo, *root, hosts),
@@ -87,10 +92,10 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
     findings
 }
 
-impl Reached<'_> {
+impl ReachedContent<'_> {
     /// Returns the declared hosts that are rendered without patches of an overlay, by root.
-    fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
-        let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
+    fn declared<'b>(&self, repo: &DeliveryRepo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
+        let mut hosts_by_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
             if let Evidence::Applied { root } = host.evidence
                 && host
@@ -98,16 +103,16 @@ impl Reached<'_> {
                     .as_deref()
                     .is_some_and(|file| self.built.contains(file))
             {
-                of_root.entry(root).or_default().push(host);
+                hosts_by_root.entry(root).or_default().push(host);
             }
         }
-        of_root
+        hosts_by_root
     }
 
     /// Reports an object that applies the whole output, or a component, which cannot be applied by
     /// itself.
-    fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
-        let Applied {
+    fn output(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
+        let AppliedDirectory {
             by,
             place,
             directory,
@@ -115,7 +120,7 @@ impl Reached<'_> {
             ..
         } = self.applied;
         let output = &repo.settings.output;
-        let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
+        let root_of = |root: &&BuildRoot| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == HostsForm::Component
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
@@ -147,13 +152,13 @@ impl Reached<'_> {
             );
         }
         let takes_all = match &self.applied.plain {
-            Plain::Autodetect => true,
-            Plain::Files(source) => {
+            PlainDirectory::Autodetect => true,
+            PlainDirectory::Files(source) => {
                 let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
                 file.strip_prefix(directory)
-                    .is_ok_and(|file| takes(source, &above.join(file)))
+                    .is_ok_and(|file| source_contains(source, &above.join(file)))
             }
-            Plain::Rendered(_) => false,
+            PlainDirectory::Rendered(_) => false,
         };
         if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
             return None;
@@ -187,7 +192,7 @@ impl Reached<'_> {
     /// repo's kustomizations do not show it.
     fn plain_hosts(&self) -> Option<Finding> {
         let (first, _) = self.plain.first()?;
-        let Applied {
+        let AppliedDirectory {
             by,
             place,
             directory,
@@ -231,7 +236,7 @@ impl Reached<'_> {
     }
 
     /// Reports hosts that the object moves to another namespace.
-    fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
+    fn renamespaced(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
         let (namespace, place) = self.applied.namespace.as_ref()?;
         let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
@@ -253,7 +258,7 @@ impl Reached<'_> {
     }
 
     /// Reports hosts that the object renames.
-    fn renamed(&self, repo: &Repo<'_>) -> Option<Finding> {
+    fn renamed(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
         let (field, place) = self.applied.renamed.as_ref()?;
         let hosts = self.hosts(repo);
         let first = hosts.first()?;
@@ -271,7 +276,7 @@ impl Reached<'_> {
     }
 
     /// Returns the hosts that it renders, with or without labels.
-    fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
+    fn hosts<'b>(&self, repo: &DeliveryRepo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.evidence, Evidence::Applied { root } if self.overlays.contains(&root));
             by_overlay
@@ -284,8 +289,8 @@ impl Reached<'_> {
     }
 
     /// Reports two objects that render the same hosts.
-    fn also_applied_by(&self, other: &Applied) -> Finding {
-        let Applied {
+    fn also_applied_by(&self, other: &AppliedDirectory) -> Finding {
+        let AppliedDirectory {
             by,
             place,
             directory,
@@ -309,7 +314,7 @@ impl Reached<'_> {
     /// In component form: reports a directory below the kustomization that includes the component.
     fn below_component(
         &self,
-        repo: &Repo<'_>,
+        repo: &DeliveryRepo<'_>,
         root: usize,
         component: &Component,
         hosts: &[&Host],
@@ -327,10 +332,15 @@ impl Reached<'_> {
     }
 
     /// In overlay form: reports a directory that renders hosts without labels.
-    fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
+    fn without_labels(
+        &self,
+        repo: &DeliveryRepo<'_>,
+        index: usize,
+        hosts: &[&Host],
+    ) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
         let overlay = repo.patches_of(&root.directory);
-        let Applied {
+        let AppliedDirectory {
             by,
             place,
             directory,
@@ -384,7 +394,7 @@ impl Reached<'_> {
     }
 
     /// Returns the help that makes the object wait for services, like sipgen's own objects.
-    fn after_services(&self, repo: &Repo<'_>) -> String {
+    fn after_services(&self, repo: &DeliveryRepo<'_>) -> String {
         if self.applied.agent != GitopsAgent::Flux
             || repo.settings.gitops != Some(GitopsAgent::Flux)
         {

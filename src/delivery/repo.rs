@@ -2,18 +2,18 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::agent_objects::Context;
+use super::agent_objects::AgentContext;
 use crate::api::gitops::{FluxSource, FluxSourceRef};
 use crate::api::names::HostKey;
 use crate::finding::{Origin, Place};
 use crate::inventory::Inventory;
-use crate::kustomize::{Among, Builds, Listing};
+use crate::kustomize::{Builds, ListField, Listing};
 use crate::layout;
 use crate::load::Files;
 use crate::settings::Settings;
 
 /// The parts of a repo that decide what agents apply.
-pub(super) struct Repo<'a> {
+pub(super) struct DeliveryRepo<'a> {
     pub(super) files: &'a Files,
     pub(super) settings: &'a Settings,
     pub(super) inventory: &'a Inventory,
@@ -23,13 +23,13 @@ pub(super) struct Repo<'a> {
     /// Further files whose directories generators may match.
     pub(super) paths: &'a [Utf8PathBuf],
     /// Objects that those of agents depend on.
-    pub(super) context: &'a Context,
+    pub(super) context: &'a AgentContext,
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
-impl Repo<'_> {
+impl DeliveryRepo<'_> {
     /// Returns the places that list directories below one: in kustomizations of the repo, and in
     /// agents' objects that add components.
     pub(super) fn listings_below<'b>(
@@ -41,7 +41,7 @@ impl Repo<'_> {
             .iter()
             .filter(|(listed, ..)| listed.starts_with(top));
         let added = added.map(|(listed, place, directory)| {
-            let (place, among) = (place.clone(), Among::Components(usize::MAX));
+            let (place, among) = (place.clone(), ListField::Components(usize::MAX));
             (
                 listed.as_path(),
                 Listing {

@@ -13,7 +13,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::Finding;
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::layout;
-use crate::load::{Files, Merged};
+use crate::load::{Files, MergeResult};
 use crate::output::Tree;
 use crate::overview::Overview;
 
@@ -156,7 +156,7 @@ pub fn open_change(
     base: &Files,
     head: &Files,
     other: &Files,
-    merged: Merged<Files>,
+    merged: MergeResult<Files>,
     progress: &dyn Fn(Stage),
 ) -> Result<OpenChange, Error> {
     let [base, here, there] = [
@@ -169,7 +169,7 @@ pub fn open_change(
         generated: outputs.iter().any(|output| path.starts_with(output)),
         path,
     };
-    let Merged { files, conflicts } = merged;
+    let MergeResult { files, conflicts } = merged;
     let conflicts: Vec<MergeConflict> = conflicts.into_iter().map(conflict).collect();
     let can_merge = conflicts.iter().all(|conflict| conflict.generated);
     let outcome = |first: &MergeSide, second: &MergeSide| {

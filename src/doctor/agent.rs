@@ -1,15 +1,18 @@
 //! The GitOps agent: the `gitops` setting, and the object that points the agent at the output.
 
-use super::{Check, RepoFacts, SiteFacts};
+use super::{DoctorCheck, RepoFacts, SiteFacts};
 use crate::init;
 use crate::layout;
 use crate::load::ReadError;
 
 const SUBJECT: &str = "agent";
 
-pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check>, ReadError> {
+pub(super) fn check(
+    facts: &RepoFacts,
+    site: &SiteFacts<'_>,
+) -> Result<Vec<DoctorCheck>, ReadError> {
     let Ok(settings) = &site.settings else {
-        return Ok(vec![Check::note(
+        return Ok(vec![DoctorCheck::note(
             SUBJECT,
             "not checked: the settings are invalid",
         )]);
@@ -22,9 +25,9 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
                 let fact = format!(
                     "`gitops` is not set, although `{file}` is of {title}: no objects for {title} are written"
                 );
-                Check::note(SUBJECT, fact).help("run `sipgen init`, which prints the setting")
+                DoctorCheck::note(SUBJECT, fact).help("run `sipgen init`, which prints the setting")
             }
-            None => Check::note(
+            None => DoctorCheck::note(
                 SUBJECT,
                 "`gitops` is not set: no agent's objects are written",
             )
@@ -40,7 +43,7 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
             other.title()
         );
         checks.push(
-            Check::warning(SUBJECT, fact)
+            DoctorCheck::warning(SUBJECT, fact)
                 .at(settings.place(["gitops".into()]))
                 .help("fix the setting; see \"Change the agent\" in docs/concepts/gitops.md"),
         );
@@ -50,10 +53,10 @@ pub(super) fn check(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check
         return Ok(checks);
     };
     checks.push(match &run.site.wiring.agent_objects_by {
-        Some(object) => Check::ok(SUBJECT, format!("{object} applies `{directory}`")),
+        Some(object) => DoctorCheck::ok(SUBJECT, format!("{object} applies `{directory}`")),
         None => {
             let fact = format!("no object of the repo makes {title} apply `{directory}`");
-            Check::warning(SUBJECT, fact).help(format!(
+            DoctorCheck::warning(SUBJECT, fact).help(format!(
                 "point {title} at `{directory}`, as docs/concepts/gitops.md shows; ignore this if its object is in another repo"
             ))
         }

@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Check, RepoFacts};
+use super::{DoctorCheck, RepoFacts};
 use crate::init;
 use crate::load::{Files, ReadError};
 
@@ -47,12 +47,12 @@ const CI: [&str; 13] = [
 ];
 
 /// Checks whether a git hook runs sipgen.
-pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Check {
+pub(super) fn hook(top: &Files, facts: &RepoFacts) -> DoctorCheck {
     const SUBJECT: &str = "hook";
     let hook = facts.hook.as_ref();
     let text = hook.map_or("", |hook| hook.text.as_str());
     if mentions(text) {
-        return Check::ok(SUBJECT, "the git hook `pre-commit` runs sipgen");
+        return DoctorCheck::ok(SUBJECT, "the git hook `pre-commit` runs sipgen");
     }
     for (manager, files) in MANAGERS {
         let configured = files.iter().map(Utf8Path::new);
@@ -61,11 +61,11 @@ pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Check {
             text.contains(manager) || hook.file.to_string_lossy().contains(manager)
         });
         if let Some((file, _)) = configured.clone().find(|(_, text)| mentions(text)) {
-            return Check::ok(SUBJECT, format!("`{file}` runs sipgen"));
+            return DoctorCheck::ok(SUBJECT, format!("`{file}` runs sipgen"));
         }
         if is_manager || configured.next().is_some() {
             let fact = format!("{manager} manages the git hooks, and does not run sipgen");
-            return Check::note(SUBJECT, fact).help(format!(
+            return DoctorCheck::note(SUBJECT, fact).help(format!(
                 "let its hook `pre-commit` run `{}`",
                 init::HOOK_COMMAND
             ));
@@ -77,18 +77,20 @@ pub(super) fn hook(top: &Files, facts: &RepoFacts) -> Check {
         .is_some_and(|text| init::has_hook(&text));
     let is_installed = FRAMEWORKS.iter().any(|name| text.contains(name));
     match (is_configured, is_installed) {
-        (true, true) => Check::ok(SUBJECT, format!("`{config}` runs sipgen")),
+        (true, true) => DoctorCheck::ok(SUBJECT, format!("`{config}` runs sipgen")),
         (true, false) => {
             let fact =
                 format!("`{config}` has a hook of sipgen, which is not installed in this clone");
-            Check::warning(SUBJECT, fact).help("run `pre-commit install`")
+            DoctorCheck::warning(SUBJECT, fact).help("run `pre-commit install`")
         }
-        (false, _) => Check::warning(SUBJECT, "no git hook runs sipgen").help("run `sipgen init`"),
+        (false, _) => {
+            DoctorCheck::warning(SUBJECT, "no git hook runs sipgen").help("run `sipgen init`")
+        }
     }
 }
 
 /// Checks whether a CI job runs sipgen.
-pub(super) fn ci(top: &Files) -> Result<Check, ReadError> {
+pub(super) fn ci(top: &Files) -> Result<DoctorCheck, ReadError> {
     const SUBJECT: &str = "CI";
     let mut files: Vec<Utf8PathBuf> = vec![GITLAB.0.into()];
     for path in CI.map(Utf8Path::new) {
@@ -104,8 +106,8 @@ pub(super) fn ci(top: &Files) -> Result<Check, ReadError> {
     );
     let runs = |file: &&Utf8PathBuf| top.text(file).is_some_and(|text| mentions(&text));
     Ok(match files.iter().find(runs) {
-        Some(file) => Check::ok(SUBJECT, format!("`{file}` runs sipgen")),
-        None => Check::warning(SUBJECT, "no CI job of this repo runs sipgen")
+        Some(file) => DoctorCheck::ok(SUBJECT, format!("`{file}` runs sipgen")),
+        None => DoctorCheck::warning(SUBJECT, "no CI job of this repo runs sipgen")
             .help("run `sipgen init`, with `--ci` if the CI system is not detected"),
     })
 }

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use super::{Check, RepoFacts, SiteFacts};
+use super::{DoctorCheck, RepoFacts, SiteFacts};
 use crate::api::date::Date;
 use crate::generate::GeneratedSite;
 use crate::git::LastChange;
@@ -29,7 +29,7 @@ pub fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
     paths
 }
 
-pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<Check> {
+pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<DoctorCheck> {
     const SUBJECT: &str = "snapshot";
     let Ok(run) = site.run else {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<Check> {
         } else {
             "not required: no host is observed"
         };
-        return vec![Check::ok(SUBJECT, fact)];
+        return vec![DoctorCheck::ok(SUBJECT, fact)];
     };
     let shown = match snapshot.paths.as_slice() {
         [only] => format!("`{only}`"),
@@ -62,38 +62,38 @@ pub(super) fn snapshot(facts: &RepoFacts, site: &SiteFacts<'_>) -> Vec<Check> {
             let days_ago = counted(days as usize, "day");
             let fact = format!("{shown} last changed {days_ago} ago, on {date}");
             checks.push(if days > AGE_LIMIT_DAYS {
-                Check::warning(SUBJECT, fact).help(refresh)
+                DoctorCheck::warning(SUBJECT, fact).help(refresh)
             } else {
-                Check::ok(SUBJECT, fact)
+                DoctorCheck::ok(SUBJECT, fact)
             });
         }
         (LastChange::Unknown, _) => checks.push(
-            Check::note(
+            DoctorCheck::note(
                 SUBJECT,
                 format!("{shown} is older than the history of this clone"),
             )
             .help("run `git fetch --unshallow` if the clone is shallow"),
         ),
         (LastChange::Uncommitted, _) => checks.push(
-            Check::warning(SUBJECT, format!("{shown} is not committed"))
+            DoctorCheck::warning(SUBJECT, format!("{shown} is not committed"))
                 .help(format!("run `git add` and `git commit` for {shown}")),
         ),
         (LastChange::At(_), None) => {}
     }
     if snapshot.changes > 0 && snapshot.last != LastChange::Uncommitted {
         let changes = counted(snapshot.changes, "uncommitted change");
-        checks.push(Check::note(SUBJECT, format!("{shown} has {changes}")));
+        checks.push(DoctorCheck::note(SUBJECT, format!("{shown} has {changes}")));
     }
     checks
 }
 
-pub(super) fn input(site: &SiteFacts<'_>) -> Option<Check> {
+pub(super) fn input(site: &SiteFacts<'_>) -> Option<DoctorCheck> {
     const SUBJECT: &str = "input";
     let run = match site.run {
         Ok(run) => run,
         // The output reports it, with the fix.
         Err(_) if site.interrupted.is_some() => return None,
-        Err(error) => return Some(Check::failed(SUBJECT, error)),
+        Err(error) => return Some(DoctorCheck::failed(SUBJECT, error)),
     };
     let errors = run
         .findings
@@ -103,16 +103,16 @@ pub(super) fn input(site: &SiteFacts<'_>) -> Option<Check> {
     let warnings = run.findings.len() - errors;
     let validate = "run `sipgen validate`";
     Some(match (errors, warnings) {
-        (0, 0) => Check::ok(SUBJECT, format!("no findings in {}", size(run))),
-        (0, warnings) => Check::warning(SUBJECT, counted(warnings, "warning")).help(validate),
-        (errors, 0) => Check::failed(SUBJECT, counted(errors, "error")).help(validate),
+        (0, 0) => DoctorCheck::ok(SUBJECT, format!("no findings in {}", size(run))),
+        (0, warnings) => DoctorCheck::warning(SUBJECT, counted(warnings, "warning")).help(validate),
+        (errors, 0) => DoctorCheck::failed(SUBJECT, counted(errors, "error")).help(validate),
         (errors, warnings) => {
             let fact = format!(
                 "{}, {}",
                 counted(errors, "error"),
                 counted(warnings, "warning")
             );
-            Check::failed(SUBJECT, fact).help(validate)
+            DoctorCheck::failed(SUBJECT, fact).help(validate)
         }
     })
 }
@@ -125,12 +125,13 @@ fn size(run: &GeneratedSite) -> String {
     )
 }
 
-pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
+pub(super) fn output(site: &SiteFacts<'_>) -> Vec<DoctorCheck> {
     const SUBJECT: &str = "output";
     if let Some(directory) = &site.interrupted {
         let fact = format!("an interrupted run left `{directory}` half written");
         return vec![
-            Check::failed(SUBJECT, fact).help("run `sipgen generate`, which rolls it back first"),
+            DoctorCheck::failed(SUBJECT, fact)
+                .help("run `sipgen generate`, which rolls it back first"),
         ];
     }
     let (Ok(run), Ok(settings)) = (site.run, &site.settings) else {
@@ -138,17 +139,17 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
     };
     let output = &settings.output;
     let mut checks = vec![match &run.changes {
-        None => Check::note(
+        None => DoctorCheck::note(
             SUBJECT,
             format!("`{output}` is not compared: the input has errors"),
         ),
         Some(changes) => {
             let files = changes.files.values();
             match files.filter(|change| !change.is_in_mark_only()).count() {
-                0 => Check::ok(SUBJECT, format!("`{output}` is up to date")),
+                0 => DoctorCheck::ok(SUBJECT, format!("`{output}` is up to date")),
                 stale => {
                     let fact = format!("`{output}` has {}", counted(stale, "stale file"));
-                    Check::warning(SUBJECT, fact).help("run `sipgen generate`")
+                    DoctorCheck::warning(SUBJECT, fact).help("run `sipgen generate`")
                 }
             }
         }
@@ -158,21 +159,21 @@ pub(super) fn output(site: &SiteFacts<'_>) -> Vec<Check> {
     };
     if let Some(file) = &git.ignored {
         let fact = format!("git ignores `{file}`, which records the assignment of hosts");
-        checks.push(Check::failed(SUBJECT, fact).help(format!(
+        checks.push(DoctorCheck::failed(SUBJECT, fact).help(format!(
             "run `git check-ignore --verbose {}`, and remove that pattern",
             in_shell(file.as_str())
         )));
     } else if git.state.is_tracked && git.state.changes > 0 {
         let changes = counted(git.state.changes, "uncommitted change");
         checks.push(
-            Check::note(SUBJECT, format!("`{output}` has {changes}"))
+            DoctorCheck::note(SUBJECT, format!("`{output}` has {changes}"))
                 .help("commit them with the input"),
         );
     } else if git.state.is_tracked {
-        checks.push(Check::ok(SUBJECT, format!("`{output}` is committed")));
+        checks.push(DoctorCheck::ok(SUBJECT, format!("`{output}` is committed")));
     } else if git.state.changes > 0 {
         let fact = format!("`{output}` is not committed; it records the assignment of hosts");
-        checks.push(Check::warning(SUBJECT, fact).help(format!(
+        checks.push(DoctorCheck::warning(SUBJECT, fact).help(format!(
             "run `git add {}` and `git commit`",
             in_shell(output.as_str())
         )));

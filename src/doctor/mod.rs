@@ -22,7 +22,7 @@ use crate::api::date::Date;
 use crate::finding::{Finding, Place};
 use crate::generate::GeneratedSite;
 use crate::git::{DirectoryState, Hook, LastChange};
-use crate::load::versions::Installed;
+use crate::load::versions::InstalledProgram;
 use crate::load::{Files, ReadError};
 use crate::settings::Settings;
 use crate::sites::Sites;
@@ -32,7 +32,8 @@ pub use data::{AGE_LIMIT_DAYS, snapshot_paths};
 /// The result of a check, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+#[schemars(rename = "State")]
+pub enum CheckState {
     /// Nothing to do.
     Ok,
     /// Something to know.
@@ -45,9 +46,9 @@ pub enum State {
 
 /// A check with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct DoctorCheck {
     /// Its result.
-    pub state: State,
+    pub state: CheckState,
     /// Subject, in a word.
     pub subject: &'static str,
     /// The fact, in one sentence without a final period.
@@ -68,11 +69,11 @@ pub struct RepoFacts {
     /// The hook that git runs before a commit.
     pub hook: Option<Hook>,
     /// Installed programs.
-    pub git: Option<Installed>,
+    pub git: Option<InstalledProgram>,
     /// The program that builds kustomizations.
-    pub kustomize: Option<Installed>,
+    pub kustomize: Option<InstalledProgram>,
     /// The program that decrypts Secrets.
-    pub sops: Option<Installed>,
+    pub sops: Option<InstalledProgram>,
     /// The current date.
     pub today: Option<Date>,
 }
@@ -117,7 +118,7 @@ pub struct SnapshotFacts {
 }
 
 /// Checks what concerns no files: sipgen, and the git repo around a directory.
-pub fn check_surroundings(facts: &RepoFacts, directory: &Utf8Path) -> Vec<Check> {
+pub fn check_surroundings(facts: &RepoFacts, directory: &Utf8Path) -> Vec<DoctorCheck> {
     vec![programs::sipgen(), programs::git(facts, directory)]
 }
 
@@ -132,11 +133,11 @@ pub fn check_repo(
     sites: &Sites,
     all: &[SiteFacts<'_>],
     top: &Files,
-) -> Result<Vec<Check>, ReadError> {
+) -> Result<Vec<DoctorCheck>, ReadError> {
     let mut checks = vec![programs::kustomize(facts, all), programs::sops(facts, all)];
     checks.push(automation::hook(top, facts));
     checks.push(automation::ci(top)?);
-    checks.extend(settings::of_sites(sites, all));
+    checks.extend(settings::site_checks(sites, all));
     Ok(checks)
 }
 
@@ -145,7 +146,7 @@ pub fn check_repo(
 /// # Errors
 ///
 /// A file or directory cannot be read.
-pub fn check_site(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check>, ReadError> {
+pub fn check_site(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<DoctorCheck>, ReadError> {
     let mut checks = vec![settings::validity(site)];
     checks.extend(agent::check(facts, site)?);
     checks.extend(data::snapshot(facts, site));
@@ -154,8 +155,8 @@ pub fn check_site(facts: &RepoFacts, site: &SiteFacts<'_>) -> Result<Vec<Check>,
     Ok(checks)
 }
 
-impl Check {
-    fn new(state: State, subject: &'static str, fact: impl Into<String>) -> Self {
+impl DoctorCheck {
+    fn new(state: CheckState, subject: &'static str, fact: impl Into<String>) -> Self {
         Self {
             state,
             subject,
@@ -166,23 +167,23 @@ impl Check {
     }
 
     fn ok(subject: &'static str, fact: impl Into<String>) -> Self {
-        Self::new(State::Ok, subject, fact)
+        Self::new(CheckState::Ok, subject, fact)
     }
 
     fn note(subject: &'static str, fact: impl Into<String>) -> Self {
-        Self::new(State::Note, subject, fact)
+        Self::new(CheckState::Note, subject, fact)
     }
 
     fn warning(subject: &'static str, fact: impl Into<String>) -> Self {
-        Self::new(State::Warning, subject, fact)
+        Self::new(CheckState::Warning, subject, fact)
     }
 
     fn failed(subject: &'static str, fact: impl Into<String>) -> Self {
-        Self::new(State::Failed, subject, fact)
+        Self::new(CheckState::Failed, subject, fact)
     }
 
     /// Reports a finding as a check.
-    fn of_finding(state: State, subject: &'static str, finding: &Finding) -> Self {
+    fn from_finding(state: CheckState, subject: &'static str, finding: &Finding) -> Self {
         Self {
             place: finding.places.first().map(|(place, _)| place.clone()),
             help: finding.help.clone(),

@@ -2,36 +2,36 @@
 
 use camino::Utf8Path;
 
-use super::{Check, RepoFacts, SiteFacts};
-use crate::load::versions::Installed;
+use super::{DoctorCheck, RepoFacts, SiteFacts};
+use crate::load::versions::InstalledProgram;
 use crate::settings::Settings;
 
 /// Earlier versions of kustomize do not know `buildMetadata`, by which findings name files.
 const MINIMUM_KUSTOMIZE: (u32, u32) = (4, 5);
 
-pub(super) fn sipgen() -> Check {
-    Check::ok("sipgen", concat!("version ", env!("CARGO_PKG_VERSION")))
+pub(super) fn sipgen() -> DoctorCheck {
+    DoctorCheck::ok("sipgen", concat!("version ", env!("CARGO_PKG_VERSION")))
 }
 
-pub(super) fn git(facts: &RepoFacts, directory: &Utf8Path) -> Check {
+pub(super) fn git(facts: &RepoFacts, directory: &Utf8Path) -> DoctorCheck {
     const SUBJECT: &str = "git";
     let Some(top) = &facts.top else {
         let fact =
             format!("`{directory}` is not in a git repo, which records the assignment of hosts");
-        return Check::failed(SUBJECT, fact).help("run `git init`");
+        return DoctorCheck::failed(SUBJECT, fact).help("run `git init`");
     };
     let top = top.as_str().trim_end_matches('/');
     match &facts.git {
-        Some(git) => Check::ok(SUBJECT, format!("{}; the repo is `{top}`", shown(git))),
+        Some(git) => DoctorCheck::ok(SUBJECT, format!("{}; the repo is `{top}`", shown(git))),
         None => {
             let fact =
                 format!("no `git` program is in the PATH; hooks and commits of `{top}` require it");
-            Check::note(SUBJECT, fact).help("install git")
+            DoctorCheck::note(SUBJECT, fact).help("install git")
         }
     }
 }
 
-pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
+pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> DoctorCheck {
     const SUBJECT: &str = "kustomize";
     let is_built = |settings: &Settings| {
         let mut sources = settings.sources.iter();
@@ -45,7 +45,7 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
     match &facts.kustomize {
         None => {
             let fact = "no kustomize can be run, and `sources` has a kustomization to build";
-            Check::failed(SUBJECT, fact)
+            DoctorCheck::failed(SUBJECT, fact)
                 .help(format!("{install}, or set SIPGEN_KUSTOMIZE to its path"))
         }
         Some(program) => match &program.version {
@@ -54,27 +54,27 @@ pub(super) fn kustomize(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
                     "`{}` has kustomize {version}; sipgen requires {major}.{minor}",
                     program.name
                 );
-                Check::failed(SUBJECT, fact).help(install)
+                DoctorCheck::failed(SUBJECT, fact).help(install)
             }
             Some(version) if program.name != SUBJECT => {
-                Check::ok(SUBJECT, format!("version {version} of {}", program.name))
+                DoctorCheck::ok(SUBJECT, format!("version {version} of {}", program.name))
             }
-            _ => of_any_version(SUBJECT, program),
+            _ => any_version(SUBJECT, program),
         },
     }
 }
 
-pub(super) fn sops(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> Check {
+pub(super) fn sops(facts: &RepoFacts, sites: &[SiteFacts<'_>]) -> DoctorCheck {
     const SUBJECT: &str = "sops";
     let decrypts = |settings: &Settings| settings.sops.decrypt;
     if let Some(check) = not_required(SUBJECT, sites, decrypts) {
         return check;
     }
     match &facts.sops {
-        Some(program) => of_any_version(SUBJECT, program),
+        Some(program) => any_version(SUBJECT, program),
         None => {
             let fact = "no sops can be run, and the settings have `sops.decrypt: true`";
-            Check::failed(SUBJECT, fact).help("install sops, or set SIPGEN_SOPS to its path")
+            DoctorCheck::failed(SUBJECT, fact).help("install sops, or set SIPGEN_SOPS to its path")
         }
     }
 }
@@ -84,30 +84,30 @@ fn not_required(
     subject: &'static str,
     sites: &[SiteFacts<'_>],
     requires: impl Fn(&Settings) -> bool,
-) -> Option<Check> {
+) -> Option<DoctorCheck> {
     let mut settings = sites.iter().map(|site| site.settings.as_ref());
     if settings.clone().flatten().any(requires) {
         None
     } else if settings.any(|settings| settings.is_err()) {
-        Some(Check::note(
+        Some(DoctorCheck::note(
             subject,
             "not checked: the settings are invalid",
         ))
     } else {
-        Some(Check::ok(subject, "not required by the settings"))
+        Some(DoctorCheck::ok(subject, "not required by the settings"))
     }
 }
 
 /// Accepts any version, and warns about a program that prints none.
-fn of_any_version(subject: &'static str, program: &Installed) -> Check {
+fn any_version(subject: &'static str, program: &InstalledProgram) -> DoctorCheck {
     if program.version.is_some() {
-        return Check::ok(subject, shown(program));
+        return DoctorCheck::ok(subject, shown(program));
     }
     let fact = format!("`{}` prints no version", program.name);
-    Check::warning(subject, fact).help(format!("run `{} version` to see why", program.name))
+    DoctorCheck::warning(subject, fact).help(format!("run `{} version` to see why", program.name))
 }
 
-fn shown(program: &Installed) -> String {
+fn shown(program: &InstalledProgram) -> String {
     match &program.version {
         Some(version) => format!("{} {version}", program.name),
         None => format!("{} of unknown version", program.name),

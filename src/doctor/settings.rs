@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Check, SiteFacts, State};
+use super::{CheckState, DoctorCheck, SiteFacts};
 use crate::finding::{Code, Finding, Place, RouteStep};
 use crate::generate::GeneratedSite;
 use crate::settings::{self, Settings};
@@ -22,12 +22,12 @@ const IDLE: [(Code, &str); 6] = [
 ];
 
 /// Checks whether the settings of a site are valid.
-pub(super) fn validity(site: &SiteFacts<'_>) -> Check {
+pub(super) fn validity(site: &SiteFacts<'_>) -> DoctorCheck {
     match &site.settings {
         Ok(settings) if site.files.kind(&settings.file).is_some() => {
-            Check::ok(SUBJECT, format!("`{}` is valid", settings.file))
+            DoctorCheck::ok(SUBJECT, format!("`{}` is valid", settings.file))
         }
-        Ok(_) => Check::note(
+        Ok(_) => DoctorCheck::note(
             SUBJECT,
             format!("no `{}`: the defaults apply", settings::FILE),
         )
@@ -37,9 +37,9 @@ pub(super) fn validity(site: &SiteFacts<'_>) -> Check {
             let first = findings.first();
             let message = first.map_or("", |finding| finding.message.as_str());
             let place = first.and_then(|finding| Some(finding.places.first()?.0.clone()));
-            Check {
+            DoctorCheck {
                 place,
-                ..Check::failed(SUBJECT, format!("{count}: {message}"))
+                ..DoctorCheck::failed(SUBJECT, format!("{count}: {message}"))
                     .help("run `sipgen validate`")
             }
         }
@@ -47,13 +47,13 @@ pub(super) fn validity(site: &SiteFacts<'_>) -> Check {
 }
 
 /// Checks `sites`, and finds settings that have no effect in any site.
-pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
+pub(super) fn site_checks(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<DoctorCheck> {
     let entries = sites.findings.iter();
     let entries = entries.filter(|finding| finding.code == Code::NoSuchSite);
-    let mut checks: Vec<Check> = entries
-        .map(|finding| Check::of_finding(State::Failed, SUBJECT, finding))
+    let mut checks: Vec<DoctorCheck> = entries
+        .map(|finding| DoctorCheck::from_finding(CheckState::Failed, SUBJECT, finding))
         .collect();
-    let read: Vec<(&Settings, Vec<Unused>)> = all
+    let read: Vec<(&Settings, Vec<UnusedSetting>)> = all
         .iter()
         .filter_map(|site| {
             let (Ok(settings), Ok(run)) = (&site.settings, site.run) else {
@@ -63,10 +63,10 @@ pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
         })
         .collect();
     let is_complete = sites.others.is_empty() && read.len() == all.len();
-    for Unused { key, place, check } in read.iter().flat_map(|(_, unused)| unused) {
+    for UnusedSetting { key, place, check } in read.iter().flat_map(|(_, unused)| unused) {
         let file = place.file();
         // Sites share the settings of the root's file, and one that uses a setting is enough.
-        let is_used = |(settings, unused): &(&Settings, Vec<Unused>)| {
+        let is_used = |(settings, unused): &(&Settings, Vec<UnusedSetting>)| {
             settings.place([(*key).into()]).file() == file
                 && !unused.iter().any(|other| other.place == *place)
         };
@@ -84,29 +84,35 @@ pub(super) fn of_sites(sites: &Sites, all: &[SiteFacts<'_>]) -> Vec<Check> {
 }
 
 /// A setting without effect in a site.
-struct Unused {
+struct UnusedSetting {
     /// The top-level setting.
     key: &'static str,
     place: Place,
-    check: Check,
+    check: DoctorCheck,
 }
 
 /// Finds the settings of a site without effect in its run.
-fn unused(settings: &Settings, run: &GeneratedSite, muted_of_repo: &BTreeSet<Code>) -> Vec<Unused> {
+fn unused(
+    settings: &Settings,
+    run: &GeneratedSite,
+    muted_of_repo: &BTreeSet<Code>,
+) -> Vec<UnusedSetting> {
     let mut unused = Vec::new();
     for finding in &run.findings {
         let key = IDLE.iter().find(|(code, _)| *code == finding.code);
         let place = finding.places.first();
-        unused.extend(key.zip(place).map(|((_, key), (place, _))| Unused {
+        unused.extend(key.zip(place).map(|((_, key), (place, _))| UnusedSetting {
             key,
             place: place.clone(),
-            check: Check::of_finding(State::Warning, SUBJECT, finding),
+            check: DoctorCheck::from_finding(CheckState::Warning, SUBJECT, finding),
         }));
     }
     let mut add = |key: &'static str, route: Vec<RouteStep>, fact: String, help: &str| {
         let place = settings.place(route);
-        let check = Check::warning(SUBJECT, fact).at(place.clone()).help(help);
-        unused.push(Unused { key, place, check });
+        let check = DoctorCheck::warning(SUBJECT, fact)
+            .at(place.clone())
+            .help(help);
+        unused.push(UnusedSetting { key, place, check });
     };
     let namespaces = run.site.clusters.keys().map(|cluster| &cluster.namespace);
     let namespaces: BTreeSet<_> = namespaces.collect();

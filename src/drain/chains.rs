@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::state::{HostMove, State};
+use super::state::{HostMove, MoveState};
 use crate::plan::relocation::{AcceptedHosts, Relocation};
 
 /// Maximum number of pairs of a host that leaves and a host that joins.
 const MAX_TRIED: usize = 5_000_000;
 
 /// The result of a search for chains.
-pub(super) enum Found {
+pub(super) enum ChainResult {
     /// Moves in their order.
     Moves(Vec<HostMove>),
     /// No chain was found for some host.
@@ -27,27 +27,27 @@ pub(super) fn chains(
     rules: &Relocation<'_>,
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
-) -> Found {
+) -> ChainResult {
     let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, set) in rules.node_sets.iter().enumerate() {
         owner.extend(set.hosts.iter().map(|host| (*host, index)));
     }
     let accepted = rules.accepted();
-    let mut search = Search {
+    let mut search = ChainSearch {
         rules,
         accepted: &accepted,
         drained,
         owner,
-        state: State::new(rules),
+        state: MoveState::new(rules),
         tried: 0,
     };
     let mut moves = Vec::new();
     for (host, set) in leaving {
         let Some(chain) = search.shortest(*set, *host) else {
             return if search.tried > MAX_TRIED {
-                Found::Undecided
+                ChainResult::Undecided
             } else {
-                Found::Nothing
+                ChainResult::Nothing
             };
         };
         for step in chain {
@@ -56,20 +56,20 @@ pub(super) fn chains(
             moves.push(step);
         }
     }
-    Found::Moves(moves)
+    ChainResult::Moves(moves)
 }
 
-struct Search<'s, 'r> {
+struct ChainSearch<'s, 'r> {
     rules: &'r Relocation<'r>,
     accepted: &'s AcceptedHosts,
     drained: &'s BTreeSet<usize>,
     /// The node set of each assigned host.
     owner: BTreeMap<usize, usize>,
-    state: State<'r>,
+    state: MoveState<'r>,
     tried: usize,
 }
 
-impl Search<'_, '_> {
+impl ChainSearch<'_, '_> {
     /// Makes the moves of a chain if every constraint holds after each, and returns whether it did.
     fn makes(&mut self, chain: &[HostMove]) -> bool {
         let made = chain.iter().take_while(|step| self.state.make(**step));

@@ -22,16 +22,16 @@ use serde::Serialize;
 
 use crate::api::cluster_api::DELETE_MACHINE;
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::capacity::Lacks;
+use crate::capacity::LackingNodeSet;
 use crate::generate::GeneratedSite;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::plan;
-use crate::plan::ask::{Lacking, PlanHypothesis, PlannedSite};
+use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Goal, Purchase, purchase};
 use crate::plan::relocation::Relocation;
 use crate::site::Site;
 
-use chains::{Found, chains};
+use chains::{ChainResult, chains};
 use sequence::{StepLimits, fewest_steps, sequence, steps};
 use state::HostMove;
 
@@ -49,7 +49,7 @@ pub struct Drain {
     /// per step.
     pub at_once: usize,
     /// The verdict on emptying the hosts. Unless it is `planned`, the exit code is 1.
-    pub verdict: Verdict,
+    pub verdict: DrainVerdict,
     /// Number of moves.
     pub moves: usize,
     /// True if fewer moves are proven impossible.
@@ -57,7 +57,7 @@ pub struct Drain {
     /// True if fewer steps are proven impossible with this number of moves.
     pub has_fewest_steps: bool,
     /// The steps in order. The first one has no moves if it only waits for hosts in `waiting`.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DrainStep>,
     /// Drained hosts that other hosts have replaced already. They are released once a snapshot
     /// shows them unused.
     pub waiting: Vec<Occupant>,
@@ -66,7 +66,7 @@ pub struct Drain {
     /// Drained hosts that no plan can move.
     pub bound: Vec<BoundHost>,
     /// Node sets that lack hosts without the drained ones.
-    pub lacking: Vec<Lacks>,
+    pub lacking: Vec<LackingNodeSet>,
     /// A purchase with which the hosts can be emptied and no other host moves; null if nothing is
     /// lacking.
     pub purchase: Option<Purchase>,
@@ -75,7 +75,8 @@ pub struct Drain {
 /// The verdict on emptying hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+#[schemars(rename = "Verdict")]
+pub enum DrainVerdict {
     /// The steps empty the hosts.
     Planned,
     /// No placement exists without the hosts, or a host cannot move.
@@ -89,15 +90,17 @@ pub enum Verdict {
 /// Moves that are made together. Their order keeps every constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+#[schemars(rename = "Step")]
+pub struct DrainStep {
     /// Moves.
-    pub moves: Vec<Move>,
+    pub moves: Vec<DrainMove>,
 }
 
 /// The replacement of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Move {
+#[schemars(rename = "Move")]
+pub struct DrainMove {
     /// The host that leaves, with its cluster.
     #[serde(flatten)]
     pub from: Occupant,
@@ -152,9 +155,9 @@ pub struct BoundHost {
 
 impl Drain {
     /// Returns the moves of the first step.
-    pub fn next_moves(&self) -> Vec<plan::Move> {
+    pub fn next_moves(&self) -> Vec<plan::HostReplacement> {
         let moves = self.steps.first().into_iter().flat_map(|step| &step.moves);
-        let moves = moves.map(|made| plan::Move {
+        let moves = moves.map(|made| plan::HostReplacement {
             cluster: made.from.cluster.clone(),
             part: made.from.part.clone(),
             from: made.from.host.clone(),
@@ -181,17 +184,17 @@ pub fn drain(
     let rules = Relocation::new(site, &generated.plan);
     let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
     let drained: BTreeSet<usize> = indices.collect();
-    let places = Places::of(site, &rules, &drained);
+    let places = DrainedHosts::new(site, &rules, &drained);
     let limits = StepLimits {
         at_once: at_once.max(1),
         waiting: &places.waiting,
     };
     let answer = plan_of_moves(&rules, &drained, &places, limits);
     let verdict = match answer.verdict {
-        Verdict::Planned if !places.bound.is_empty() => Verdict::Impossible,
+        DrainVerdict::Planned if !places.bound.is_empty() => DrainVerdict::Impossible,
         verdict => verdict,
     };
-    let is_blocked = verdict != Verdict::Planned;
+    let is_blocked = verdict != DrainVerdict::Planned;
     let purchase = (is_blocked && places.bound.is_empty()).then(|| {
         let hypothesis = PlanHypothesis {
             gone: drained.clone(),
@@ -206,7 +209,7 @@ pub fn drain(
     let lacking = answer
         .lacking
         .into_iter()
-        .map(|lacking| Lacks::new(lacking, remaining));
+        .map(|lacking| LackingNodeSet::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
         version: VERSION,
@@ -236,7 +239,7 @@ pub fn in_maintenance(site: &Site) -> BTreeSet<HostKey> {
 }
 
 /// Drained hosts by what becomes of them.
-struct Places {
+struct DrainedHosts {
     /// Hosts to replace, with their node sets.
     leaving: BTreeMap<usize, usize>,
     /// Hosts that are replaced already, with their node sets.
@@ -245,8 +248,8 @@ struct Places {
     bound: Vec<BoundHost>,
 }
 
-impl Places {
-    fn of(site: &Site, rules: &Relocation<'_>, drained: &BTreeSet<usize>) -> Self {
+impl DrainedHosts {
+    fn new(site: &Site, rules: &Relocation<'_>, drained: &BTreeSet<usize>) -> Self {
         let mut places = Self {
             leaving: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -293,24 +296,24 @@ impl Places {
 }
 
 /// Moves in steps, or why there are none.
-struct Answer {
-    verdict: Verdict,
+struct DrainAnswer {
+    verdict: DrainVerdict,
     steps: Vec<Vec<HostMove>>,
     has_fewest_moves: bool,
     has_fewest_steps: bool,
-    lacking: Vec<Lacking>,
+    lacking: Vec<NodeSetLack>,
 }
 
 fn plan_of_moves(
     rules: &Relocation<'_>,
     drained: &BTreeSet<usize>,
-    places: &Places,
+    places: &DrainedHosts,
     limits: StepLimits<'_>,
-) -> Answer {
+) -> DrainAnswer {
     let planned = |moves: &[HostMove], has_fewest_moves: bool| {
         let steps = steps(rules, moves, limits);
-        Answer {
-            verdict: Verdict::Planned,
+        DrainAnswer {
+            verdict: DrainVerdict::Planned,
             has_fewest_moves,
             has_fewest_steps: has_fewest_moves
                 && steps.len() <= fewest_steps(rules, &places.leaving, limits),
@@ -318,7 +321,7 @@ fn plan_of_moves(
             lacking: Vec::new(),
         }
     };
-    let none = |verdict: Verdict, lacking: Vec<Lacking>| Answer {
+    let none = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| DrainAnswer {
         verdict,
         steps: Vec::new(),
         has_fewest_moves: false,
@@ -333,18 +336,18 @@ fn plan_of_moves(
         Err(lacking) => lacking,
     };
     let shortfall = rules.shortfall(drained, &places.waiting);
-    if !shortfall.is_empty() && !shortfall.iter().any(Lacking::is_undecided) {
-        return none(Verdict::Impossible, shortfall);
+    if !shortfall.is_empty() && !shortfall.iter().any(NodeSetLack::is_undecided) {
+        return none(DrainVerdict::Impossible, shortfall);
     }
     match chains(rules, drained, &places.leaving) {
-        Found::Moves(moves) => {
+        ChainResult::Moves(moves) => {
             // Without a move of another host, some node set would lack hosts.
             let others = moves.len() - places.leaving.len();
-            let is_needed = !lacking.is_empty() && !lacking.iter().any(Lacking::is_undecided);
+            let is_needed = !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided);
             planned(&moves, others == 0 || others == 1 && is_needed)
         }
-        Found::Nothing => none(Verdict::NoOrder, lacking),
-        Found::Undecided => none(Verdict::Undecided, lacking),
+        ChainResult::Nothing => none(DrainVerdict::NoOrder, lacking),
+        ChainResult::Undecided => none(DrainVerdict::Undecided, lacking),
     }
 }
 
@@ -353,7 +356,7 @@ fn described(
     rules: &Relocation<'_>,
     drained: &BTreeSet<usize>,
     steps: &[Vec<HostMove>],
-) -> Vec<Step> {
+) -> Vec<DrainStep> {
     let key = |host: usize| site.inventory.hosts[host].key.clone();
     let all: Vec<HostMove> = steps.iter().flatten().copied().collect();
     let reason = |at: usize, step: &HostMove| {
@@ -376,7 +379,7 @@ fn described(
     let describe = |step: &HostMove| {
         let reason = reason(at, step);
         at += 1;
-        Move {
+        DrainMove {
             from: occupant(site, rules, step.set, step.from),
             to: key(step.to),
             reason,
@@ -385,7 +388,7 @@ fn described(
     let mut describe = describe;
     steps
         .iter()
-        .map(|moves| Step {
+        .map(|moves| DrainStep {
             moves: moves.iter().map(&mut describe).collect(),
         })
         .collect()
@@ -393,7 +396,7 @@ fn described(
 
 fn occupant(site: &Site, rules: &Relocation<'_>, set: usize, host: usize) -> Occupant {
     let (set, host) = (&rules.node_sets[set], &site.inventory.hosts[host]);
-    let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
+    let machine = host.live.usage.as_ref().and_then(HostUsage::metal3_machine);
     let machine = machine.map(|(namespace, name)| MachineInUse {
         name: name.to_owned(),
         command: format!("kubectl annotate machine -n {namespace} {name} {DELETE_MACHINE}="),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::state::{HostMove, State};
+use super::state::{HostMove, MoveState};
 use crate::api::names::{ClusterKey, Role};
 use crate::plan::relocation::Relocation;
 
@@ -79,11 +79,11 @@ pub(super) fn sequence(
         open.into_iter().partition(|(set, ..)| is_limited(*set));
     let mut parts: Vec<Vec<_>> = others.into_iter().map(|part| vec![part]).collect();
     parts.push(limited);
-    let mut state = State::new(rules);
+    let mut state = MoveState::new(rules);
     let mut moves = Vec::new();
     let mut tried = 0;
     for part in parts {
-        let mut search = Search {
+        let mut search = SequenceSearch {
             open: part,
             state: &mut state,
             moves: Vec::new(),
@@ -102,16 +102,16 @@ pub(super) fn sequence(
 type OpenMoves = (usize, Vec<usize>, Vec<usize>);
 
 /// A search in depth for an order.
-struct Search<'s, 'r> {
+struct SequenceSearch<'s, 'r> {
     open: Vec<OpenMoves>,
-    state: &'s mut State<'r>,
+    state: &'s mut MoveState<'r>,
     moves: Vec<HostMove>,
     /// Open moves that cannot be completed.
     failed: HashSet<Vec<OpenMoves>>,
     tried: &'s mut usize,
 }
 
-impl Search<'_, '_> {
+impl SequenceSearch<'_, '_> {
     fn complete(&mut self) -> bool {
         if self.open.iter().all(|(_, from, _)| from.is_empty()) {
             return true;
@@ -156,7 +156,7 @@ pub(super) fn steps(
     moves: &[HostMove],
     limits: StepLimits<'_>,
 ) -> Vec<Vec<HostMove>> {
-    let mut state = State::new(rules);
+    let mut state = MoveState::new(rules);
     let mut open: Vec<HostMove> = moves.to_vec();
     let mut steps: Vec<Vec<HostMove>> = Vec::new();
     while !open.is_empty() {
@@ -187,7 +187,7 @@ pub(super) fn steps(
 }
 
 /// Returns whether all moves can be made if one of them is the first.
-fn may_go_first(state: &mut State<'_>, open: &[HostMove], first: usize) -> bool {
+fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> bool {
     let rest = open.iter().enumerate().filter(|(at, _)| *at != first);
     let order = std::iter::once(open[first]).chain(rest.map(|(_, step)| *step));
     let mut made = Vec::new();

@@ -16,7 +16,7 @@ pub(super) struct HostMove {
 }
 
 /// The hosts of all node sets at one point of a plan of moves.
-pub(super) struct State<'r> {
+pub(super) struct MoveState<'r> {
     rules: &'r Relocation<'r>,
     hosts: Vec<BTreeSet<usize>>,
     assigned: BTreeSet<usize>,
@@ -24,7 +24,7 @@ pub(super) struct State<'r> {
     used: Vec<usize>,
 }
 
-impl<'r> State<'r> {
+impl<'r> MoveState<'r> {
     pub(super) fn new(rules: &'r Relocation<'r>) -> Self {
         Self {
             rules,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::api::names::{Namespace, NodePortRange, is_label};
 use crate::generate::GeneratedSite;
 use crate::inventory::Host;
-use crate::inventory::networks::Network;
+use crate::inventory::networks::ReadNetworkData;
 use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::site::Site;
 
@@ -104,7 +104,7 @@ impl Fit {
     /// Chooses hosts of a site: those of the namespace with the most free ones.
     pub fn new(generated: &GeneratedSite) -> Self {
         let site = &generated.site;
-        let standings = host_state::of_all(site, &generated.plan);
+        let standings = host_state::host_standings(site, &generated.plan);
         let all = site.inventory.hosts.iter().zip(&standings);
         let unassigned = all.filter(|(host, standing)| {
             let is_assigned = matches!(standing.state, HostState::Assigned | HostState::GivenBack);
@@ -271,7 +271,7 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
 /// Returns the first network in which each host has an address.
 fn interface(hosts: &[&Host]) -> Option<String> {
     let networks = |host: &&Host| -> BTreeSet<String> {
-        let Network::Known(data) = &host.network.data else {
+        let ReadNetworkData::Known(data) = &host.network.data else {
             return BTreeSet::new();
         };
         // An unusual id would need quoting, and an example of that helps nobody.

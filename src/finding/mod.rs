@@ -90,7 +90,7 @@ impl Finding {
     }
 
     /// Adds a cluster that it concerns.
-    pub fn of(mut self, cluster: &ClusterKey) -> Self {
+    pub fn for_cluster(mut self, cluster: &ClusterKey) -> Self {
         self.clusters.push(cluster.clone());
         self
     }

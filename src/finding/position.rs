@@ -62,7 +62,7 @@ pub struct Origin {
 /// Differences from a document that is read as it is written in a file of the repo.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct OriginDifferences {
-    way: Way,
+    way: DocumentReading,
     /// Routes that differ from the written text.
     moved: RouteMapping,
     /// Result of builds, if known.
@@ -112,7 +112,7 @@ pub(crate) struct ComponentLevel {
 
 /// The way in which a document was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Way {
+pub(crate) enum DocumentReading {
     /// From a file of the repo.
     #[default]
     File,
@@ -266,7 +266,7 @@ impl Origin {
     }
 
     /// Sets the way in which the document was read.
-    pub(crate) fn by(self, way: Way) -> Self {
+    pub(crate) fn by(self, way: DocumentReading) -> Self {
         self.with(|apart| apart.way = way)
     }
 
@@ -304,37 +304,39 @@ impl Origin {
         Some(text)
     }
 
-    pub(crate) fn way(&self) -> &Way {
-        self.apart.as_ref().map_or(&Way::File, |apart| &apart.way)
+    pub(crate) fn way(&self) -> &DocumentReading {
+        self.apart
+            .as_ref()
+            .map_or(&DocumentReading::File, |apart| &apart.way)
     }
 
     /// Returns whether the document is the result of a build, so that no build of the repo changes
     /// it.
     pub fn is_rendered(&self) -> bool {
-        *self.way() != Way::File
+        *self.way() != DocumentReading::File
     }
 
     /// Returns the index of the source that the document was built for, if any.
     pub(crate) fn made_for(&self) -> Option<usize> {
         match *self.way() {
-            Way::Made(source) => Some(source),
-            Way::File | Way::Stream(_) => None,
+            DocumentReading::Made(source) => Some(source),
+            DocumentReading::File | DocumentReading::Stream(_) => None,
         }
     }
 
     /// Returns the input to name in headers of generated files.
     pub fn made_from(&self) -> &Utf8Path {
         match self.way() {
-            Way::Stream(None) => Utf8Path::new(STREAM),
-            Way::Stream(Some(file)) => file,
-            Way::File | Way::Made(_) => &self.file,
+            DocumentReading::Stream(None) => Utf8Path::new(STREAM),
+            DocumentReading::Stream(Some(file)) => file,
+            DocumentReading::File | DocumentReading::Made(_) => &self.file,
         }
     }
 
     /// Records the input of the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let Some(apart) = &mut self.apart
-            && let Way::Stream(made_from) = &mut Arc::make_mut(apart).way
+            && let DocumentReading::Stream(made_from) = &mut Arc::make_mut(apart).way
         {
             *made_from = Some(Arc::new(input.to_owned()));
         }
@@ -343,16 +345,20 @@ impl Origin {
     /// Returns the place of a position that a parser reports in the document.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
         match self.way() {
-            Way::Made(_) => Place::File(self.file.clone()),
-            Way::File | Way::Stream(_) => Place::Spot(self.file.clone(), line, column),
+            DocumentReading::Made(_) => Place::File(self.file.clone()),
+            DocumentReading::File | DocumentReading::Stream(_) => {
+                Place::Spot(self.file.clone(), line, column)
+            }
         }
     }
 
     /// Returns file and line, if known.
     pub fn shown(&self) -> String {
         match self.way() {
-            Way::Made(_) => self.file.to_string(),
-            Way::File | Way::Stream(_) => format!("{}:{}", self.file, self.first_line),
+            DocumentReading::Made(_) => self.file.to_string(),
+            DocumentReading::File | DocumentReading::Stream(_) => {
+                format!("{}:{}", self.file, self.first_line)
+            }
         }
     }
 

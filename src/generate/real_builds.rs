@@ -13,7 +13,7 @@ use crate::api::gitops::GitopsAgent;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
-use crate::load::kustomize::{NotBuilt, build_in_place};
+use crate::load::kustomize::{BuildError, build_in_place};
 use crate::load::{Files, texts_of_documents};
 use crate::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
 use crate::settings::gitops::HostsForm;
@@ -168,9 +168,11 @@ fn check_build(
             &format!("differs from the plan: {why}"),
             "compare the build with the generated patches",
         ),
-        (Err(error @ NotBuilt::NoProgram), _) => Err(Error::Build(error.to_string())),
-        (Err(NotBuilt::Elsewhere { .. }), _) => Ok(BuildComparison::Skipped(directory.to_owned())),
-        (Err(NotBuilt::Failed(said)), _) => wrong(
+        (Err(error @ BuildError::NoProgram), _) => Err(Error::Build(error.to_string())),
+        (Err(BuildError::Elsewhere { .. }), _) => {
+            Ok(BuildComparison::Skipped(directory.to_owned()))
+        }
+        (Err(BuildError::Failed(said)), _) => wrong(
             Code::BuildRefused,
             "fails",
             &format!("fix it; kustomize reports:\n{said}"),
@@ -191,7 +193,7 @@ fn build(
     repo: &Files,
     generated: &GeneratedSite,
     directory: &Utf8Path,
-) -> Result<BuiltObjects, NotBuilt> {
+) -> Result<BuiltObjects, BuildError> {
     let is_restricted = generated.site.settings.gitops != Some(GitopsAgent::Flux);
     let text = build_in_place(repo, directory, is_restricted, LONGEST)?;
     let mut objects = BuiltObjects::new();

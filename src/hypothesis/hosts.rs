@@ -9,15 +9,15 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use kube::core::{Expression, Selector, SelectorExt};
 
-use super::Unknown;
+use super::UnknownSubject;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::label_query;
 use crate::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::finding::position::{DocumentShape, Origin};
 use crate::inventory::addresses::{AddressSource, KnownAddress};
 use crate::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
-use crate::inventory::machine::Machine;
-use crate::inventory::networks::Network;
+use crate::inventory::machine::MachineProperties;
+use crate::inventory::networks::ReadNetworkData;
 use crate::inventory::{Evidence, Host};
 use crate::load::Stream;
 use crate::site::Site;
@@ -45,14 +45,14 @@ pub struct BoughtHosts {
     /// Their labels.
     pub labels: BTreeMap<String, String>,
     /// Labels with different values.
-    pub spread: Vec<Spread>,
+    pub spread: Vec<AlternatingLabel>,
     /// Their namespace; `None` for that of most hosts.
     pub namespace: Option<Namespace>,
 }
 
 /// A label whose values alternate between hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spread {
+pub struct AlternatingLabel {
     /// The label.
     pub key: String,
     /// Its values in order; empty for a value of its own for each host.
@@ -74,7 +74,7 @@ impl fmt::Display for BoughtHosts {
             .labels
             .iter()
             .map(|(key, value)| format!("{key}={value}"));
-        let spread = self.spread.iter().map(|Spread { key, values }| {
+        let spread = self.spread.iter().map(|AlternatingLabel { key, values }| {
             if values.is_empty() {
                 format!("{key} of its own")
             } else {
@@ -105,7 +105,7 @@ impl FromStr for HostChoice {
     }
 }
 
-impl FromStr for Spread {
+impl FromStr for AlternatingLabel {
     type Err = String;
 
     /// Reads `key` or `key=value,value`.
@@ -123,7 +123,7 @@ impl FromStr for Spread {
         if !is_label_key(key) {
             return Err(format!("`{key}` is no key of a label"));
         }
-        Ok(Spread {
+        Ok(AlternatingLabel {
             key: key.to_owned(),
             values,
         })
@@ -131,12 +131,12 @@ impl FromStr for Spread {
 }
 
 impl HostChoice {
-    fn hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, Unknown> {
+    fn hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
         let hosts = &site.inventory.hosts;
         match self {
             HostChoice::Named(key) => match site.inventory.host(key) {
                 Some(host) => Ok(BTreeSet::from([host.key.clone()])),
-                None => Err(Unknown::Host(key.clone())),
+                None => Err(UnknownSubject::Host(key.clone())),
             },
             HostChoice::Selected(selector) => {
                 let whole = with_prefixes(selector, site)?;
@@ -146,7 +146,7 @@ impl HostChoice {
                     .map(|host| host.key.clone())
                     .collect();
                 if found.is_empty() {
-                    return Err(Unknown::Selector(selector.to_string()));
+                    return Err(UnknownSubject::Selector(selector.to_string()));
                 }
                 Ok(found)
             }
@@ -169,7 +169,7 @@ impl BoughtHosts {
         let mut content = String::new();
         for (index, name) in names.take(self.count).enumerate() {
             let mut labels = self.labels.clone();
-            for Spread { key, values } in &self.spread {
+            for AlternatingLabel { key, values } in &self.spread {
                 let value = values.get(index % values.len().max(1)).unwrap_or(&name);
                 labels.insert(key.clone(), value.clone());
             }
@@ -260,7 +260,7 @@ pub(crate) fn available_host<'a>(
             released: None,
         },
         network: HostNetwork {
-            data: Network::Absent,
+            data: ReadNetworkData::Absent,
             addresses: interfaces.map(|name| (name.to_owned(), known)).collect(),
             field: &[],
             secrets: Box::default(),
@@ -270,7 +270,7 @@ pub(crate) fn available_host<'a>(
         },
         hardware: HardwareIdentity::default(),
         same_machine: None,
-        machine: Machine::unknown(),
+        machine: MachineProperties::unknown(),
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn available_host<'a>(
 /// # Errors
 ///
 /// Returns what the site does not have.
-pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, Unknown> {
+pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
     let mut hosts = BTreeSet::new();
     for choice in choices {
         hosts.extend(choice.hosts(site)?);
@@ -292,7 +292,7 @@ pub fn chosen(choices: &[HostChoice], site: &Site) -> Result<BTreeSet<HostKey>, 
 /// # Errors
 ///
 /// Returns the label that the site does not have.
-pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, Unknown> {
+pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, UnknownSubject> {
     let selectors = choices.iter().filter_map(|choice| match choice {
         HostChoice::Named(_) => None,
         HostChoice::Selected(selector) => Some(with_prefixes(selector, site)),
@@ -340,13 +340,13 @@ pub(super) fn address_bought(site: &mut Site) {
 }
 
 /// Adds the prefix to keys that lack it.
-fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, Unknown> {
+fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSubject> {
     let hosts = site.inventory.hosts.iter();
     let known: BTreeSet<&str> = hosts
         .flat_map(|host| host.labels.keys())
         .map(String::as_str)
         .collect();
-    let whole = |key: String| -> Result<String, Unknown> {
+    let whole = |key: String| -> Result<String, UnknownSubject> {
         if known.contains(key.as_str()) {
             return Ok(key);
         }
@@ -365,9 +365,9 @@ fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, Unknown> 
                     (0, _) => shown.join(", "),
                     (more, _) => format!("{} and {more} more", shown.join(", ")),
                 };
-                Err(Unknown::Label { key, known })
+                Err(UnknownSubject::Label { key, known })
             }
-            labels => Err(Unknown::AmbiguousLabel {
+            labels => Err(UnknownSubject::AmbiguousLabel {
                 key,
                 labels: labels.join(" or "),
             }),

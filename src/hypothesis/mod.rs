@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::site::Site;
 
-pub use hosts::{BoughtHosts, HostChoice, Spread, chosen, selectors};
+pub use hosts::{AlternatingLabel, BoughtHosts, HostChoice, chosen, selectors};
 pub(crate) use hosts::{available_host, usual_namespace};
-pub use scale::{Scale, Target};
+pub use scale::{Scale, ScaleTarget};
 
 /// Changes of a site.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ pub struct Hypothesis {
 /// A hypothesis about something that a site does not have.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unknown {
+pub enum UnknownSubject {
     /// No host has a name.
     #[error("the site has no host {0}")]
     Host(HostKey),
@@ -83,12 +83,12 @@ impl Hypothesis {
     /// # Errors
     ///
     /// Returns what the site does not have.
-    pub(crate) fn apply(&self, site: &mut Site) -> Result<(), Unknown> {
+    pub(crate) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
         let gone = self.gone_hosts(site)?;
         let unassigned = hosts::chosen(&self.unassigned, site)?;
         for cluster in &self.removed {
             if site.clusters.remove(cluster).is_none() {
-                return Err(Unknown::Cluster(cluster.clone()));
+                return Err(UnknownSubject::Cluster(cluster.clone()));
             }
         }
         for scale in &self.scaled {
@@ -114,7 +114,7 @@ impl Hypothesis {
     }
 
     /// Returns the hosts that are gone.
-    pub(crate) fn gone_hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, Unknown> {
+    pub(crate) fn gone_hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
         hosts::chosen(&self.gone, site)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Unknown;
+use super::UnknownSubject;
 use crate::api::names::{ClusterKey, Part};
 use crate::site::Site;
 
@@ -15,12 +15,12 @@ pub struct Scale {
     /// The role, or the name of a MachineDeployment.
     pub node_set: String,
     /// The number.
-    pub target: Target,
+    pub target: ScaleTarget,
 }
 
 /// A number of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum ScaleTarget {
     /// A number in total.
     To(usize),
     /// A number of additional hosts.
@@ -37,9 +37,13 @@ impl fmt::Display for Scale {
             target,
         } = self;
         match target {
-            Target::To(number) => write!(f, "{cluster} {node_set} has {number} active hosts"),
-            Target::Plus(more) => write!(f, "{cluster} {node_set} has {more} more active hosts"),
-            Target::Minus(less) => write!(f, "{cluster} {node_set} has {less} fewer active hosts"),
+            ScaleTarget::To(number) => write!(f, "{cluster} {node_set} has {number} active hosts"),
+            ScaleTarget::Plus(more) => {
+                write!(f, "{cluster} {node_set} has {more} more active hosts")
+            }
+            ScaleTarget::Minus(less) => {
+                write!(f, "{cluster} {node_set} has {less} fewer active hosts")
+            }
         }
     }
 }
@@ -60,9 +64,9 @@ impl FromStr for Scale {
             .parse()
             .map_err(|_| format!("`{number}` is no number of hosts"))?;
         let target = match number.strip_suffix(digits) {
-            Some("") => Target::To(count),
-            Some("+") => Target::Plus(count),
-            Some("-") => Target::Minus(count),
+            Some("") => ScaleTarget::To(count),
+            Some("+") => ScaleTarget::Plus(count),
+            Some("-") => ScaleTarget::Minus(count),
             _ => return Err(format!("`{number}` is no number of hosts")),
         };
         Ok(Scale {
@@ -74,11 +78,11 @@ impl FromStr for Scale {
 }
 
 impl Scale {
-    pub(super) fn apply(&self, site: &mut Site) -> Result<(), Unknown> {
+    pub(super) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
         let request = site.clusters.get_mut(&self.cluster);
         let cluster = request
             .and_then(|request| request.cluster.as_mut())
-            .ok_or_else(|| Unknown::Cluster(self.cluster.clone()))?;
+            .ok_or_else(|| UnknownSubject::Cluster(self.cluster.clone()))?;
         let found = cluster
             .node_sets
             .iter_mut()
@@ -86,7 +90,7 @@ impl Scale {
         let Some((part, node_set)) = found else {
             let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
             let known: Vec<String> = known.map(name).collect();
-            return Err(Unknown::NodeSet {
+            return Err(UnknownSubject::NodeSet {
                 cluster: self.cluster.clone(),
                 node_set: self.node_set.clone(),
                 known: if known.is_empty() {
@@ -97,10 +101,10 @@ impl Scale {
             });
         };
         node_set.active = match self.target {
-            Target::To(number) => number,
-            Target::Plus(more) => node_set.active.saturating_add(more),
-            Target::Minus(less) => node_set.active.checked_sub(less).ok_or_else(|| {
-                Unknown::TooFew(format!("{} {}", self.cluster, name(part)), node_set.active)
+            ScaleTarget::To(number) => number,
+            ScaleTarget::Plus(more) => node_set.active.saturating_add(more),
+            ScaleTarget::Minus(less) => node_set.active.checked_sub(less).ok_or_else(|| {
+                UnknownSubject::TooFew(format!("{} {}", self.cluster, name(part)), node_set.active)
             })?,
         };
         Ok(())

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use super::{FileAction, Proposal, entry_of_list};
-use crate::load::{Files, Kind, read_by_others};
+use crate::load::{EntryKind, Files, read_by_others};
 use crate::text::repo_url;
 use crate::text::visible::yaml_text;
 
@@ -101,9 +101,9 @@ pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
         (true, _) => vec![Forge::Github],
         (_, true) => vec![Forge::Gitlab],
         _ => {
-            let has = |path: &str, kind: Kind| repo.kind(Utf8Path::new(path)) == Some(kind);
-            let github = has(".github", Kind::Directory).then_some(Forge::Github);
-            let gitlab = has(PIPELINE, Kind::File) || has(".gitlab", Kind::Directory);
+            let has = |path: &str, kind: EntryKind| repo.kind(Utf8Path::new(path)) == Some(kind);
+            let github = has(".github", EntryKind::Directory).then_some(Forge::Github);
+            let gitlab = has(PIPELINE, EntryKind::File) || has(".gitlab", EntryKind::Directory);
             github
                 .into_iter()
                 .chain(gitlab.then_some(Forge::Gitlab))

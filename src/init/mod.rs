@@ -21,7 +21,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::api::gitops::GitopsAgent;
 use crate::git::KnownBranches;
 use crate::layout;
-use crate::load::{Files, Kind, ReadError};
+use crate::load::{EntryKind, Files, ReadError};
 use crate::output::compare::{Change, OutputChanges};
 use crate::settings::{self, Settings};
 
@@ -140,8 +140,8 @@ fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
         return Ok(settings.output.clone());
     }
     for (file, kind) in repo.entries_below(&settings.output)? {
-        let is_foreign =
-            kind != Kind::Directory && !(kind == Kind::File && layout::is_ours(&repo.read(&file)?));
+        let is_foreign = kind != EntryKind::Directory
+            && !(kind == EntryKind::File && layout::is_ours(&repo.read(&file)?));
         if is_foreign {
             return Ok(Utf8PathBuf::from(OTHER));
         }
@@ -163,7 +163,7 @@ impl Proposal {
         let action = match (obstacle(repo, &path), repo.kind(&path)) {
             (Some(obstacle), _) => FileAction::Blocked(obstacle),
             (None, None) => FileAction::Create(text()),
-            (None, Some(Kind::File)) => repo
+            (None, Some(EntryKind::File)) => repo
                 .text(&path)
                 .map_or_else(|| FileAction::Blocked(path.clone()), |there| lacks(&there)),
             (None, Some(_)) => FileAction::Blocked(path.clone()),
@@ -183,7 +183,10 @@ fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
         .ancestors()
         .skip(1)
         .filter(|above| !above.as_str().is_empty());
-    let blocks = |above: &&Utf8Path| repo.kind(above).is_some_and(|kind| kind != Kind::Directory);
+    let blocks = |above: &&Utf8Path| {
+        repo.kind(above)
+            .is_some_and(|kind| kind != EntryKind::Directory)
+    };
     above.filter(blocks).last().map(Utf8Path::to_owned)
 }
 

@@ -58,20 +58,20 @@ pub(crate) struct NamedObject {
 /// The addresses that objects give to hosts.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimedAddresses {
-    namespaces: BTreeMap<Namespace, InNamespace>,
+    namespaces: BTreeMap<Namespace, NamespaceAddresses>,
 }
 
 #[derive(Debug, Default)]
-struct InNamespace {
+struct NamespaceAddresses {
     /// Pools that keep or gave addresses.
-    pools: BTreeMap<String, Pool>,
+    pools: BTreeMap<String, AddressPool>,
     /// Names of data by Metal3Machine.
     data: BTreeMap<String, Vec<String>>,
 }
 
 /// A pool of addresses.
 #[derive(Debug, Clone, Default)]
-pub struct Pool {
+pub struct AddressPool {
     /// The IPPool, if it is in the inputs.
     pub origin: Option<Origin>,
     /// The Cluster that it belongs to.
@@ -87,7 +87,7 @@ pub struct Pool {
 impl ClaimedAddresses {
     /// Reads the addresses, and reports texts that are none.
     pub(crate) fn new(objects: Vec<NamedObject>, findings: &mut Vec<Finding>) -> Self {
-        let mut namespaces: BTreeMap<Namespace, InNamespace> = BTreeMap::new();
+        let mut namespaces: BTreeMap<Namespace, NamespaceAddresses> = BTreeMap::new();
         for NamedObject {
             namespace,
             name,
@@ -139,24 +139,28 @@ impl ClaimedAddresses {
     }
 
     /// Returns Metal3's pools in the inputs, by namespace and name.
-    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeMap<String, Pool>> {
-        let mut all: BTreeMap<Namespace, BTreeMap<String, Pool>> = BTreeMap::new();
+    pub(crate) fn pools(&self) -> BTreeMap<Namespace, BTreeMap<String, AddressPool>> {
+        let mut all: BTreeMap<Namespace, BTreeMap<String, AddressPool>> = BTreeMap::new();
         for (namespace, known) in &self.namespaces {
             for (name, pool) in known.pools.iter().filter(|(_, pool)| pool.origin.is_some()) {
-                let of_namespace = all.entry(namespace.clone()).or_default();
-                of_namespace.insert(name.clone(), pool.clone());
+                let namespace_pools = all.entry(namespace.clone()).or_default();
+                namespace_pools.insert(name.clone(), pool.clone());
             }
         }
         all
     }
 
     /// Returns the addresses of a host by interface. `machine` is the Metal3Machine that uses it.
-    fn of(&self, host: &HostKey, machine: Option<&str>) -> BTreeMap<String, KnownAddress> {
+    fn host_addresses(
+        &self,
+        host: &HostKey,
+        machine: Option<&str>,
+    ) -> BTreeMap<String, KnownAddress> {
         let Some(known) = self.namespaces.get(&host.namespace) else {
             return BTreeMap::new();
         };
         let data = machine.and_then(|machine| known.data.get(machine));
-        let address = |(name, pool): (&String, &Pool)| {
+        let address = |(name, pool): (&String, &AddressPool)| {
             let by_host = claim_of(&host.name, name);
             let by_data = data.into_iter().flatten().map(|data| claim_of(data, name));
             // A claim of the host's name without a Machine is left from an earlier one.
@@ -176,7 +180,7 @@ impl ClaimedAddresses {
 }
 
 /// The facts about a host that its addresses follow from.
-pub(crate) struct Facts<'a> {
+pub(crate) struct AddressFacts<'a> {
     pub(crate) host: &'a HostKey,
     /// The annotation with addresses, and the document with it.
     pub(crate) annotation: Option<(&'a str, &'a Origin)>,
@@ -187,8 +191,8 @@ pub(crate) struct Facts<'a> {
 }
 
 /// Returns the addresses of a host by interface.
-pub(crate) fn of_host(
-    facts: &Facts<'_>,
+pub(crate) fn known_addresses(
+    facts: &AddressFacts<'_>,
     claimed: &ClaimedAddresses,
     findings: &mut Vec<Finding>,
 ) -> BTreeMap<String, KnownAddress> {
@@ -205,7 +209,7 @@ pub(crate) fn of_host(
                 .or_insert(KnownAddress { address, source });
         }
     }
-    addresses.extend(claimed.of(facts.host, facts.machine));
+    addresses.extend(claimed.host_addresses(facts.host, facts.machine));
     let Some((text, origin)) = facts.annotation else {
         return addresses;
     };

@@ -18,13 +18,13 @@ pub(crate) struct ApplyOption {
     pub(crate) agent: GitopsAgent,
     /// The option as it is written.
     pub(crate) text: String,
-    pub(crate) effect: Effect,
+    pub(crate) effect: ApplyEffect,
     pub(crate) place: Place,
 }
 
 /// The effect of an option on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum ApplyEffect {
     Skips,
     OnlyCreates,
     Recreates,
@@ -36,14 +36,20 @@ pub(crate) enum Effect {
 impl fmt::Display for ApplyOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let effect = match self.effect {
-            Effect::Skips => "never updates it, so its labels do not arrive",
-            Effect::OnlyCreates => "only creates it, so later labels do not arrive",
-            Effect::Recreates => "may delete it and create it again, which powers the machine off",
-            Effect::Replaces => {
+            ApplyEffect::Skips => "never updates it, so its labels do not arrive",
+            ApplyEffect::OnlyCreates => "only creates it, so later labels do not arrive",
+            ApplyEffect::Recreates => {
+                "may delete it and create it again, which powers the machine off"
+            }
+            ApplyEffect::Replaces => {
                 "replaces it as a whole, so it loses what others wrote into its spec"
             }
-            Effect::IgnoresMetadata => "ignores its labels or annotations, so they do not arrive",
-            Effect::RunsAsHook => "does not keep it as an ordinary object, so labels do not arrive",
+            ApplyEffect::IgnoresMetadata => {
+                "ignores its labels or annotations, so they do not arrive"
+            }
+            ApplyEffect::RunsAsHook => {
+                "does not keep it as an ordinary object, so labels do not arrive"
+            }
         };
         write!(f, "{} {effect}: `{}`", self.agent.title(), self.text)
     }
@@ -51,17 +57,17 @@ impl fmt::Display for ApplyOption {
 
 /// Flux's labels and annotations with their values, which it compares without case. The last field
 /// is set if they also count on the live object.
-const FLUX: [(&str, &str, Effect, bool); 4] = [
-    (RECONCILE, "disabled", Effect::Skips, true),
-    (SSA, "Ignore", Effect::Skips, true),
-    (SSA, "IfNotPresent", Effect::OnlyCreates, false),
-    (FORCE, "enabled", Effect::Recreates, true),
+const FLUX: [(&str, &str, ApplyEffect, bool); 4] = [
+    (RECONCILE, "disabled", ApplyEffect::Skips, true),
+    (SSA, "Ignore", ApplyEffect::Skips, true),
+    (SSA, "IfNotPresent", ApplyEffect::OnlyCreates, false),
+    (FORCE, "enabled", ApplyEffect::Recreates, true),
 ];
 
 /// Argo CD's sync options. All count on the live object.
-pub(crate) const ARGOCD: [(&str, Effect); 2] = [
-    ("Replace=true", Effect::Replaces),
-    ("Force=true", Effect::Recreates),
+pub(crate) const ARGOCD: [(&str, ApplyEffect); 2] = [
+    ("Replace=true", ApplyEffect::Replaces),
+    ("Force=true", ApplyEffect::Recreates),
 ];
 
 /// Annotations that make an object a hook for Argo CD.
@@ -97,7 +103,7 @@ fn found(
     field: &str,
     entries: &BTreeMap<String, String>,
     is_live: bool,
-) -> Vec<(GitopsAgent, &'static str, String, Effect)> {
+) -> Vec<(GitopsAgent, &'static str, String, ApplyEffect)> {
     let flux = FLUX
         .into_iter()
         .filter(|(.., counts_live)| *counts_live || !is_live);
@@ -125,7 +131,14 @@ fn found(
     let hooks = HOOKS
         .into_iter()
         .filter(|key| !is_live && entries.contains_key(*key));
-    all.extend(hooks.map(|key| (GitopsAgent::Argocd, key, key.to_owned(), Effect::RunsAsHook)));
+    all.extend(hooks.map(|key| {
+        (
+            GitopsAgent::Argocd,
+            key,
+            key.to_owned(),
+            ApplyEffect::RunsAsHook,
+        )
+    }));
     all
 }
 

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rayon::prelude::*;
 
-use super::addresses::{AddressSource, Pool};
+use super::addresses::{AddressPool, AddressSource};
 use super::evidence::Evidence;
 use super::hardware::{HardwareByHost, HostHardware};
 use super::host::Host;
 use super::host_document::HostDocument;
-use super::join::Descriptions;
+use super::join::HostDescriptions;
 use super::maintenance::idle_marks;
 use super::network_index::Networks;
-use super::networks::{Network, Unnamed};
+use super::networks::{ReadNetworkData, UnnamedNetworkData};
 use super::registration::{self, in_number};
 use crate::api::names::{ClusterKey, HostKey, Namespace};
 use crate::api::reservation::Tenants;
 use crate::finding::{Code, Finding, Place};
-use crate::kustomize::{Builds, Root};
+use crate::kustomize::{BuildRoot, Builds};
 use crate::settings::gitops::HostsForm;
 use crate::settings::reservations::Reservation;
 use crate::settings::{self, Settings};
@@ -33,11 +33,11 @@ pub struct Inventory {
     /// Every host once, in natural order of their names (`r9` before `r10`).
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Evidence::Applied`].
-    pub roots: BTreeMap<usize, Root>,
+    pub roots: BTreeMap<usize, BuildRoot>,
     /// Secrets with network data that no host names, in file order.
-    pub unnamed_network_data: Vec<Unnamed>,
+    pub unnamed_network_data: Vec<UnnamedNetworkData>,
     /// Metal3's IPPools, by namespace and name.
-    pub pools: BTreeMap<Namespace, BTreeMap<String, Pool>>,
+    pub pools: BTreeMap<Namespace, BTreeMap<String, AddressPool>>,
     /// The reservations of all hosts.
     pub reservations: BTreeSet<Arc<Tenants>>,
     by_key: HashMap<HostKey, usize>,
@@ -93,20 +93,20 @@ pub(crate) fn assemble(
     let mut findings = Vec::new();
     // Most files list hosts in this order, so that sorting is faster than a map.
     documents.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| rank(a).cmp(&rank(b))));
-    let mut described: Vec<(HostKey, Descriptions)> = Vec::new();
+    let mut described: Vec<(HostKey, HostDescriptions)> = Vec::new();
     for document in documents {
         let is_known = described
             .last()
             .is_some_and(|(key, _)| *key == document.key);
         if !is_known {
-            described.push((document.key.clone(), Descriptions::default()));
+            described.push((document.key.clone(), HostDescriptions::default()));
         }
         if let Some((_, descriptions)) = described.last_mut() {
             descriptions.add(Box::new(document), builds, settings, &mut findings);
         }
     }
     let nothing = HostHardware::default();
-    let join = |(key, descriptions): (HostKey, Descriptions)| {
+    let join = |(key, descriptions): (HostKey, HostDescriptions)| {
         let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
         let mut findings = Vec::new();
         let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
@@ -154,7 +154,7 @@ pub(crate) fn assemble(
     inventory.by_key = indices(&inventory.hosts);
     let reservations = inventory.hosts.iter().flat_map(|host| &host.reservations);
     inventory.reservations = reservations.cloned().collect();
-    findings.extend(of_all_hosts(&inventory, settings));
+    findings.extend(inventory_findings(&inventory, settings));
     (inventory, findings)
 }
 
@@ -169,7 +169,7 @@ fn rank(document: &HostDocument) -> u8 {
 }
 
 /// Reports mistakes that only all hosts together show.
-fn of_all_hosts(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
+fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
     let hosts = inventory.hosts.as_slice();
     let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
     let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
@@ -208,7 +208,7 @@ fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
 
 /// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent
 /// directory and refuses the path.
-fn unbuildable(root: &Root) -> Finding {
+fn unbuildable(root: &BuildRoot) -> Finding {
     let message = format!(
         "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
         root.directory
@@ -220,7 +220,7 @@ fn unbuildable(root: &Root) -> Finding {
 
 /// Reports an output directory below a root. An overlay there would be below its own base, which
 /// kustomize refuses.
-fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
+fn output_inside(root: &BuildRoot, output: &Utf8Path, builds: &Builds) -> Finding {
     let help = if root.directory.as_str().is_empty() {
         format!("move what it lists into a directory of its own, beside {output}")
     } else {
@@ -311,7 +311,7 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // Ids from encrypted network data must not be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        let Network::Known(data) = &host.network.data else {
+        let ReadNetworkData::Known(data) = &host.network.data else {
             continue;
         };
         for id in data.ambiguous() {

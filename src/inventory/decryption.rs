@@ -9,41 +9,42 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use super::networks::{
-    Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value,
+    EncryptedValue, HolderKind, LocatedNetworkData, NetworkDataError, NetworkDataHolder,
+    kept_secret, read_decrypted, read_text, value,
 };
 use crate::api::network_data::{NetworkData, NetworkDataSecret};
 use crate::finding::{Code, Finding, Place};
 use crate::load::Files;
 use crate::load::document::objects;
-use crate::load::sops::{self, Refusal};
+use crate::load::sops::{self, SopsError};
 use crate::text::counted;
 
 /// Decrypts the encrypted part of some network data. A failure is a finding, because a run without
 /// these addresses would choose other hosts.
-pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
-    let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
+pub(crate) fn decrypt(repo: &Files, held: Vec<&mut LocatedNetworkData>) -> Vec<Finding> {
+    let mut sealed: Vec<(&mut LocatedNetworkData, EncryptedValue)> = Vec::new();
     for held in held {
-        let Err(Unreadable::Encrypted(seal)) = &held.data else {
+        let Err(NetworkDataError::Encrypted(seal)) = &held.data else {
             continue;
         };
         let seal = seal.clone();
         sealed.push((held, seal));
     }
-    let sources: BTreeSet<Source> = sealed
+    let sources: BTreeSet<SopsInput> = sealed
         .iter()
         .filter_map(|(_, seal)| seal.source())
         .collect();
-    let decrypt = |source: Source| {
+    let decrypt = |source: SopsInput| {
         let text = match &source {
-            Source::File(file) => repo.text(file).unwrap_or_default(),
-            Source::Text(text) => text.clone(),
+            SopsInput::File(file) => repo.text(file).unwrap_or_default(),
+            SopsInput::Text(text) => text.clone(),
         };
         let decrypted = sops::form(&text)
-            .ok_or(Refusal::NoMetadata)
+            .ok_or(SopsError::NoMetadata)
             .and_then(|form| sops::decrypt(&text, form));
         (source, decrypted)
     };
-    let decrypted: BTreeMap<Source, Result<String, Refusal>> =
+    let decrypted: BTreeMap<SopsInput, Result<String, SopsError>> =
         // In parallel, because each source starts a sops process.
         sources.into_par_iter().map(decrypt).collect();
     let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
@@ -54,7 +55,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
         held.data = match decrypted {
             Ok(text) => {
                 let opened = seal.open(text, &held.holder).map(Arc::new);
-                if matches!(opened, Err(Unreadable::Refused)) {
+                if matches!(opened, Err(NetworkDataError::Refused)) {
                     let reason = "the file has no such value once it is decrypted".to_owned();
                     refused.entry(reason).or_default().push(held.place());
                 }
@@ -65,7 +66,7 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
                     .entry(refusal.to_string())
                     .or_default()
                     .push(held.place());
-                Err(Unreadable::Refused)
+                Err(NetworkDataError::Refused)
             }
         };
     }
@@ -90,30 +91,34 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
 
 /// The input of one sops call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum SopsInput {
     File(Utf8PathBuf),
     Text(String),
 }
 
-impl Sealed {
+impl EncryptedValue {
     /// Returns the input for sops.
-    fn source(&self) -> Option<Source> {
+    fn source(&self) -> Option<SopsInput> {
         match self {
-            Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
-            Sealed::File(file) => Some(Source::File(file.clone())),
-            Sealed::Text(text) => Some(Source::Text(text.clone())),
-            Sealed::Rendered => None,
+            EncryptedValue::Object(file, ..) => Some(SopsInput::File(file.to_path_buf())),
+            EncryptedValue::File(file) => Some(SopsInput::File(file.clone())),
+            EncryptedValue::Text(text) => Some(SopsInput::Text(text.clone())),
+            EncryptedValue::Rendered => None,
         }
     }
 
     /// Finds the network data in the decrypted text.
-    fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
+    fn open(
+        &self,
+        text: &str,
+        holder: &NetworkDataHolder,
+    ) -> Result<NetworkData, NetworkDataError> {
         match self {
-            Sealed::Object(file, name, namespace) => {
-                let kind = if matches!(holder, Holder::ConfigMap(_)) {
-                    Kind::ConfigMap
+            EncryptedValue::Object(file, name, namespace) => {
+                let kind = if matches!(holder, NetworkDataHolder::ConfigMap(_)) {
+                    HolderKind::ConfigMap
                 } else {
-                    Kind::Secret
+                    HolderKind::Secret
                 };
                 let documents = objects(file, text);
                 let read = documents
@@ -126,12 +131,14 @@ impl Sealed {
                     object.metadata.name.as_ref() == Some(name)
                         && namespace.as_ref().is_none_or(|namespace| *namespace == own)
                 };
-                let object = read.find(is_it).ok_or(Unreadable::Refused)?;
-                let (_, value, encoded) = value(kind, &object).ok_or(Unreadable::Refused)?;
+                let object = read.find(is_it).ok_or(NetworkDataError::Refused)?;
+                let (_, value, encoded) = value(kind, &object).ok_or(NetworkDataError::Refused)?;
                 read_decrypted(value, encoded)
             }
-            Sealed::File(_) | Sealed::Text(_) => kept_secret(read_text(text, || Sealed::Rendered)),
-            Sealed::Rendered => Err(Unreadable::Refused),
+            EncryptedValue::File(_) | EncryptedValue::Text(_) => {
+                kept_secret(read_text(text, || EncryptedValue::Rendered))
+            }
+            EncryptedValue::Rendered => Err(NetworkDataError::Refused),
         }
     }
 }

@@ -22,15 +22,15 @@ pub struct HostHardware {
     pub boot_mac_address: Option<String>,
     /// Inspected hardware and its source.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<InspectedHardware>,
 }
 
 /// Inspected hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct InspectedHardware {
     /// The kind of its source.
     #[serde(rename = "hardwareFrom")]
-    pub source: Source,
+    pub source: HardwareSource,
     /// The hardware.
     pub hardware: Hardware,
     /// The document that contains it.
@@ -40,7 +40,7 @@ pub struct Found {
 
 /// Sources of a host's hardware, by precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Source {
+pub enum HardwareSource {
     /// The HardwareData of the host's name.
     HardwareData,
     /// The host's own `status.hardware`.
@@ -54,13 +54,13 @@ pub enum Source {
     DetailsAnnotation,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for HardwareSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::HardwareData => write!(f, "its {}", hardware::KIND),
-            Source::Status => f.write_str("its status"),
-            Source::StatusAnnotation => write!(f, "its annotation {STATUS}"),
-            Source::DetailsAnnotation => write!(f, "its annotation {DETAILS}"),
+            HardwareSource::HardwareData => write!(f, "its {}", hardware::KIND),
+            HardwareSource::Status => f.write_str("its status"),
+            HardwareSource::StatusAnnotation => write!(f, "its annotation {STATUS}"),
+            HardwareSource::DetailsAnnotation => write!(f, "its annotation {DETAILS}"),
         }
     }
 }

@@ -9,11 +9,11 @@ use camino::Utf8Path;
 use super::addresses::{AddressSource, KnownAddress};
 use super::apply_options::ApplyOption;
 use super::evidence::Evidence;
-use super::machine::Machine;
-use super::maintenance::Mark;
-use super::networks::{Network, Unaddressed};
-use super::undecided::Undecided;
-use super::usage::Usage;
+use super::machine::MachineProperties;
+use super::maintenance::MaintenanceMark;
+use super::networks::{NoAddressReason, ReadNetworkData};
+use super::undecided::VariableValue;
+use super::usage::HostUsage;
 use crate::api::assignment::{Claim, ReleaseProgress};
 use crate::api::gitops::GitopsAgent;
 use crate::api::hardware_identity::HardwareIdentity;
@@ -42,7 +42,7 @@ pub struct Host {
     /// Labels that selectors match: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
     /// A value that decides about the host and that only Flux knows.
-    pub undecided: Option<Box<Undecided>>,
+    pub undecided: Option<Box<VariableValue>>,
     /// Argo CD's options in the manifest, which a patch must keep: see
     /// [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
     pub sync_options: Option<String>,
@@ -58,7 +58,7 @@ pub struct Host {
     /// Its reservations, each for some tenants.
     pub reservations: Vec<Arc<Tenants>>,
     /// Its maintenance mark: it gets no new assignment.
-    pub maintenance: Option<Box<Mark>>,
+    pub maintenance: Option<Box<MaintenanceMark>>,
     /// Set if it must never be powered off.
     pub disable_power_off: bool,
     /// Its object in the base cluster.
@@ -73,7 +73,7 @@ pub struct Host {
     pub same_machine: Option<Box<SameMachine>>,
     /// Properties that Provisionings select by. Hosts of a site without Provisionings share one without
     /// any.
-    pub machine: Arc<Machine>,
+    pub machine: Arc<MachineProperties>,
 }
 
 /// A host that stands for the machine of another one.
@@ -101,7 +101,7 @@ pub struct LiveState {
     /// Provisioning state.
     pub provisioning: Option<String>,
     /// Evidence, beside the provisioning state, that the host is in use.
-    pub usage: Option<Usage>,
+    pub usage: Option<HostUsage>,
     /// Name of the Cluster in the label by which CAPM3 marks the hosts of its Machines.
     pub machine_cluster: Option<Box<str>>,
     /// Value of the label [`NODE_REUSE`](crate::api::host::NODE_REUSE).
@@ -135,7 +135,7 @@ pub struct AssignmentLabels {
 #[derive(Debug, Clone)]
 pub struct HostNetwork {
     /// Its addresses.
-    pub data: Network,
+    pub data: ReadNetworkData,
     /// Addresses from other sources than network data, by interface.
     pub addresses: BTreeMap<String, KnownAddress>,
     /// Field that names the Secret with them, or would.
@@ -168,7 +168,7 @@ impl Host {
 
     /// Describes the user of the host.
     pub fn user(&self) -> Option<String> {
-        self.live.usage.as_ref().map(Usage::user)
+        self.live.usage.as_ref().map(HostUsage::user)
     }
 
     /// Returns the place of a field that only a live host has, such as its status.
@@ -182,7 +182,7 @@ impl Host {
     /// Returns the host's address on an interface, or the reason why it has none.
     ///
     /// An interface is a network of the network data, or else one that another source names.
-    pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
+    pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {
         let other = self.network.addresses.get(interface);
         self.address_in_network_data(interface)
             .or_else(|reason| other.map(|known| known.address).ok_or(reason))
@@ -191,7 +191,7 @@ impl Host {
     /// Returns the address on an interface that users fixed: in network data, unless it was encrypted,
     /// or in an annotation.
     pub(crate) fn fixed_address(&self, interface: &str) -> Option<IpAddr> {
-        let Network::Known(data) = &self.network.data else {
+        let ReadNetworkData::Known(data) = &self.network.data else {
             return self.annotated_address(interface);
         };
         let mut shown = data.shown_ids();
@@ -205,24 +205,28 @@ impl Host {
         (known.source == AddressSource::Annotation).then_some(known.address)
     }
 
-    fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
+    fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {
         match &self.network.data {
-            Network::Known(data) => data.address(interface).map_err(|reason| match reason {
-                NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),
-                NoAddress::NoStaticAddress => Unaddressed::NoAddress(interface.to_owned()),
-                NoAddress::LinkLocal => Unaddressed::LinkLocal(interface.to_owned()),
-            }),
-            Network::Absent => Err(Unaddressed::NoNetworkData),
-            Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
-            Network::Keyless(secret, _) => Err(Unaddressed::NoKey(secret.clone())),
-            Network::OtherFormat(holder, format) => {
-                Err(Unaddressed::OtherFormat(holder.clone(), format))
+            ReadNetworkData::Known(data) => {
+                data.address(interface).map_err(|reason| match reason {
+                    NoAddress::NoSuchNetwork => NoAddressReason::NoNetwork(interface.to_owned()),
+                    NoAddress::NoStaticAddress => NoAddressReason::NoAddress(interface.to_owned()),
+                    NoAddress::LinkLocal => NoAddressReason::LinkLocal(interface.to_owned()),
+                })
             }
-            Network::Unreadable(holder, reason) => {
-                Err(Unaddressed::Unreadable(holder.clone(), reason.clone()))
+            ReadNetworkData::Absent => Err(NoAddressReason::NoNetworkData),
+            ReadNetworkData::Missing(secret) => Err(NoAddressReason::NoSecret(secret.clone())),
+            ReadNetworkData::Keyless(secret, _) => Err(NoAddressReason::NoKey(secret.clone())),
+            ReadNetworkData::OtherFormat(holder, format) => {
+                Err(NoAddressReason::OtherFormat(holder.clone(), format))
             }
-            Network::Refused(holder) => Err(Unaddressed::Refused(holder.clone())),
-            Network::Encrypted(holder, _) => Err(Unaddressed::Encrypted(holder.clone())),
+            ReadNetworkData::Unreadable(holder, reason) => {
+                Err(NoAddressReason::Unreadable(holder.clone(), reason.clone()))
+            }
+            ReadNetworkData::Refused(holder) => Err(NoAddressReason::Refused(holder.clone())),
+            ReadNetworkData::Encrypted(holder, _) => {
+                Err(NoAddressReason::Encrypted(holder.clone()))
+            }
         }
     }
 }

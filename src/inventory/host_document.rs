@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::evidence::Evidence;
-use super::networks::Referring;
+use super::networks::ReferringHost;
 use crate::api::host::{BareMetalHost, BareMetalHostSpec};
 use crate::api::names::{HostKey, ObjectName};
 use crate::finding::Origin;
@@ -33,8 +33,8 @@ pub(crate) struct HostDocument {
 
 impl HostDocument {
     /// Returns the fields that refer to network data.
-    pub(crate) fn referring(&self) -> Referring<'_> {
-        Referring::new(&self.key, self.host.spec.as_ref(), self.file.as_deref())
+    pub(crate) fn referring(&self) -> ReferringHost<'_> {
+        ReferringHost::new(&self.key, self.host.spec.as_ref(), self.file.as_deref())
     }
 }
 

@@ -198,9 +198,9 @@ pub(crate) fn mark_same_machines(
 
 /// Returns whether two hosts are known to have different MAC addresses.
 fn differ(one: &Host, other: &Host) -> bool {
-    let mut of_one = known_macs(one).peekable();
-    let is_known = of_one.peek().is_some() && known_macs(other).next().is_some();
-    is_known && !of_one.any(|mac| known_macs(other).any(|other| other == mac))
+    let mut one_macs = known_macs(one).peekable();
+    let is_known = one_macs.peek().is_some() && known_macs(other).next().is_some();
+    is_known && !one_macs.any(|mac| known_macs(other).any(|other| other == mac))
 }
 
 /// Reports hosts that share identities, once for each group of hosts.

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::addresses::{self, Facts};
+use super::addresses::{self, AddressFacts};
 use super::appliers;
 use super::apply_options;
 use super::evidence::Evidence;
 use super::hardware::HostHardware;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState};
 use super::host_document::{HostDocument, named_secrets};
-use super::machine::{self, Machine};
-use super::maintenance::Mark;
+use super::machine::{self, MachineProperties};
+use super::maintenance::MaintenanceMark;
 use super::network_index::Networks;
-use super::networks::{self, Referring};
+use super::networks::{self, ReferringHost};
 use super::registration;
-use super::undecided::Undecided;
-use super::usage::Usage;
+use super::undecided::VariableValue;
+use super::usage::HostUsage;
 use crate::api::assignment::{self, ReleaseProgress};
 use crate::api::cluster_api::CLUSTER_NAME;
 use crate::api::hardware_identity::HardwareIdentity;
@@ -35,12 +35,12 @@ use crate::text::credentials::masked_value;
 
 /// The documents of one host.
 #[derive(Default)]
-pub(crate) struct Descriptions {
+pub(crate) struct HostDescriptions {
     manifest: Option<Box<HostDocument>>,
     snapshot: Option<Box<HostDocument>>,
 }
 
-impl Descriptions {
+impl HostDescriptions {
     /// Adds a document, as manifest or as snapshot. Documents with better evidence come first.
     pub(crate) fn add(
         &mut self,
@@ -120,13 +120,16 @@ impl Descriptions {
             findings.push(not_rendered(&key, &primary.origin));
         }
         let spec = primary.host.spec.as_ref();
-        let referring = Referring::new(&key, spec, primary.file.as_deref());
-        let (data, found) = networks.of(&referring);
+        let referring = ReferringHost::new(&key, spec, primary.file.as_deref());
+        let (data, found) = networks.network(&referring);
         findings.extend(found);
         let live_state = self.live_state();
-        let machine = live_state.usage.as_ref().and_then(Usage::metal3_machine);
+        let machine = live_state
+            .usage
+            .as_ref()
+            .and_then(HostUsage::metal3_machine);
         let annotated = |document| Some((annotation(document, ADDRESSES)?, &document.origin));
-        let facts = Facts {
+        let facts = AddressFacts {
             host: &key,
             annotation: self.all().find_map(annotated),
             machine: machine
@@ -137,7 +140,7 @@ impl Descriptions {
         let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let network = HostNetwork {
             data,
-            addresses: addresses::of_host(&facts, networks.claimed(), findings),
+            addresses: addresses::known_addresses(&facts, networks.claimed(), findings),
             field: networks::field(spec),
             secrets: spec.map(named_secrets).unwrap_or_default(),
             boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
@@ -148,7 +151,7 @@ impl Descriptions {
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
         let machine = hardware.map(|hardware| {
             findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
-            Machine::new(
+            MachineProperties::new(
                 hardware,
                 &network.data,
                 labels,
@@ -161,7 +164,7 @@ impl Descriptions {
             file: primary.file.clone(),
             evidence: primary.evidence,
             origin: primary.origin.clone(),
-            undecided: Undecided::of(primary).map(Box::new),
+            undecided: VariableValue::in_document(primary).map(Box::new),
             sync_options: manifest
                 .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
                 .map(str::to_owned),
@@ -199,7 +202,7 @@ impl Descriptions {
                 None => self.hardware_identity(),
             },
             same_machine: None,
-            machine: machine.map_or_else(Machine::unknown, Arc::new),
+            machine: machine.map_or_else(MachineProperties::unknown, Arc::new),
             labels: BTreeMap::new(),
             key,
         };
@@ -248,11 +251,11 @@ impl Descriptions {
         labels: &BTreeMap<String, String>,
         settings: &Settings,
         findings: &mut Vec<Finding>,
-    ) -> Option<Mark> {
+    ) -> Option<MaintenanceMark> {
         let annotated = self.all().find_map(|document| {
             let reason = annotation(document, MAINTENANCE)?;
             let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
-            Some(Mark::of_annotation(key, reason, place))
+            Some(MaintenanceMark::from_annotation(key, reason, place))
         });
         let annotated = match annotated {
             Some(Err(finding)) => {
@@ -262,7 +265,7 @@ impl Descriptions {
             Some(Ok(mark)) => Some(mark),
             None => None,
         };
-        Mark::of_settings(key, labels, settings).or(annotated)
+        MaintenanceMark::from_settings(key, labels, settings).or(annotated)
     }
 
     fn live_state(&self) -> LiveState {
@@ -360,11 +363,11 @@ impl Descriptions {
     }
 
     /// Returns the usage of the host. A consumer comes first, because it says more than its image.
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<HostUsage> {
         let documents = self.snapshot.iter().chain(&self.manifest);
         // The snapshot first: among equal usages, that of the live object is reported.
-        let usages = documents.flat_map(|document| Usage::all_of(document));
-        usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
+        let usages = documents.flat_map(|document| HostUsage::all_of(document));
+        usages.min_by_key(|usage| !matches!(usage, HostUsage::Consumer(_)))
     }
 }
 

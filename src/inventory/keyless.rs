@@ -17,7 +17,7 @@ use crate::load::{Document, Files, mentions};
 
 /// A Secret without network data.
 #[derive(Debug, Clone)]
-pub struct Keyless {
+pub struct KeylessSecret {
     /// Its position.
     pub origin: Origin,
     /// Its keys.
@@ -44,7 +44,7 @@ pub(crate) fn find(
     repo: &Files,
     files: &[Utf8PathBuf],
     wanted: &BTreeSet<SecretKey>,
-) -> BTreeMap<SecretKey, Keyless> {
+) -> BTreeMap<SecretKey, KeylessSecret> {
     if wanted.is_empty() {
         return BTreeMap::new();
     }
@@ -67,7 +67,7 @@ pub(crate) fn find(
         Some((
             name,
             secret.metadata.namespace,
-            Keyless {
+            KeylessSecret {
                 origin: document.origin.clone(),
                 keys,
             },

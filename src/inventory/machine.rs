@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::hardware::HostHardware;
-use super::networks::Network;
+use super::networks::ReadNetworkData;
 use crate::api::address::is_reachable;
 use crate::api::hardware;
 use crate::api::mac::MacAddress;
@@ -56,7 +56,7 @@ fn truth(value: &str) -> Option<bool> {
 
 /// Requirements of a Provisioning on one machine, except labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskedMachine {
+pub struct RequiredMachine {
     /// MAC address of the machine, and the index of the host that has it in the inventory.
     pub named: Option<(MacAddress, usize)>,
     /// Minimum number of CPUs.
@@ -68,12 +68,12 @@ pub struct AskedMachine {
     /// Set if it must have QuickAssist.
     pub qat: bool,
     /// Properties that its CPUs must have.
-    pub cpus: AskedCpus,
+    pub cpus: RequiredCpus,
 }
 
 /// Requirements on the kind of CPUs. A machine in both lists must meet those of both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskedCpus {
+pub struct RequiredCpus {
     /// Texts that the model name contains, where `*` stands for any text.
     pub models: BTreeSet<String>,
     /// Features, in lower case.
@@ -82,7 +82,7 @@ pub struct AskedCpus {
     pub architectures: BTreeSet<String>,
 }
 
-impl AskedCpus {
+impl RequiredCpus {
     /// Returns whether any CPUs meet the requirements.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty() && self.flags.is_empty() && self.architectures.is_empty()
@@ -91,11 +91,11 @@ impl AskedCpus {
 
 /// Properties of a host for Provisionings. Nothing is known if the repo has no Provisioning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachineProperties {
     /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
     /// Network cards with their addresses, in the order of inspection.
-    pub nics: Vec<Nic>,
+    pub nics: Vec<NetworkCard>,
     /// Number of CPUs, counting threads.
     pub cpu: Option<u64>,
     /// Memory in MiB.
@@ -139,7 +139,10 @@ impl Cpus {
     }
 
     /// Returns the unmet requirements on the kind of CPUs.
-    pub fn lack<'a>(&'a self, asked: &'a AskedCpus) -> impl Iterator<Item = Insufficient> + 'a {
+    pub fn lack<'a>(
+        &'a self,
+        asked: &'a RequiredCpus,
+    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
         let architectures = asked.architectures.iter().filter(|asked| {
             !self
                 .architecture
@@ -147,21 +150,21 @@ impl Cpus {
                 .is_some_and(|has| has.eq_ignore_ascii_case(asked))
         });
         let architectures = architectures
-            .map(|asked| Insufficient::CpuArch(self.architecture.clone(), asked.clone()));
+            .map(|asked| UnmetRequirement::CpuArch(self.architecture.clone(), asked.clone()));
         let models = asked
             .models
             .iter()
             .filter(|asked| !self.model.as_ref().is_some_and(|has| contains(has, asked)))
-            .map(|asked| Insufficient::CpuModel(self.model.clone(), asked.clone()));
+            .map(|asked| UnmetRequirement::CpuModel(self.model.clone(), asked.clone()));
         let is_unknown = self.flags.is_empty() && !asked.flags.is_empty();
         let flags = asked
             .flags
             .iter()
             .filter(move |asked| !is_unknown && !self.flags.contains(&format!(" {asked} ")))
-            .map(|asked| Insufficient::CpuFlag(asked.clone()));
+            .map(|asked| UnmetRequirement::CpuFlag(asked.clone()));
         architectures
             .chain(models)
-            .chain(is_unknown.then_some(Insufficient::CpuFlagsUnknown))
+            .chain(is_unknown.then_some(UnmetRequirement::CpuFlagsUnknown))
             .chain(flags)
     }
 }
@@ -181,7 +184,7 @@ fn contains(text: &str, pattern: &str) -> bool {
 
 /// A network card, listed once even if it has several addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nic {
+pub struct NetworkCard {
     /// MAC address.
     pub mac: MacAddress,
     /// Its routable addresses, IPv4 before IPv6.
@@ -190,7 +193,7 @@ pub struct Nic {
 
 /// A requirement of a Provisioning that a host does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Insufficient {
+pub enum UnmetRequirement {
     /// No inspection results, or the snapshot lacks them.
     Unknown,
     /// Too few CPUs: available, required.
@@ -213,53 +216,57 @@ pub enum Insufficient {
     Address,
 }
 
-impl fmt::Display for Insufficient {
+impl fmt::Display for UnmetRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Insufficient::Unknown => f.write_str("has no hardware details that say what it has"),
-            Insufficient::Cpu(has, asked) => write!(f, "has {has} CPUs, and {asked} are asked for"),
-            Insufficient::Memory(has, asked) => {
+            UnmetRequirement::Unknown => {
+                f.write_str("has no hardware details that say what it has")
+            }
+            UnmetRequirement::Cpu(has, asked) => {
+                write!(f, "has {has} CPUs, and {asked} are asked for")
+            }
+            UnmetRequirement::Memory(has, asked) => {
                 write!(f, "has {has} MiB of memory, and {asked} MiB are asked for")
             }
-            Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
-            Insufficient::Qat => f.write_str("has no QuickAssist"),
-            Insufficient::CpuArch(Some(has), asked) => {
+            UnmetRequirement::Sriov => f.write_str("has no network card with SR-IOV"),
+            UnmetRequirement::Qat => f.write_str("has no QuickAssist"),
+            UnmetRequirement::CpuArch(Some(has), asked) => {
                 write!(
                     f,
                     "has the CPU architecture `{has}`, and `{asked}` is asked for"
                 )
             }
-            Insufficient::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
-            Insufficient::CpuModel(Some(has), asked) => {
+            UnmetRequirement::CpuArch(None, _) => f.write_str("has no known CPU architecture"),
+            UnmetRequirement::CpuModel(Some(has), asked) => {
                 write!(f, "has the CPU model `{has}`, and `{asked}` is asked for")
             }
-            Insufficient::CpuModel(None, _) => f.write_str("has no known CPU model"),
-            Insufficient::CpuFlagsUnknown => f.write_str("has no known CPU features"),
-            Insufficient::CpuFlag(flag) => write!(f, "has no {flag}"),
-            Insufficient::Address => {
+            UnmetRequirement::CpuModel(None, _) => f.write_str("has no known CPU model"),
+            UnmetRequirement::CpuFlagsUnknown => f.write_str("has no known CPU features"),
+            UnmetRequirement::CpuFlag(flag) => write!(f, "has no {flag}"),
+            UnmetRequirement::Address => {
                 f.write_str("has no address by which the installer could reach it")
             }
         }
     }
 }
 
-impl Machine {
+impl MachineProperties {
     /// Returns a machine of which nothing is known.
     pub(crate) fn unknown() -> Arc<Self> {
-        static UNKNOWN: LazyLock<Arc<Machine>> = LazyLock::new(Arc::default);
+        static UNKNOWN: LazyLock<Arc<MachineProperties>> = LazyLock::new(Arc::default);
         UNKNOWN.clone()
     }
 
     /// Derives the properties from hardware, network data and labels.
     pub(super) fn new(
         hardware: &HostHardware,
-        network: &Network,
+        network: &ReadNetworkData,
         labels: &BTreeMap<String, String>,
         devices: &Devices,
     ) -> Self {
         let found = hardware.found.as_ref().map(|found| &found.hardware);
         let cards = || found.into_iter().flat_map(|found| &found.nics);
-        let mut nics: Vec<Nic> = Vec::new();
+        let mut nics: Vec<NetworkCard> = Vec::new();
         for (card, mac) in
             cards().filter_map(|card| Some((card, card.mac.as_deref()?.parse().ok()?)))
         {
@@ -269,7 +276,7 @@ impl Machine {
                 card.ip.as_deref().and_then(|text| text.trim().parse().ok()),
             );
         }
-        if let Network::Known(data) = network {
+        if let ReadNetworkData::Known(data) = network {
             let addressed: Vec<MacAddress> = nics
                 .iter()
                 .filter(|nic| !nic.addresses.is_empty())
@@ -305,22 +312,26 @@ impl Machine {
     }
 
     /// Returns the unmet requirements, except MAC address and address.
-    pub fn lacks<'a>(&'a self, asked: &'a AskedMachine) -> impl Iterator<Item = Insufficient> + 'a {
-        let less =
-            |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
-                // Without a requirement, unknown hardware does not matter.
-                _ if asked == 0 => None,
-                Some(has) => (has < asked).then(|| insufficient(has, asked)),
-                None => Some(Insufficient::Unknown),
-            };
-        let cpu = less(self.cpu, asked.cpu, Insufficient::Cpu);
-        let memory = less(self.memory_mib, asked.memory_mib, Insufficient::Memory);
+    pub fn lacks<'a>(
+        &'a self,
+        asked: &'a RequiredMachine,
+    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
+        let less = |has: Option<u64>,
+                    asked: u64,
+                    insufficient: fn(u64, u64) -> UnmetRequirement| match has {
+            // Without a requirement, unknown hardware does not matter.
+            _ if asked == 0 => None,
+            Some(has) => (has < asked).then(|| insufficient(has, asked)),
+            None => Some(UnmetRequirement::Unknown),
+        };
+        let cpu = less(self.cpu, asked.cpu, UnmetRequirement::Cpu);
+        let memory = less(self.memory_mib, asked.memory_mib, UnmetRequirement::Memory);
         // Report `Unknown` only once.
-        let memory = memory.filter(|_| cpu != Some(Insufficient::Unknown));
-        let sriov = (asked.sriov && !self.sriov).then_some(Insufficient::Sriov);
-        let qat = (asked.qat && !self.qat).then_some(Insufficient::Qat);
+        let memory = memory.filter(|_| cpu != Some(UnmetRequirement::Unknown));
+        let sriov = (asked.sriov && !self.sriov).then_some(UnmetRequirement::Sriov);
+        let qat = (asked.qat && !self.qat).then_some(UnmetRequirement::Qat);
         let is_unknown =
-            cpu == Some(Insufficient::Unknown) || memory == Some(Insufficient::Unknown);
+            cpu == Some(UnmetRequirement::Unknown) || memory == Some(UnmetRequirement::Unknown);
         let kind = (!is_unknown).then(|| self.cpus.lack(&asked.cpus));
         [cpu, memory, sriov, qat]
             .into_iter()
@@ -367,12 +378,12 @@ impl Machine {
 }
 
 /// Adds an address to the network card with a MAC address, unless other networks cannot reach it.
-fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
+fn add(nics: &mut Vec<NetworkCard>, mac: MacAddress, address: Option<IpAddr>) {
     // IPv4 addresses may be mapped into IPv6 (`::ffff:192.0.2.1`).
     let address = address.map(|address| address.to_canonical());
     let address = address.filter(|address| is_reachable(*address));
     match nics.iter_mut().find(|nic| nic.mac == mac) {
-        None => nics.push(Nic {
+        None => nics.push(NetworkCard {
             mac,
             addresses: address.into_iter().collect(),
         }),
@@ -390,7 +401,7 @@ mod tests {
     use crate::api::hardware::Hardware;
     use crate::api::network_data::NetworkData;
     use crate::finding::Origin;
-    use crate::inventory::hardware::{Found, Source};
+    use crate::inventory::hardware::{HardwareSource, InspectedHardware};
 
     #[test]
     fn cpus_are_compared_by_model_features_and_architecture() {
@@ -411,7 +422,7 @@ mod tests {
                     .into_iter()
                     .collect()
             };
-            let asked = AskedCpus {
+            let asked = RequiredCpus {
                 models: one(model),
                 flags: one(flag),
                 architectures: one(arch),
@@ -427,9 +438,9 @@ mod tests {
             lack("", "", "aarch64"),
             ["has the CPU architecture `x86_64`, and `aarch64` is asked for"]
         );
-        let asked = AskedCpus {
+        let asked = RequiredCpus {
             flags: ["vmx".to_owned()].into(),
-            ..AskedCpus::default()
+            ..RequiredCpus::default()
         };
         let unknown = Cpus::default();
         let lack: Vec<String> = unknown.lack(&asked).map(|lack| lack.to_string()).collect();
@@ -437,9 +448,9 @@ mod tests {
     }
 
     /// Returns a machine with inspected hardware, network data and labels.
-    fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {
-        let found = (!hardware.is_empty()).then(|| Found {
-            source: Source::Status,
+    fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> MachineProperties {
+        let found = (!hardware.is_empty()).then(|| InspectedHardware {
+            source: HardwareSource::Status,
             hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
             origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
         });
@@ -447,15 +458,15 @@ mod tests {
             boot_mac_address: Some("00-00-5E-00-53-01".to_owned()),
             found,
         };
-        let network = Network::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
+        let network = ReadNetworkData::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
         let labels = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        Machine::new(&hardware, &network, &labels, &Devices::default())
+        MachineProperties::new(&hardware, &network, &labels, &Devices::default())
     }
 
-    fn addresses(machine: &Machine) -> Vec<String> {
+    fn addresses(machine: &MachineProperties) -> Vec<String> {
         machine
             .nics
             .iter()
@@ -520,31 +531,34 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_machine_it_lacks() {
-        let asked = AskedMachine {
+        let asked = RequiredMachine {
             cpu: 8,
             memory_mib: 1024,
             sriov: true,
-            ..AskedMachine::default()
+            ..RequiredMachine::default()
         };
-        let known = Machine {
+        let known = MachineProperties {
             cpu: Some(8),
             memory_mib: Some(512),
             sriov: true,
-            ..Machine::default()
+            ..MachineProperties::default()
         };
-        let lacks = |machine: &Machine, asked| machine.lacks(asked).collect::<Vec<_>>();
-        assert_eq!(lacks(&known, &asked), [Insufficient::Memory(512, 1024)]);
+        let lacks = |machine: &MachineProperties, asked| machine.lacks(asked).collect::<Vec<_>>();
+        assert_eq!(lacks(&known, &asked), [UnmetRequirement::Memory(512, 1024)]);
         assert_eq!(
-            lacks(&Machine::default(), &asked),
-            [Insufficient::Unknown, Insufficient::Sriov]
+            lacks(&MachineProperties::default(), &asked),
+            [UnmetRequirement::Unknown, UnmetRequirement::Sriov]
         );
-        assert_eq!(lacks(&Machine::default(), &AskedMachine::default()), []);
+        assert_eq!(
+            lacks(&MachineProperties::default(), &RequiredMachine::default()),
+            []
+        );
     }
 
     #[test]
     fn a_machine_is_reached_where_it_boots_unless_a_card_is_named() {
         let mac = |text: &str| text.parse::<MacAddress>().unwrap();
-        let nic = |text: &str, address: Option<&str>| Nic {
+        let nic = |text: &str, address: Option<&str>| NetworkCard {
             mac: mac(text),
             addresses: address
                 .iter()
@@ -556,14 +570,14 @@ mod tests {
             "52:54:00:00:00:02",
             "52:54:00:00:00:03",
         );
-        let machine = Machine {
+        let machine = MachineProperties {
             boot_mac: Some(mac(booting)),
             nics: vec![
                 nic(bare, None),
                 nic(other, Some("10.0.0.3")),
                 nic(booting, Some("10.0.0.2")),
             ],
-            ..Machine::default()
+            ..MachineProperties::default()
         };
 
         let address =

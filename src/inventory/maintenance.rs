@@ -13,7 +13,7 @@ use crate::settings::maintenance::Maintenance;
 
 /// The mark of a host. The display is its reason, with the expected end.
 #[derive(Debug, Clone)]
-pub struct Mark {
+pub struct MaintenanceMark {
     /// The reason.
     pub reason: Arc<str>,
     /// The expected end.
@@ -22,9 +22,9 @@ pub struct Mark {
     pub place: Place,
 }
 
-impl Mark {
+impl MaintenanceMark {
     /// Returns the first mark of the settings that a host has.
-    pub(super) fn of_settings(
+    pub(super) fn from_settings(
         host: &HostKey,
         labels: &BTreeMap<String, String>,
         settings: &Settings,
@@ -39,7 +39,7 @@ impl Mark {
     }
 
     /// Reads the annotation of a host.
-    pub(super) fn of_annotation(
+    pub(super) fn from_annotation(
         host: &HostKey,
         reason: &str,
         place: Place,
@@ -60,7 +60,7 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for MaintenanceMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
         match self.until {

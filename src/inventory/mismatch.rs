@@ -18,12 +18,12 @@ const VALUES_SHOWN: usize = 8;
 /// The requirements of a labelSelector that exclude all hosts, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    unmet: Vec<Unmet>,
+    unmet: Vec<UnmetLabel>,
 }
 
 /// A requirement that no host meets, or that excludes all hosts that meet the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Unmet {
+struct UnmetLabel {
     /// Route from the labelSelector to the requirement.
     route: Vec<RouteStep>,
     /// Set if the label's key is wrong rather than its value.
@@ -89,13 +89,13 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     }
     let all: Vec<&Host> = hosts.iter().collect();
     let met_by_none = requirements.iter().zip(&met).filter(|(_, met)| **met == 0);
-    let unmet = met_by_none.map(|((route, requirement), _)| Unmet {
+    let unmet = met_by_none.map(|((route, requirement), _)| UnmetLabel {
         route: route.clone(),
         by_key: lacks_key(requirement, &all),
         what: format!("no host {}", in_words(requirement, &all)),
         hint: hint(requirement, &all),
     });
-    let unmet: Vec<Unmet> = unmet.collect();
+    let unmet: Vec<UnmetLabel> = unmet.collect();
     if !unmet.is_empty() {
         return Some(Mismatch { unmet });
     }
@@ -123,7 +123,7 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
         if others.len() == 1 { "meets" } else { "meet" },
     );
     Some(Mismatch {
-        unmet: vec![Unmet {
+        unmet: vec![UnmetLabel {
             route: route.clone(),
             by_key: lacks_key(requirement, &others),
             what: format!(
@@ -154,12 +154,12 @@ fn requirements(selector: &Selector) -> Vec<(Vec<RouteStep>, Expression)> {
 }
 
 /// Explains requirements that some host meets each, while every host fails two or more.
-fn none_at_once(requirements: &[(Vec<RouteStep>, Expression)], met: &[usize]) -> Unmet {
+fn none_at_once(requirements: &[(Vec<RouteStep>, Expression)], met: &[usize]) -> UnmetLabel {
     let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
         let verb = if *met == 1 { "meets" } else { "meet" };
         format!("{} {verb} `{requirement}`", counted(*met, "host"))
     });
-    Unmet {
+    UnmetLabel {
         route: Vec::new(),
         by_key: false,
         what: "no host meets all of its requirements at once".to_owned(),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn of_requirements_that_exclude_each_other_the_one_that_most_hosts_lack_alone_is_named() {
+    fn the_requirement_that_most_hosts_lack_alone_is_named() {
         let selector = "matchLabels: {vino.airshipit.org/flavor: control-plane, rack: r2}";
         let (what, hints, _) = said(&FLEET, selector).unwrap();
 

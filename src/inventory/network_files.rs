@@ -7,7 +7,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::networks::{
-    Held, Holder, Referring, Sealed, Unreadable, Whereabouts, read_text, read_value,
+    EncryptedValue, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition,
+    ReferringHost, read_text, read_value,
 };
 use crate::api::kustomization::GeneratorValue;
 use crate::api::names::ObjectName;
@@ -29,10 +30,14 @@ pub(crate) struct PlainFiles<'a> {
 }
 
 impl<'a> PlainFiles<'a> {
-    pub(crate) fn new(repo: &'a Files, files: &'a [Utf8PathBuf], hosts: &[Referring<'a>]) -> Self {
-        let mut of_directory: HashMap<&Utf8Path, usize> = HashMap::new();
+    pub(crate) fn new(
+        repo: &'a Files,
+        files: &'a [Utf8PathBuf],
+        hosts: &[ReferringHost<'a>],
+    ) -> Self {
+        let mut directory_hosts: HashMap<&Utf8Path, usize> = HashMap::new();
         for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
-            *of_directory.entry(directory).or_default() += 1;
+            *directory_hosts.entry(directory).or_default() += 1;
         }
         let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
         let named = hosts
@@ -51,12 +56,12 @@ impl<'a> PlainFiles<'a> {
         Self {
             repo,
             files,
-            hosts: of_directory,
+            hosts: directory_hosts,
         }
     }
 
     /// Returns the network data in a file beside a host.
-    pub(crate) fn beside(&self, host: &Referring<'_>) -> Option<Held> {
+    pub(crate) fn beside(&self, host: &ReferringHost<'_>) -> Option<LocatedNetworkData> {
         if self.files.is_empty() {
             return None;
         }
@@ -79,22 +84,23 @@ impl<'a> PlainFiles<'a> {
         files.find_map(|file| self.plain(&file))
     }
 
-    fn plain(&self, file: &Utf8Path) -> Option<Held> {
+    fn plain(&self, file: &Utf8Path) -> Option<LocatedNetworkData> {
         if !self.files.contains(file) {
             return None;
         }
         let text = self.repo.plain_text(file).ok()??;
-        let sealed = || Sealed::File(file.to_owned());
+        let sealed = || EncryptedValue::File(file.to_owned());
         let data = if sops::form(&text).is_some() {
             // A Secret that sops encrypted is read as a manifest.
-            (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
+            (!NetworkData::is_manifest(&text))
+                .then(|| Err(NetworkDataError::Encrypted(sealed())))?
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
         };
         let place = Origin::for_file(Arc::from(file), &text).start();
-        Some(Held {
-            holder: Holder::File(file.to_owned()),
-            whereabouts: Whereabouts::Other(place),
+        Some(LocatedNetworkData {
+            holder: NetworkDataHolder::File(file.to_owned()),
+            whereabouts: NetworkDataPosition::Other(place),
             is_declared: true,
             is_live: false,
             overrides: false,
@@ -107,9 +113,9 @@ impl<'a> PlainFiles<'a> {
 pub(crate) fn generated(
     repo: &Files,
     builds: &Builds,
-    hosts: &[Referring<'_>],
+    hosts: &[ReferringHost<'_>],
     namespace: &dyn Fn(&Origin) -> Option<String>,
-) -> Vec<Held> {
+) -> Vec<LocatedNetworkData> {
     if builds.generated().next().is_none() {
         return Vec::new();
     }
@@ -147,15 +153,16 @@ pub(crate) fn generated(
                 .entry(file.to_owned())
                 .or_insert_with(|| repo.plain_text(file).ok().flatten());
             read.clone()
-                .ok_or_else(|| Unreadable::NoFile(file.to_owned()))
+                .ok_or_else(|| NetworkDataError::NoFile(file.to_owned()))
         };
         let data = match value {
-            GeneratorValue::Literal(value) => read_value(value, false, || Sealed::Rendered),
+            GeneratorValue::Literal(value) => read_value(value, false, || EncryptedValue::Rendered),
             GeneratorValue::File(file) => generated
                 .path(file)
-                .ok_or_else(|| Unreadable::NoFile(file.into()))
+                .ok_or_else(|| NetworkDataError::NoFile(file.into()))
                 .and_then(|file| {
-                    text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))
+                    text(&file)
+                        .and_then(|text| read_text(&text, || EncryptedValue::File(file.clone())))
                 }),
         };
         for reach in generated.reaches {
@@ -174,7 +181,7 @@ pub(crate) fn generated(
                 namespace,
                 name: name.clone(),
             };
-            held.push(Held::generated(
+            held.push(LocatedNetworkData::generated(
                 key,
                 place.clone(),
                 generated.generator.overrides(),

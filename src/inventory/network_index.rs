@@ -7,11 +7,14 @@ use camino::Utf8PathBuf;
 
 use super::addresses::{ClaimedAddresses, NamedObject};
 use super::decryption;
-use super::keyless::{self, Keyless};
+use super::keyless::{self, KeylessSecret};
 use super::network_files::PlainFiles;
-use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable, Whereabouts};
+use super::networks::{
+    LocatedNetworkData, NetworkDataError, NetworkDataHolder, NetworkDataPosition, ReadNetworkData,
+    ReferringHost, UnnamedNetworkData,
+};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
-use crate::api::network_data::Malformed;
+use crate::api::network_data::MalformedNetworkData;
 use crate::api::network_format::NMSTATE;
 use crate::finding::{Code, Finding, Origin};
 use crate::load::Files;
@@ -20,19 +23,19 @@ use crate::load::Files;
 /// its snapshot.
 #[derive(Default)]
 pub(crate) struct BySecret {
-    held: BTreeMap<SecretKey, Vec<Held>>,
+    held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
     /// Findings about Secrets that are held twice, with different network data.
     duplicates: Vec<(SecretKey, Finding)>,
 }
 
-impl Extend<Held> for BySecret {
-    fn extend<I: IntoIterator<Item = Held>>(&mut self, all: I) {
+impl Extend<LocatedNetworkData> for BySecret {
+    fn extend<I: IntoIterator<Item = LocatedNetworkData>>(&mut self, all: I) {
         all.into_iter().for_each(|one| self.add(one));
     }
 }
 
 impl BySecret {
-    fn add(&mut self, one: Held) {
+    fn add(&mut self, one: LocatedNetworkData) {
         let Some(key) = one.holder.key() else {
             return;
         };
@@ -70,13 +73,13 @@ impl BySecret {
 /// All network data of a repo.
 #[derive(Default)]
 pub(crate) struct Networks {
-    held: BTreeMap<SecretKey, Vec<Held>>,
+    held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
     /// Network data in plain files beside hosts.
-    beside: BTreeMap<HostKey, Held>,
+    beside: BTreeMap<HostKey, LocatedNetworkData>,
     /// Secrets with network data that no host names.
-    unnamed: Vec<Unnamed>,
+    unnamed: Vec<UnnamedNetworkData>,
     /// Secrets that hosts name and that have no network data.
-    keyless: BTreeMap<SecretKey, Keyless>,
+    keyless: BTreeMap<SecretKey, KeylessSecret>,
     /// Addresses that Machines claimed or that pools keep.
     claimed: ClaimedAddresses,
 }
@@ -103,7 +106,7 @@ impl Networks {
         repo: &Files,
         files: &[Utf8PathBuf],
         by_secret: BySecret,
-        hosts: &[Referring<'_>],
+        hosts: &[ReferringHost<'_>],
         decrypt: bool,
         findings: &mut Vec<Finding>,
     ) -> Self {
@@ -173,27 +176,28 @@ impl Networks {
 
     /// Returns the Secrets with network data that no host names, in file order. A Secret that has
     /// such a key but no networks is not listed.
-    pub(crate) fn unnamed(&self) -> &[Unnamed] {
+    pub(crate) fn unnamed(&self) -> &[UnnamedNetworkData] {
         &self.unnamed
     }
 
-    fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<Unnamed> {
-        let has_networks =
-            |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
+    fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
+        let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
         let secrets = self.held.values().flatten().filter_map(|held| {
             match (&held.holder, &held.whereabouts) {
-                (Holder::Secret(key), Whereabouts::Object(origin, _)) => Some((key, origin, held)),
+                (NetworkDataHolder::Secret(key), NetworkDataPosition::Object(origin, _)) => {
+                    Some((key, origin, held))
+                }
                 _ => None,
             }
         });
         let unnamed = secrets
             .clone()
             .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
-        let unnamed = unnamed.map(|(key, origin, _)| Unnamed {
+        let unnamed = unnamed.map(|(key, origin, _)| UnnamedNetworkData {
             key: key.clone(),
             origin: origin.clone(),
         });
-        let mut unnamed: Vec<Unnamed> = unnamed.collect();
+        let mut unnamed: Vec<UnnamedNetworkData> = unnamed.collect();
         if unnamed.is_empty() {
             return unnamed;
         }
@@ -231,7 +235,8 @@ impl Networks {
             namespace: name.namespace.clone(),
             name: base,
         };
-        let is_generated = |held: &Held| matches!(held.holder, Holder::Generator(_));
+        let is_generated =
+            |held: &LocatedNetworkData| matches!(held.holder, NetworkDataHolder::Generator(_));
         self.held
             .get(&base)?
             .iter()
@@ -240,12 +245,12 @@ impl Networks {
     }
 
     /// Returns the network data that a host refers to or that is beside it, with findings about it.
-    pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
+    pub(crate) fn network(&self, host: &ReferringHost<'_>) -> (ReadNetworkData, Vec<Finding>) {
         let names = &host.names;
         let keyed = names
             .iter()
             .find_map(|name| self.held.get(&self.key_of(name)?));
-        let all: Vec<&Held> = keyed
+        let all: Vec<&LocatedNetworkData> = keyed
             .into_iter()
             .flatten()
             .chain(self.beside.get(host.key))
@@ -256,19 +261,18 @@ impl Networks {
                 .find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
                 (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
-                    Network::OtherFormat(Holder::Secret(name.clone()), NMSTATE)
+                    ReadNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
                 }
                 (Some((name, keyless)), _) => {
-                    Network::Keyless(name.clone(), Box::new(keyless.clone()))
+                    ReadNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
                 }
-                (None, Some(name)) => Network::Missing(name.clone()),
-                (None, None) => Network::Absent,
+                (None, Some(name)) => ReadNetworkData::Missing(name.clone()),
+                (None, None) => ReadNetworkData::Absent,
             };
             return (network, Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
-        let differs =
-            |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        let differs = |other: &&&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
         if let Some(other) = all
             .iter()
             .skip(1)
@@ -289,15 +293,17 @@ impl Networks {
             );
         }
         let network = match &first.data {
-            Ok(data) => Network::Known(data.clone()),
-            Err(Unreadable::Encrypted(_)) => {
-                Network::Encrypted(first.holder.clone(), Box::new(first.place()))
+            Ok(data) => ReadNetworkData::Known(data.clone()),
+            Err(NetworkDataError::Encrypted(_)) => {
+                ReadNetworkData::Encrypted(first.holder.clone(), Box::new(first.place()))
             }
-            Err(Unreadable::Malformed(Malformed::OtherFormat(format))) => {
-                Network::OtherFormat(first.holder.clone(), format)
+            Err(NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format))) => {
+                ReadNetworkData::OtherFormat(first.holder.clone(), format)
             }
-            Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
-            Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
+            Err(NetworkDataError::Refused) => ReadNetworkData::Refused(first.holder.clone()),
+            Err(unreadable) => {
+                ReadNetworkData::Unreadable(first.holder.clone(), unreadable.to_string())
+            }
         };
         (network, findings)
     }
@@ -307,18 +313,20 @@ impl Networks {
 const HASH: usize = 10;
 
 /// Reports unreadable network data, except encrypted data, which `decryption` and lints report.
-fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
+fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         // Other programs may read that format.
-        Unreadable::Encrypted(_)
-        | Unreadable::Refused
-        | Unreadable::Malformed(Malformed::OtherFormat(_)) => return None,
-        Unreadable::Malformed(
-            Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted,
+        NetworkDataError::Encrypted(_)
+        | NetworkDataError::Refused
+        | NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(_)) => return None,
+        NetworkDataError::Malformed(
+            MalformedNetworkData::Address { .. }
+            | MalformedNetworkData::Unreachable { .. }
+            | MalformedNetworkData::Decrypted,
         ) => {
             let holder = match &held.holder {
-                Holder::Secret(_) => "the Secret".to_owned(),
+                NetworkDataHolder::Secret(_) => "the Secret".to_owned(),
                 other => other.to_string(),
             };
             let finding = Finding::new(
@@ -330,17 +338,17 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
             );
             return Some(finding.at(held.place()).help(help));
         }
-        Unreadable::Malformed(Malformed::Shape) => {
+        NetworkDataError::Malformed(MalformedNetworkData::Shape) => {
             "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
                 .to_owned()
         }
-        Unreadable::NotBase64 if matches!(held.holder, Holder::ConfigMap(_)) => {
+        NetworkDataError::NotBase64 if matches!(held.holder, NetworkDataHolder::ConfigMap(_)) => {
             "write the text under `data`, or encode it by `base64`".to_owned()
         }
-        Unreadable::NotBase64 => {
+        NetworkDataError::NotBase64 => {
             "write the text under `stringData`, or encode it by `base64`".to_owned()
         }
-        Unreadable::NoFile(_) => {
+        NetworkDataError::NoFile(_) => {
             "add the file, or fix the path, which is relative to the kustomization".to_owned()
         }
     };

@@ -10,17 +10,17 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::keyless::Keyless;
+use super::keyless::KeylessSecret;
 use crate::api::host::{self, live_field};
 use crate::api::names::{HostKey, ObjectName, SecretKey};
-use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
+use crate::api::network_data::{MalformedNetworkData, NetworkData, NetworkDataSecret, SECRET_KEYS};
 use crate::finding::{Origin, Place};
 use crate::kustomize::Builds;
 use crate::load::sops;
 
 /// A host's network data, or the reason why it has none.
 #[derive(Debug, Clone)]
-pub enum Network {
+pub enum ReadNetworkData {
     /// Parsed network data.
     Known(Arc<NetworkData>),
     /// The host refers to no network data.
@@ -28,20 +28,20 @@ pub enum Network {
     /// The referenced Secret is not in the repo.
     Missing(SecretKey),
     /// The referenced Secret has no network data.
-    Keyless(SecretKey, Box<Keyless>),
+    Keyless(SecretKey, Box<KeylessSecret>),
     /// It has another format: its holder and the format.
-    OtherFormat(Holder, &'static str),
+    OtherFormat(NetworkDataHolder, &'static str),
     /// It cannot be read: its holder and the reason.
-    Unreadable(Holder, String),
+    Unreadable(NetworkDataHolder, String),
     /// sops cannot decrypt its holder. A finding reports that.
-    Refused(Holder),
+    Refused(NetworkDataHolder),
     /// It is encrypted: its holder and the place of the value.
-    Encrypted(Holder, Box<Place>),
+    Encrypted(NetworkDataHolder, Box<Place>),
 }
 
 /// Reasons why a host has no address on an interface. The display completes "host …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unaddressed {
+pub enum NoAddressReason {
     /// The host refers to no network data.
     #[error("has no network data")]
     NoNetworkData,
@@ -55,16 +55,16 @@ pub enum Unaddressed {
     #[error(
         "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
     )]
-    OtherFormat(Holder, &'static str),
+    OtherFormat(NetworkDataHolder, &'static str),
     /// Its holder cannot be read.
     #[error("has network data in {0}, which {1}")]
-    Unreadable(Holder, String),
+    Unreadable(NetworkDataHolder, String),
     /// sops cannot decrypt its holder. A finding reports that.
     #[error("has network data in {0}, which cannot be decrypted")]
-    Refused(Holder),
+    Refused(NetworkDataHolder),
     /// The holder is encrypted.
     #[error("has network data in {0}, which is encrypted with SOPS")]
-    Encrypted(Holder),
+    Encrypted(NetworkDataHolder),
     /// The network data has no network with this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),
@@ -78,7 +78,7 @@ pub enum Unaddressed {
 
 /// A holder of network data, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Holder {
+pub enum NetworkDataHolder {
     /// A Secret.
     Secret(SecretKey),
     /// A generator of a kustomization, identified by the Secret or ConfigMap that it makes.
@@ -89,33 +89,37 @@ pub enum Holder {
     File(Utf8PathBuf),
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for NetworkDataHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Holder::Secret(key) => write!(f, "the Secret {key}"),
-            Holder::Generator(key) => write!(f, "what a kustomization generates as {key}"),
-            Holder::ConfigMap(key) => write!(f, "the ConfigMap {key}"),
-            Holder::File(file) => write!(f, "the file {file}"),
+            NetworkDataHolder::Secret(key) => write!(f, "the Secret {key}"),
+            NetworkDataHolder::Generator(key) => {
+                write!(f, "what a kustomization generates as {key}")
+            }
+            NetworkDataHolder::ConfigMap(key) => write!(f, "the ConfigMap {key}"),
+            NetworkDataHolder::File(file) => write!(f, "the file {file}"),
         }
     }
 }
 
-impl Holder {
+impl NetworkDataHolder {
     pub(super) fn key(&self) -> Option<&SecretKey> {
         match self {
-            Holder::Secret(key) | Holder::Generator(key) | Holder::ConfigMap(key) => Some(key),
-            Holder::File(_) => None,
+            NetworkDataHolder::Secret(key)
+            | NetworkDataHolder::Generator(key)
+            | NetworkDataHolder::ConfigMap(key) => Some(key),
+            NetworkDataHolder::File(_) => None,
         }
     }
 
-    pub(super) fn is_like(&self, other: &Holder) -> bool {
+    pub(super) fn is_like(&self, other: &NetworkDataHolder) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
 /// A Secret with network data that no host names.
 #[derive(Debug, Clone)]
-pub struct Unnamed {
+pub struct UnnamedNetworkData {
     /// Namespace and name.
     pub key: SecretKey,
     /// Its position.
@@ -124,9 +128,9 @@ pub struct Unnamed {
 
 /// Network data with its position.
 #[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) holder: Holder,
-    pub(super) whereabouts: Whereabouts,
+pub(crate) struct LocatedNetworkData {
+    pub(crate) holder: NetworkDataHolder,
+    pub(super) whereabouts: NetworkDataPosition,
     /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
     /// Set if it is a copy of a live object. A snapshot has many that no host names.
@@ -138,7 +142,7 @@ pub(crate) struct Held {
 
 /// Position of network data.
 #[derive(Debug)]
-pub(super) enum Whereabouts {
+pub(super) enum NetworkDataPosition {
     /// The value at this route of a Secret or ConfigMap.
     Object(Origin, [&'static str; 2]),
     /// A generator, or a plain file.
@@ -147,11 +151,11 @@ pub(super) enum Whereabouts {
 
 /// Reasons why network data cannot be read. The display is a clause about its holder.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Unreadable {
+pub(crate) enum NetworkDataError {
     #[error("{0}")]
-    Malformed(Malformed),
+    Malformed(MalformedNetworkData),
     #[error("is encrypted with SOPS")]
-    Encrypted(Sealed),
+    Encrypted(EncryptedValue),
     #[error("is not base64 of a text")]
     NotBase64,
     #[error("needs {0}, which is not in the repo")]
@@ -163,7 +167,7 @@ pub(crate) enum Unreadable {
 
 /// An encrypted value: its position in the decrypted text.
 #[derive(Debug, Clone)]
-pub(crate) enum Sealed {
+pub(crate) enum EncryptedValue {
     /// A value of a Secret or ConfigMap, by the name and namespace in the file.
     Object(Arc<Utf8Path>, String, Option<String>),
     /// A whole file.
@@ -177,17 +181,17 @@ pub(crate) enum Sealed {
 
 /// A Secret or ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HolderKind {
     Secret,
     ConfigMap,
 }
 
-impl Kind {
+impl HolderKind {
     /// Returns the kind as in manifests.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::Secret => "Secret",
-            Kind::ConfigMap => "ConfigMap",
+            HolderKind::Secret => "Secret",
+            HolderKind::ConfigMap => "ConfigMap",
         }
     }
 }
@@ -195,15 +199,15 @@ impl Kind {
 /// Returns the value with network data, its route, and whether it is base64. As in the API server,
 /// a plain value wins over an encoded one.
 pub(crate) fn value(
-    kind: Kind,
+    kind: HolderKind,
     object: &NetworkDataSecret,
 ) -> Option<([&'static str; 2], &str, bool)> {
     let fields = match kind {
-        Kind::Secret => [
+        HolderKind::Secret => [
             ("stringData", &object.string_data, false),
             ("data", &object.data, true),
         ],
-        Kind::ConfigMap => [
+        HolderKind::ConfigMap => [
             ("data", &object.data, false),
             ("binaryData", &object.binary_data, true),
         ],
@@ -220,12 +224,12 @@ pub(crate) fn value(
 }
 
 /// Network data, or the reason why it is unknown.
-type Data = Result<Arc<NetworkData>, Unreadable>;
+type Data = Result<Arc<NetworkData>, NetworkDataError>;
 
 /// A Secret or ConfigMap that may hold network data, before builds name it. Its texts are dropped,
 /// because they are long and a site has thousands.
 pub(crate) struct NetworkDataObject {
-    kind: Kind,
+    kind: HolderKind,
     /// Name in its file; `None` if it is invalid.
     pub(crate) name: Option<ObjectName>,
     /// Namespace in its file.
@@ -237,18 +241,20 @@ pub(crate) struct NetworkDataObject {
 
 impl NetworkDataObject {
     /// Extracts the network data of an object.
-    pub(crate) fn new(kind: Kind, origin: &Origin, object: NetworkDataSecret) -> Self {
+    pub(crate) fn new(kind: HolderKind, origin: &Origin, object: NetworkDataSecret) -> Self {
         let sealed = || match (
             origin.is_rendered(),
             origin.made_for(),
             &object.metadata.name,
         ) {
-            (true, None, _) | (.., None) => Sealed::Rendered,
+            (true, None, _) | (.., None) => EncryptedValue::Rendered,
             // A build may give it another namespace than its file does.
-            (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
+            (_, Some(_), Some(name)) => {
+                EncryptedValue::Object(origin.file.clone(), name.clone(), None)
+            }
             (.., Some(name)) => {
                 let namespace = object.metadata.namespace.clone().unwrap_or_default();
-                Sealed::Object(origin.file.clone(), name.clone(), Some(namespace))
+                EncryptedValue::Object(origin.file.clone(), name.clone(), Some(namespace))
             }
         };
         let data = value(kind, &object).map(|(route, value, encoded)| {
@@ -266,18 +272,18 @@ impl NetworkDataObject {
     }
 }
 
-impl Held {
+impl LocatedNetworkData {
     /// Returns the place of the value.
     pub(super) fn place(&self) -> Place {
         match &self.whereabouts {
-            Whereabouts::Object(origin, route) => origin.at(*route),
-            Whereabouts::Other(place) => place.clone(),
+            NetworkDataPosition::Object(origin, route) => origin.at(*route),
+            NetworkDataPosition::Other(place) => place.clone(),
         }
     }
 
     /// Returns the network data of an object under the key that builds give it; `None` if it has
     /// none.
-    pub(crate) fn of_object(
+    pub(crate) fn from_object(
         key: SecretKey,
         origin: &Origin,
         object: &NetworkDataObject,
@@ -286,10 +292,10 @@ impl Held {
         let (route, data) = object.data.as_ref()?;
         Some(Self {
             holder: match object.kind {
-                Kind::Secret => Holder::Secret(key),
-                Kind::ConfigMap => Holder::ConfigMap(key),
+                HolderKind::Secret => NetworkDataHolder::Secret(key),
+                HolderKind::ConfigMap => NetworkDataHolder::ConfigMap(key),
             },
-            whereabouts: Whereabouts::Object(origin.clone(), *route),
+            whereabouts: NetworkDataPosition::Object(origin.clone(), *route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
             overrides: false,
@@ -302,11 +308,11 @@ impl Held {
         key: SecretKey,
         place: Place,
         overrides: bool,
-        data: Result<NetworkData, Unreadable>,
+        data: Result<NetworkData, NetworkDataError>,
     ) -> Self {
         Self {
-            holder: Holder::Generator(key),
-            whereabouts: Whereabouts::Other(place),
+            holder: NetworkDataHolder::Generator(key),
+            whereabouts: NetworkDataPosition::Other(place),
             is_declared: true,
             is_live: false,
             overrides,
@@ -318,49 +324,49 @@ impl Held {
 pub(crate) fn read_value(
     value: &str,
     encoded: bool,
-    sealed: impl Fn() -> Sealed,
-) -> Result<NetworkData, Unreadable> {
+    sealed: impl Fn() -> EncryptedValue,
+) -> Result<NetworkData, NetworkDataError> {
     if sops::is_encrypted(value) {
-        return Err(Unreadable::Encrypted(sealed()));
+        return Err(NetworkDataError::Encrypted(sealed()));
     }
     if !encoded {
-        return read_text(value, || Sealed::Text(value.to_owned()));
+        return read_text(value, || EncryptedValue::Text(value.to_owned()));
     }
     // YAML folds long base64 texts into lines. Most are not folded.
     let unfolded = || value.split_ascii_whitespace().collect::<String>();
     let bytes = BASE64_STANDARD
         .decode(value)
         .or_else(|_| BASE64_STANDARD.decode(unfolded()))
-        .map_err(|_| Unreadable::NotBase64)?;
-    let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
-    read_text(&text, || Sealed::Text(text.clone()))
+        .map_err(|_| NetworkDataError::NotBase64)?;
+    let text = String::from_utf8(bytes).map_err(|_| NetworkDataError::NotBase64)?;
+    read_text(&text, || EncryptedValue::Text(text.clone()))
 }
 
-/// Parses network data; a file that sops encrypted is returned as [`Unreadable::Encrypted`].
+/// Parses network data; a file that sops encrypted is returned as [`NetworkDataError::Encrypted`].
 pub(crate) fn read_text(
     text: &str,
-    sealed: impl Fn() -> Sealed,
-) -> Result<NetworkData, Unreadable> {
+    sealed: impl Fn() -> EncryptedValue,
+) -> Result<NetworkData, NetworkDataError> {
     if sops::form(text).is_some() {
-        return Err(Unreadable::Encrypted(sealed()));
+        return Err(NetworkDataError::Encrypted(sealed()));
     }
-    NetworkData::parse(text).map_err(Unreadable::Malformed)
+    NetworkData::parse(text).map_err(NetworkDataError::Malformed)
 }
 
 /// Parses a decrypted value.
-pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
-    kept_secret(read_value(value, encoded, || Sealed::Rendered))
+pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, NetworkDataError> {
+    kept_secret(read_value(value, encoded, || EncryptedValue::Rendered))
 }
 
 /// Marks decrypted network data as secret, so that no message shows a value.
 pub(crate) fn kept_secret(
-    read: Result<NetworkData, Unreadable>,
-) -> Result<NetworkData, Unreadable> {
+    read: Result<NetworkData, NetworkDataError>,
+) -> Result<NetworkData, NetworkDataError> {
     match read {
         Ok(data) => Ok(data.decrypted()),
-        Err(Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. })) => {
-            Err(Unreadable::Malformed(Malformed::Decrypted))
-        }
+        Err(NetworkDataError::Malformed(
+            MalformedNetworkData::Address { .. } | MalformedNetworkData::Unreachable { .. },
+        )) => Err(NetworkDataError::Malformed(MalformedNetworkData::Decrypted)),
         other => other,
     }
 }
@@ -385,7 +391,7 @@ pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'stati
 }
 
 /// The fields of a host that decide about its network data.
-pub(crate) struct Referring<'a> {
+pub(crate) struct ReferringHost<'a> {
     pub(crate) key: &'a HostKey,
     pub(crate) spec: Option<&'a host::BareMetalHostSpec>,
     /// File of the repo that contains it.
@@ -394,7 +400,7 @@ pub(crate) struct Referring<'a> {
     pub(crate) names: Vec<SecretKey>,
 }
 
-impl<'a> Referring<'a> {
+impl<'a> ReferringHost<'a> {
     pub(crate) fn new(
         key: &'a HostKey,
         spec: Option<&'a host::BareMetalHostSpec>,

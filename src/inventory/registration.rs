@@ -37,8 +37,8 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
         };
         let parsed = BmcAddress::parse(address);
         if let Err(error) = parsed.and_then(|parsed| parsed.driver().map(drop)) {
-            let of_error = invalid.entry(error.to_string());
-            of_error.or_insert((error, Vec::new())).1.push(host);
+            let same_error = invalid.entry(error.to_string());
+            same_error.or_insert((error, Vec::new())).1.push(host);
         }
     }
     let describe = |(error, hosts): (InvalidBmcAddress, Vec<&Host>)| {

@@ -6,23 +6,23 @@ use crate::settings::{FILE, TopologySettings};
 
 /// Topology domain of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Domain {
+pub(crate) enum TopologyDomain {
     /// Rack.
     Rack,
     /// Server that a virtual machine runs on.
     Host,
 }
 
-impl Domain {
+impl TopologyDomain {
     /// Returns its labels in 2020, in 2021 and in treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
-            Domain::Rack => [
+            TopologyDomain::Rack => [
                 "sip.airshipit.org/rack",
                 "vino.airshipit.org/rack",
                 "airshipit.org/rack",
             ],
-            Domain::Host => [
+            TopologyDomain::Host => [
                 "sip.airshipit.org/server",
                 "vino.airshipit.org/host",
                 "airshipit.org/server",
@@ -32,8 +32,8 @@ impl Domain {
 
     fn noun(self) -> &'static str {
         match self {
-            Domain::Rack => "rack",
-            Domain::Host => "host",
+            TopologyDomain::Rack => "rack",
+            TopologyDomain::Host => "host",
         }
     }
 }
@@ -52,10 +52,10 @@ impl<'a> TopologyLabels<'a> {
         settings: &'a TopologySettings,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
     ) -> Self {
-        let mut missing: Vec<&'static str> = Domain::Rack
+        let mut missing: Vec<&'static str> = TopologyDomain::Rack
             .known()
             .into_iter()
-            .chain(Domain::Host.known())
+            .chain(TopologyDomain::Host.known())
             .collect();
         let mut present = BTreeSet::new();
         for labels in hosts {
@@ -71,10 +71,10 @@ impl<'a> TopologyLabels<'a> {
     }
 
     /// Returns the label of a domain; otherwise message and help of a finding.
-    pub(crate) fn of(&self, domain: Domain) -> Result<String, (String, String)> {
+    pub(crate) fn value(&self, domain: TopologyDomain) -> Result<String, (String, String)> {
         let chosen = match domain {
-            Domain::Rack => &self.settings.rack,
-            Domain::Host => &self.settings.host,
+            TopologyDomain::Rack => &self.settings.rack,
+            TopologyDomain::Host => &self.settings.host,
         };
         if let Some(label) = chosen {
             return Ok(label.clone());

@@ -8,14 +8,14 @@ use crate::layout::VARIABLE;
 
 /// A value of a host that depends on a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undecided {
+pub struct VariableValue {
     /// The field or label that has it.
     pub field: String,
     /// Name of the variable.
     pub variable: String,
 }
 
-impl fmt::Display for Undecided {
+impl fmt::Display for VariableValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -25,9 +25,9 @@ impl fmt::Display for Undecided {
     }
 }
 
-impl Undecided {
+impl VariableValue {
     /// Finds the first value that assignment depends on and that has a variable.
-    pub(crate) fn of(document: &HostDocument) -> Option<Self> {
+    pub(crate) fn in_document(document: &HostDocument) -> Option<Self> {
         let labels = document
             .host
             .metadata
@@ -46,7 +46,7 @@ impl Undecided {
         labels.chain(address).chain(mac).find_map(|(field, value)| {
             let variable = variable(value)?;
             let field = field.to_owned();
-            Some(Undecided { field, variable })
+            Some(VariableValue { field, variable })
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::finding::RouteStep;
 
 /// A reason why a host is in use, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Usage {
+pub enum HostUsage {
     /// `spec.consumerRef`.
     Consumer(HostConsumer),
     /// `spec.externallyProvisioned`.
@@ -50,19 +50,19 @@ impl fmt::Display for HostConsumer {
 }
 
 /// Formats a clause that follows "the host".
-impl fmt::Display for Usage {
+impl fmt::Display for HostUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Usage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
-            Usage::ExternallyProvisioned => {
+            HostUsage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
+            HostUsage::ExternallyProvisioned => {
                 f.write_str("is in use: spec.externallyProvisioned is true")
             }
-            Usage::Image => f.write_str("is in use: it has spec.image"),
-            Usage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
-            Usage::NodeReuse(owner) if owner.is_empty() => {
+            HostUsage::Image => f.write_str("is in use: it has spec.image"),
+            HostUsage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
+            HostUsage::NodeReuse(owner) if owner.is_empty() => {
                 write!(f, "is kept for a Machine by the label {NODE_REUSE}")
             }
-            Usage::NodeReuse(owner) => write!(
+            HostUsage::NodeReuse(owner) => write!(
                 f,
                 "is kept for Machines of {owner} by the label {NODE_REUSE}"
             ),
@@ -70,9 +70,9 @@ impl fmt::Display for Usage {
     }
 }
 
-impl Usage {
+impl HostUsage {
     /// Returns every usage in a host's document, the consumer first.
-    pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
+    pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = HostUsage> {
         let spec = document.host.spec.as_ref();
         let label = document
             .host
@@ -80,18 +80,21 @@ impl Usage {
             .labels
             .as_ref()
             .and_then(|labels| labels.get(NODE_REUSE));
-        let of_spec = |is: fn(&BareMetalHostSpec) -> bool, usage: Usage| {
+        let spec_usage = |is: fn(&BareMetalHostSpec) -> bool, usage: HostUsage| {
             spec.is_some_and(is).then_some(usage)
         };
         [
-            HostConsumer::new(document).map(Usage::Consumer),
-            of_spec(
+            HostConsumer::new(document).map(HostUsage::Consumer),
+            spec_usage(
                 |spec| spec.externally_provisioned == Some(true),
-                Usage::ExternallyProvisioned,
+                HostUsage::ExternallyProvisioned,
             ),
-            of_spec(BareMetalHostSpec::has_image, Usage::Image),
-            of_spec(BareMetalHostSpec::has_custom_deploy, Usage::CustomDeploy),
-            label.map(|owner| Usage::NodeReuse(owner.clone())),
+            spec_usage(BareMetalHostSpec::has_image, HostUsage::Image),
+            spec_usage(
+                BareMetalHostSpec::has_custom_deploy,
+                HostUsage::CustomDeploy,
+            ),
+            label.map(|owner| HostUsage::NodeReuse(owner.clone())),
         ]
         .into_iter()
         .flatten()
@@ -110,7 +113,7 @@ impl Usage {
 
     fn consumer_with_kind(&self, kind: &str) -> Option<(&str, &str)> {
         match self {
-            Usage::Consumer(consumer) if consumer.kind == kind => {
+            HostUsage::Consumer(consumer) if consumer.kind == kind => {
                 Some((&consumer.namespace, consumer.name.as_deref()?))
             }
             _ => None,
@@ -120,33 +123,35 @@ impl Usage {
     /// Describes the user of the host.
     pub fn user(&self) -> String {
         match self {
-            Usage::Consumer(consumer) => consumer.to_string(),
-            Usage::ExternallyProvisioned => "another owner (spec.externallyProvisioned)".to_owned(),
-            Usage::Image => "its operating system (spec.image)".to_owned(),
-            Usage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
-            Usage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
+            HostUsage::Consumer(consumer) => consumer.to_string(),
+            HostUsage::ExternallyProvisioned => {
+                "another owner (spec.externallyProvisioned)".to_owned()
+            }
+            HostUsage::Image => "its operating system (spec.image)".to_owned(),
+            HostUsage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
+            HostUsage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
         }
     }
 
     /// Returns the rule as counted in summaries: "5 in use (consumerRef)".
     pub(crate) fn rule(&self) -> &'static str {
         match self {
-            Usage::Consumer(_) => "in use (consumerRef)",
-            Usage::ExternallyProvisioned => "in use (externallyProvisioned)",
-            Usage::Image => "in use (image)",
-            Usage::CustomDeploy => "in use (customDeploy)",
-            Usage::NodeReuse(_) => "kept for a Machine (label node-reuse)",
+            HostUsage::Consumer(_) => "in use (consumerRef)",
+            HostUsage::ExternallyProvisioned => "in use (externallyProvisioned)",
+            HostUsage::Image => "in use (image)",
+            HostUsage::CustomDeploy => "in use (customDeploy)",
+            HostUsage::NodeReuse(_) => "kept for a Machine (label node-reuse)",
         }
     }
 
     /// Returns the route of the field or label.
     pub(crate) fn route(&self) -> Vec<RouteStep> {
         match self {
-            Usage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
-            Usage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],
-            Usage::Image => vec!["spec".into(), "image".into()],
-            Usage::CustomDeploy => vec!["spec".into(), "customDeploy".into()],
-            Usage::NodeReuse(_) => vec!["metadata".into(), "labels".into(), NODE_REUSE.into()],
+            HostUsage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
+            HostUsage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],
+            HostUsage::Image => vec!["spec".into(), "image".into()],
+            HostUsage::CustomDeploy => vec!["spec".into(), "customDeploy".into()],
+            HostUsage::NodeReuse(_) => vec!["metadata".into(), "labels".into(), NODE_REUSE.into()],
         }
     }
 }

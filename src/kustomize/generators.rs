@@ -2,25 +2,25 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Builds, Reach, join};
+use super::{Builds, FileReach, join};
 use crate::api::kustomization::KustomizeGenerator;
 use crate::finding::{Origin, Place, RouteStep};
 
 /// A generator of a kustomization that a build reaches.
 #[derive(Debug)]
-pub struct Generated<'a> {
+pub struct ReachedGenerator<'a> {
     /// Kustomization that has it.
     pub origin: &'a Origin,
     /// The generator.
     pub generator: &'a KustomizeGenerator,
     /// Builds that reach it.
-    pub reaches: &'a [Reach],
+    pub reaches: &'a [FileReach],
     directory: &'a Utf8Path,
     list: &'static str,
     index: usize,
 }
 
-impl Generated<'_> {
+impl ReachedGenerator<'_> {
     /// Returns whether it generates a Secret.
     pub fn is_secret(&self) -> bool {
         self.list == "secretGenerator"
@@ -50,7 +50,7 @@ impl Generated<'_> {
 
 impl Builds {
     /// Returns the generators of all kustomizations, sorted by directory.
-    pub fn generated(&self) -> impl Iterator<Item = Generated<'_>> {
+    pub fn generated(&self) -> impl Iterator<Item = ReachedGenerator<'_>> {
         self.nodes.iter().flat_map(|(directory, node)| {
             let own = &node.kustomization;
             let lists = [
@@ -64,7 +64,7 @@ impl Builds {
                     .enumerate()
                     .map(move |(index, generator)| (list, index, generator))
             });
-            all.map(|(list, index, generator)| Generated {
+            all.map(|(list, index, generator)| ReachedGenerator {
                 origin: &node.origin,
                 generator,
                 reaches: self.reach(&node.file),

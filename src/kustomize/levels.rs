@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Builds, Effect, Reach, Root, children, join, walk};
+use super::{BuildRoot, Builds, FileReach, NameEffect, children, join, walk};
 use crate::finding::{Place, RouteStep};
 use crate::load::Files;
 
@@ -18,12 +18,12 @@ pub struct Listing<'a> {
     /// Place of the entry.
     pub place: Place,
     /// List that has the entry.
-    pub among: Among,
+    pub among: ListField,
 }
 
 /// The list of a kustomization that has an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Among {
+pub enum ListField {
     /// `resources` or `bases`.
     Resources,
     /// `components`, with the number of entries before it.
@@ -33,7 +33,7 @@ pub enum Among {
 }
 
 impl Builds {
-    pub(crate) fn roots(&self) -> impl Iterator<Item = &Root> {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &BuildRoot> {
         self.roots.iter()
     }
 
@@ -50,12 +50,12 @@ impl Builds {
         &self,
         directory: &Utf8Path,
         components: usize,
-    ) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+    ) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
-            let reach = Reach {
+            let reach = FileReach {
                 root: usize::MAX,
-                effect: Effect::default(),
+                effect: NameEffect::default(),
             };
             walk(
                 &self.nodes,
@@ -67,7 +67,7 @@ impl Builds {
     }
 
     /// Returns the files that a directory's build reaches.
-    pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+    pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<FileReach>> {
         self.before_component(directory, usize::MAX)
     }
 
@@ -157,7 +157,7 @@ impl Builds {
     }
 
     /// Returns the place of a root's `resources`.
-    pub fn resources_of(&self, root: &Root) -> Place {
+    pub fn resources_of(&self, root: &BuildRoot) -> Place {
         self.place_in(&root.directory, "resources")
             .unwrap_or_else(|| Place::File(root.file.clone()))
     }
@@ -200,9 +200,9 @@ impl Builds {
                         continue;
                     };
                     let among = match name {
-                        "components" if node.is_component() => Among::ComponentsOfComponent,
-                        "components" => Among::Components(before),
-                        _ => Among::Resources,
+                        "components" if node.is_component() => ListField::ComponentsOfComponent,
+                        "components" => ListField::Components(before),
+                        _ => ListField::Resources,
                     };
                     before += 1;
                     if let Some(listed) = below.get(&path) {

@@ -25,28 +25,28 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding, Origin, Place, RouteStep};
 
-pub use evaluate::NotBuilt;
+pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, AsDelivered, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
-    Variables, Wanted,
+    AgentBuild, DeliveredDocument, EvaluatedFiles, OverlayBase, OverlayBases, OverlayBuild,
+    PatchFile, Renaming, SubstitutionVariables,
 };
-pub use generators::Generated;
-pub use levels::{Among, Listing};
-pub(crate) use strict::{Refusal, refusal};
+pub use generators::ReachedGenerator;
+pub use levels::{ListField, Listing};
+pub(crate) use strict::{KustomizationRefusal, refusal};
 pub(crate) use unread::BuildEntry;
 
 /// The builds of a repo: the outermost kustomizations and the files that they reach.
 #[derive(Debug, Default)]
 pub struct Builds {
-    roots: Vec<Root>,
-    reached: HashMap<Utf8PathBuf, Vec<Reach>>,
+    roots: Vec<BuildRoot>,
+    reached: HashMap<Utf8PathBuf, Vec<FileReach>>,
     patches: BTreeSet<Utf8PathBuf>,
-    nodes: BTreeMap<Utf8PathBuf, Node>,
+    nodes: BTreeMap<Utf8PathBuf, KustomizationNode>,
 }
 
 /// An outermost kustomization: no other kustomization of the repo lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct BuildRoot {
     /// Directory relative to the repo's root; empty for the root itself.
     pub directory: Utf8PathBuf,
     /// Its file.
@@ -55,16 +55,16 @@ pub struct Root {
 
 /// A path by which a build reaches a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reach {
+pub struct FileReach {
     /// Index of the root, for [`Builds::root`].
     pub root: usize,
     /// Joint effect of the kustomizations on the path; the outermost wins.
-    pub effect: Effect,
+    pub effect: NameEffect,
 }
 
 /// A change of names and namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Effect {
+pub struct NameEffect {
     /// Namespace that a build sets, and the kustomization that sets it.
     pub namespace: Option<(String, Arc<Utf8Path>)>,
     /// Kustomization that sets a name prefix or suffix.
@@ -72,7 +72,7 @@ pub struct Effect {
 }
 
 #[derive(Debug)]
-struct Node {
+struct KustomizationNode {
     origin: Origin,
     file: Arc<Utf8Path>,
     kustomization: Kustomization,
@@ -83,21 +83,21 @@ struct Node {
     /// [`Builds::reach`].
     generates: Option<Utf8PathBuf>,
     /// Effect of its own fields.
-    own: Effect,
+    own: NameEffect,
     /// Effect on a build that lists it as a component, including its own components.
-    as_component: Effect,
+    as_component: NameEffect,
 }
 
-impl Effect {
+impl NameEffect {
     /// Returns the effect of a kustomization's own fields.
-    fn of(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
+    fn from_kustomization(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
         let namespace = kustomization
             .namespace
             .clone()
             .filter(|namespace| !namespace.is_empty());
         let renaming = [&kustomization.name_prefix, &kustomization.name_suffix];
         let renames = renaming.into_iter().flatten().any(|text| !text.is_empty());
-        Effect {
+        NameEffect {
             namespace: namespace.map(|namespace| (namespace, file.clone())),
             renamed_by: renames.then(|| file.clone()),
         }
@@ -111,7 +111,7 @@ impl Effect {
 
     /// Adds an effect that runs earlier in the build. It counts only where this one changes
     /// nothing.
-    fn after(&mut self, earlier: &Effect) {
+    fn after(&mut self, earlier: &NameEffect) {
         if self.namespace.is_none() {
             self.namespace.clone_from(&earlier.namespace);
         }
@@ -121,7 +121,7 @@ impl Effect {
     }
 }
 
-impl Node {
+impl KustomizationNode {
     /// Returns whether it is a Component, which is built only as part of another kustomization.
     fn is_component(&self) -> bool {
         self.kustomization.kind.as_deref() == Some("Component")
@@ -155,7 +155,7 @@ impl Node {
 
 /// Sets the effect of each kustomization as a component. Cycles, where it stays incomplete, are
 /// refused elsewhere.
-fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
+fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
     let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
     for start in nodes.keys().cloned().collect::<Vec<_>>() {
         // Each directory is pushed twice: to enter it, and below its components, to leave it.
@@ -191,7 +191,7 @@ fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
 impl Builds {
     /// Derives the builds from all kustomizations of a repo. Reports cycles.
     pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
-        let mut nodes: BTreeMap<Utf8PathBuf, Node> = BTreeMap::new();
+        let mut nodes: BTreeMap<Utf8PathBuf, KustomizationNode> = BTreeMap::new();
         let mut patches = BTreeSet::new();
         let mut findings = Vec::new();
         for (origin, kustomization) in kustomizations {
@@ -217,9 +217,12 @@ impl Builds {
                 || kustomization.config_map_generator.is_some();
             let generates = generates.then(|| origin.file.to_path_buf());
             let file = origin.file.clone();
-            let (own, as_component) = (Effect::of(&kustomization, &file), Effect::default());
+            let (own, as_component) = (
+                NameEffect::from_kustomization(&kustomization, &file),
+                NameEffect::default(),
+            );
             let origin_of = origin.clone();
-            let node = Node {
+            let node = KustomizationNode {
                 origin: origin_of,
                 file,
                 kustomization,
@@ -246,7 +249,7 @@ impl Builds {
         // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
-            .flat_map(Node::listed)
+            .flat_map(KustomizationNode::listed)
             .filter(|path| nodes.contains_key(*path))
             .collect();
         let mut builds = Builds {
@@ -258,11 +261,11 @@ impl Builds {
                 continue;
             }
             let root = builds.roots.len();
-            builds.roots.push(Root {
+            builds.roots.push(BuildRoot {
                 directory: directory.clone(),
                 file: node.file.clone(),
             });
-            let reach = Reach {
+            let reach = FileReach {
                 root,
                 effect: node.own.clone(),
             };
@@ -289,7 +292,7 @@ impl Builds {
     }
 
     /// Returns the paths by which builds reach a file, or none.
-    pub fn reach(&self, file: &Utf8Path) -> &[Reach] {
+    pub fn reach(&self, file: &Utf8Path) -> &[FileReach] {
         self.reached.get(file).map_or(&[], Vec::as_slice)
     }
 
@@ -311,7 +314,7 @@ impl Builds {
     ///
     /// Rendered documents are reached by no build. Documents delivered by an evaluated build
     /// already have their final namespace, so their effect is empty.
-    pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [Reach]> {
+    pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [FileReach]> {
         if origin.is_rendered() {
             return Cow::Borrowed(&[]);
         }
@@ -319,9 +322,9 @@ impl Builds {
         match origin.delivered() {
             None => Cow::Borrowed(all),
             Some(delivered) if delivered.is_evaluated => {
-                let reaches = delivered.roots.iter().map(|root| Reach {
+                let reaches = delivered.roots.iter().map(|root| FileReach {
                     root: *root,
-                    effect: Effect::default(),
+                    effect: NameEffect::default(),
                 });
                 Cow::Owned(reaches.collect())
             }
@@ -336,7 +339,8 @@ impl Builds {
 
     /// Returns the indices of the roots whose builds include a directory; a root includes itself.
     pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
-        let has = |(_, root): &(usize, &Root)| self.made_of(&root.directory).contains(directory);
+        let has =
+            |(_, root): &(usize, &BuildRoot)| self.made_of(&root.directory).contains(directory);
         self.roots
             .iter()
             .enumerate()
@@ -345,8 +349,8 @@ impl Builds {
             .collect()
     }
 
-    /// Returns the root with the index of a [`Reach`].
-    pub fn root(&self, index: usize) -> &Root {
+    /// Returns the root with the index of a [`FileReach`].
+    pub fn root(&self, index: usize) -> &BuildRoot {
         &self.roots[index]
     }
 
@@ -360,7 +364,7 @@ impl Builds {
 
     /// Returns the place of `namePrefix` or `nameSuffix` in a kustomization file.
     pub fn place_of_renaming(&self, file: &Arc<Utf8Path>) -> Place {
-        let field = |node: &Node| {
+        let field = |node: &KustomizationNode| {
             let has_prefix = node
                 .kustomization
                 .name_prefix
@@ -378,7 +382,7 @@ impl Builds {
         )
     }
 
-    fn node_of(&self, file: &Utf8Path) -> Option<&Node> {
+    fn node_of(&self, file: &Utf8Path) -> Option<&KustomizationNode> {
         self.nodes.get(file.parent().unwrap_or(Utf8Path::new("")))
     }
 
@@ -399,11 +403,11 @@ impl Builds {
 /// Components run in order, each on everything accumulated so far. The last namespace wins.
 /// Resources of a component are changed by that component and later ones only.
 fn children<'a>(
-    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
-    node: &'a Node,
+    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
+    node: &'a KustomizationNode,
     components: usize,
-    mut reach: Reach,
-) -> Vec<(&'a Utf8PathBuf, Reach)> {
+    mut reach: FileReach,
+) -> Vec<(&'a Utf8PathBuf, FileReach)> {
     let mut children = Vec::new();
     // Backwards: a component is changed by itself and by later ones only.
     for component in node.components.iter().take(components).rev() {
@@ -427,11 +431,11 @@ fn children<'a>(
 /// An outer namespace wins over an inner one, because kustomize runs the outer transformer last. A
 /// directory is entered once per distinct effect, however many paths lead there, so cycles end.
 fn walk<'a>(
-    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
-    listed: Vec<(&'a Utf8PathBuf, Reach)>,
-    reached: &mut HashMap<Utf8PathBuf, Vec<Reach>>,
+    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
+    listed: Vec<(&'a Utf8PathBuf, FileReach)>,
+    reached: &mut HashMap<Utf8PathBuf, Vec<FileReach>>,
 ) {
-    let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
+    let mut entered: HashSet<(&Utf8PathBuf, FileReach)> = HashSet::new();
     let mut pending = listed;
     while let Some((path, mut reach)) = pending.pop() {
         if !entered.insert((path, reach.clone())) {
@@ -448,7 +452,9 @@ fn walk<'a>(
 }
 
 /// Returns one kustomization of each cycle, and its entry that leads back to itself.
-fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
+fn cycles(
+    nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
+) -> Vec<(&KustomizationNode, &KustomizationNode)> {
     let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
     // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
     // the stack.

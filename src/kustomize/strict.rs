@@ -8,7 +8,7 @@ use yaml_serde::Value;
 
 use crate::api::kustomization_fields::{KUSTOMIZATION, Type};
 use crate::finding::{Place, RouteStep};
-use crate::load::{Document, Plain, Reading, read_by_others};
+use crate::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 const KIND: &str = "Kustomization";
 const COMPONENT: &str = "Component";
@@ -16,14 +16,14 @@ const API_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
 /// The reason why kustomize refuses a kustomization, and its place.
-pub(crate) struct Refusal {
+pub(crate) struct KustomizationRefusal {
     pub(crate) why: String,
     pub(crate) place: Place,
 }
 
 /// The type of a value as kustomize decodes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum DecodedType {
     Null,
     Bool,
     Number,
@@ -32,23 +32,23 @@ enum Found {
     Mapping,
 }
 
-impl Found {
+impl DecodedType {
     fn words(self) -> &'static str {
         match self {
-            Found::Null => "null",
-            Found::Bool => "a boolean",
-            Found::Number => "a number",
-            Found::Text => "a string",
-            Found::List => "a list",
-            Found::Mapping => "a mapping",
+            DecodedType::Null => "null",
+            DecodedType::Bool => "a boolean",
+            DecodedType::Number => "a number",
+            DecodedType::Text => "a string",
+            DecodedType::List => "a list",
+            DecodedType::Mapping => "a mapping",
         }
     }
 }
 
 /// Returns why kustomize refuses a kustomization that was decoded to `written`.
-pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusal> {
-    let plain = Plain::of(document);
-    let reader = Reader { plain: &plain };
+pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
+    let plain = PlainScalars::new(document);
+    let reader = KustomizationReader { plain: &plain };
     let refused = reader
         .check(written, KUSTOMIZATION, &mut Vec::new())
         .or_else(|| enforced(written));
@@ -61,30 +61,37 @@ pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusa
         } else {
             origin.at(route)
         };
-        Refusal { why, place }
+        KustomizationRefusal { why, place }
     })
 }
 
 /// A reason, the route to it, and whether the key (not the value) is wrong.
-type Refused = (String, Vec<RouteStep>, bool);
+type RefusedValue = (String, Vec<RouteStep>, bool);
 
-struct Reader<'d> {
-    plain: &'d Plain<'d>,
+struct KustomizationReader<'d> {
+    plain: &'d PlainScalars<'d>,
 }
 
-impl Reader<'_> {
+impl KustomizationReader<'_> {
     /// Returns the first value or key that has the wrong type or is unknown.
-    fn check(&self, value: &Value, wanted: Type, route: &mut Vec<RouteStep>) -> Option<Refused> {
+    fn check(
+        &self,
+        value: &Value,
+        wanted: Type,
+        route: &mut Vec<RouteStep>,
+    ) -> Option<RefusedValue> {
         let found = self.found(value, route);
         let fits = match wanted {
-            Type::Text => found == Found::Text,
-            Type::Bool => found == Found::Bool,
-            Type::Number => found == Found::Number,
-            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => found == Found::Mapping,
-            Type::List(_) => found == Found::List,
+            Type::Text => found == DecodedType::Text,
+            Type::Bool => found == DecodedType::Bool,
+            Type::Number => found == DecodedType::Number,
+            Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => {
+                found == DecodedType::Mapping
+            }
+            Type::List(_) => found == DecodedType::List,
         };
         // `encoding/json` accepts null for every type.
-        if !fits && found != Found::Null {
+        if !fits && found != DecodedType::Null {
             let should_be = match wanted {
                 Type::Text => "a string",
                 Type::Bool => "a boolean",
@@ -131,10 +138,10 @@ impl Reader<'_> {
         value: &Value,
         wanted: Type,
         route: &mut Vec<RouteStep>,
-    ) -> Option<Refused> {
+    ) -> Option<RefusedValue> {
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
-                Some((_, of_field)) => self.check(value, *of_field, route),
+                Some((_, field_type)) => self.check(value, *field_type, route),
                 None => Some((
                     format!("unknown field `{}`", shown(route)),
                     route.clone(),
@@ -145,7 +152,7 @@ impl Reader<'_> {
             Type::Labels
                 if matches!(
                     read_by_others(key),
-                    Some(Reading::Boolean | Reading::Number)
+                    Some(OtherReading::Boolean | OtherReading::Number)
                 ) || self.is_switch(key, route) =>
             {
                 let why = format!(
@@ -161,22 +168,22 @@ impl Reader<'_> {
     /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
     /// `false`.
     fn is_switch(&self, key: &str, route: &[RouteStep]) -> bool {
-        read_by_others(key) == Some(Reading::Switch) && self.plain.has_key(route)
+        read_by_others(key) == Some(OtherReading::Switch) && self.plain.has_key(route)
     }
 
-    fn found(&self, value: &Value, route: &[RouteStep]) -> Found {
+    fn found(&self, value: &Value, route: &[RouteStep]) -> DecodedType {
         match value {
-            Value::Null => Found::Null,
-            Value::Bool(_) => Found::Bool,
-            Value::Number(_) => Found::Number,
-            Value::Sequence(_) => Found::List,
-            Value::Mapping(_) => Found::Mapping,
+            Value::Null => DecodedType::Null,
+            Value::Bool(_) => DecodedType::Bool,
+            Value::Number(_) => DecodedType::Number,
+            Value::Sequence(_) => DecodedType::List,
+            Value::Mapping(_) => DecodedType::Mapping,
             Value::String(text) => {
                 match read_by_others(text).filter(|_| self.plain.has_at(route, text)) {
-                    Some(Reading::Switch | Reading::Boolean) => Found::Bool,
-                    Some(Reading::Number) => Found::Number,
-                    Some(Reading::Null) => Found::Null,
-                    Some(Reading::Date) | None => Found::Text,
+                    Some(OtherReading::Switch | OtherReading::Boolean) => DecodedType::Bool,
+                    Some(OtherReading::Number) => DecodedType::Number,
+                    Some(OtherReading::Null) => DecodedType::Null,
+                    Some(OtherReading::Date) | None => DecodedType::Text,
                 }
             }
             Value::Tagged(tagged) => self.found(&tagged.value, route),
@@ -197,7 +204,7 @@ fn within<T>(
 }
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
-fn enforced(written: &Value) -> Option<Refused> {
+fn enforced(written: &Value) -> Option<RefusedValue> {
     let fields = written.as_mapping()?;
     let text = |wanted: &str| {
         let found = fields

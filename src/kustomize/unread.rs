@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Builds, Node, join};
+use super::{Builds, KustomizationNode, join};
 use crate::api::kustomization::has;
 use crate::finding::{Place, RouteStep};
 
@@ -63,8 +63,9 @@ impl Builds {
 
     /// Returns the directories of the kustomizations that list a path.
     pub(crate) fn listed_by(&self, path: &Utf8Path) -> impl Iterator<Item = &Utf8Path> {
-        let lists =
-            move |(_, node): &(&Utf8PathBuf, &Node)| node.listed().any(|listed| listed == path);
+        let lists = move |(_, node): &(&Utf8PathBuf, &KustomizationNode)| {
+            node.listed().any(|listed| listed == path)
+        };
         self.nodes
             .iter()
             .filter(lists)
@@ -72,7 +73,7 @@ impl Builds {
     }
 }
 
-impl Node {
+impl KustomizationNode {
     /// Returns the entries of its lists.
     fn entries(&self) -> impl Iterator<Item = BuildEntry> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));

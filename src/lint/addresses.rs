@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
-use crate::inventory::networks::Network;
+use crate::inventory::networks::ReadNetworkData;
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::request::Cluster;
 use crate::site::Site;
@@ -33,7 +33,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         }
     }
     for host in &site.inventory.hosts {
-        let Network::Known(data) = &host.network.data else {
+        let ReadNetworkData::Known(data) = &host.network.data else {
             continue;
         };
         for address in data.addresses() {
@@ -58,7 +58,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
             ),
         )
         .help("set the address at which the base cluster's NodePorts are reachable")
-        .of(key);
+        .for_cluster(key);
         for (index, (cluster, service)) in services.into_iter().enumerate() {
             let place = cluster
                 .origin

@@ -105,7 +105,7 @@ fn describe(
             finding.see(place, what)
         };
         if !finding.clusters.contains(&set.cluster.key) {
-            finding = finding.of(&set.cluster.key);
+            finding = finding.for_cluster(&set.cluster.key);
         }
     }
     Some(finding)

@@ -76,5 +76,5 @@ fn describe(set: &RequestedNodeSet<'_>, reach: usize, why: &str) -> Finding {
     )
     .at(set.count_beyond(reach))
     .help("request fewer hosts, or add and label hosts")
-    .of(cluster)
+    .for_cluster(cluster)
 }

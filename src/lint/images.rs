@@ -34,7 +34,7 @@ fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
         .help(format!(
             "write a version, such as `{example}`; add its digest (`@sha256:…`) so that nobody can replace it"
         ))
-        .of(&cluster.key),
+        .for_cluster(&cluster.key),
     )
 }
 
@@ -58,7 +58,7 @@ fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
         )
         .at(image_place(cluster, service))
         .help(format!("write `image: {example}`"))
-        .of(&cluster.key),
+        .for_cluster(&cluster.key),
     )
 }
 

@@ -32,7 +32,7 @@ fn even_etcd(cluster: &Cluster, installation: &Installation) -> Option<Finding> 
         Finding::new(Code::EvenEtcd, message)
             .at(cluster.origin.at(["spec", "masters"]))
             .help("use an odd number of masters: kubespray refuses an even one, which tolerates no more failures")
-            .of(&cluster.key)
+            .for_cluster(&cluster.key)
     })
 }
 
@@ -47,7 +47,7 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
         Finding::new(Code::NetworkUnknown, message)
             .at(cluster.origin.at(["spec", "PodSubnet"]))
             .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
-            .of(&cluster.key),
+            .for_cluster(&cluster.key),
     )
 }
 
@@ -74,6 +74,6 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
         places
             .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)
             .help("use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name")
-            .of(&cluster.key),
+            .for_cluster(&cluster.key),
     )
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
-use crate::inventory::networks::Network;
+use crate::inventory::networks::ReadNetworkData;
 use crate::inventory::{Host, natural};
 use crate::request::{Cluster, ClusterService};
 use crate::text::counted;
@@ -64,7 +64,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 }
 
 fn has_networks(host: &Host) -> bool {
-    matches!(&host.network.data, Network::Known(_)) || !host.network.addresses.is_empty()
+    matches!(&host.network.data, ReadNetworkData::Known(_)) || !host.network.addresses.is_empty()
 }
 
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
@@ -120,7 +120,7 @@ fn on_no_host(
         .flat_map(|set| node_sets.hosts(set))
         .take(MAX_HOSTS);
     let known = hosts.filter_map(|host| match &host.network.data {
-        Network::Known(data) => Some(data),
+        ReadNetworkData::Known(data) => Some(data),
         _ => None,
     });
     let known: Vec<_> = known.collect();
@@ -148,7 +148,7 @@ fn on_no_host(
     );
     at_all(finding, places(cluster, interface, &roles))
         .help(help)
-        .of(&cluster.key)
+        .for_cluster(&cluster.key)
 }
 
 /// Suggests a network that hosts have, among those that may be shown.
@@ -196,7 +196,7 @@ impl<'a> MisspeltNetworks<'a> {
         }
         let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
         for (index, host) in node_sets.site.inventory.hosts.iter().enumerate() {
-            let Network::Known(data) = &host.network.data else {
+            let ReadNetworkData::Known(data) = &host.network.data else {
                 continue;
             };
             for id in data.ids() {
@@ -234,7 +234,7 @@ impl<'a> MisspeltNetworks<'a> {
 
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
-    let Network::Known(data) = &first.network.data else {
+    let ReadNetworkData::Known(data) = &first.network.data else {
         return None;
     };
     data.ids().find(|id| is_spelled_like(id, interface))?;
@@ -264,9 +264,9 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
             format!("host {}", host.key),
         )
     });
-    let finding = clusters
-        .iter()
-        .fold(finding, |finding, cluster| finding.of(&cluster.key));
+    let finding = clusters.iter().fold(finding, |finding, cluster| {
+        finding.for_cluster(&cluster.key)
+    });
     Some(finding.help(format!(
         "rename the network to `{interface}` in their network data, as on the other hosts"
     )))

@@ -27,7 +27,7 @@ pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
                         "add `{role}` to `spec.nodes`, if need be with `count: {{active: 0}}`, or remove the load \
                          balancer"
                     ))
-                    .of(&cluster.key),
+                    .for_cluster(&cluster.key),
                 );
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
                 .help(
                     "add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md",
                 )
-                .of(&key)
+                .for_cluster(&key)
             })
             .collect();
         services

@@ -44,5 +44,5 @@ fn describe(site: &Site, cluster: &Cluster, template: &HostTemplate) -> Finding 
     )
     .at(template.selector_at.place())
     .help(help)
-    .of(&cluster.key)
+    .for_cluster(&cluster.key)
 }

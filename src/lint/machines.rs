@@ -11,8 +11,8 @@ use super::LintExceptions;
 use crate::api::names::Part;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
-use crate::inventory::machine::AskedMachine;
-use crate::plan::machines::{Asked, by_role_and_name};
+use crate::inventory::machine::RequiredMachine;
+use crate::plan::machines::{MachineRequirements, by_role_and_name};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::text::counted;
@@ -29,15 +29,15 @@ pub(super) fn beyond_reach(
     if site.inventory.hosts.is_empty() {
         return findings;
     }
-    let mut answers: BTreeMap<Asked, bool> = BTreeMap::new();
+    let mut answers: BTreeMap<MachineRequirements, bool> = BTreeMap::new();
     for cluster in clusters {
-        let mut beyond: BTreeMap<Asked, Vec<(&Part, &NodeSet)>> = BTreeMap::new();
+        let mut beyond: BTreeMap<MachineRequirements, Vec<(&Part, &NodeSet)>> = BTreeMap::new();
         for (part, set) in &cluster.node_sets {
             let any = set
                 .machine
                 .as_ref()
                 .filter(|machine| machine.named.is_none());
-            let Some((machine, asked)) = any.zip(Asked::of(set)) else {
+            let Some((machine, asked)) = any.zip(MachineRequirements::for_node_set(set)) else {
                 continue;
             };
             let suffices = *answers.entry(asked.clone()).or_insert_with(|| {
@@ -59,14 +59,14 @@ pub(super) fn beyond_reach(
     findings
 }
 
-fn has(host: &Host, asked: &AskedMachine) -> bool {
+fn has(host: &Host, asked: &RequiredMachine) -> bool {
     host.machine.lacks(asked).next().is_none()
 }
 
 fn describe(
     site: &Site,
     cluster: &Cluster,
-    asked: &Asked,
+    asked: &MachineRequirements,
     mut machines: Vec<(&Part, &NodeSet)>,
 ) -> Finding {
     machines.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
@@ -87,7 +87,7 @@ fn describe(
         format!("none of the site's {hosts} meets the requirements of {who}: {asked}"),
     )
     .help("lower the requirements, or add and inspect hosts")
-    .of(&cluster.key);
+    .for_cluster(&cluster.key);
     let mut places = machines.iter().map(|(_, set)| set.at.place());
     let finding = places.next().into_iter().fold(finding, Finding::at);
     places.fold(finding, |finding, place| finding.see(place, "and this one"))

@@ -6,7 +6,7 @@ use super::node_sets::NodeSets;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
 use crate::inventory::network_remedy::remedy;
-use crate::inventory::networks::{Network, Unaddressed, Unnamed};
+use crate::inventory::networks::{NoAddressReason, ReadNetworkData, UnnamedNetworkData};
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::text::counted;
@@ -25,7 +25,7 @@ pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
     by_file.filter_map(describe_unnamed).collect()
 }
 
-fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
+fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
     let (first, others) = secrets.split_first()?;
     let message = if others.is_empty() {
         format!("Secret `{}` has network data that no host names", first.key)
@@ -64,9 +64,11 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         let interfaces = set.cluster.interfaces(set.role);
         let is_lost = |host: &&Host| {
             let lacks = match &host.network.data {
-                Network::Missing(_) | Network::Keyless(..) => true,
+                ReadNetworkData::Missing(_) | ReadNetworkData::Keyless(..) => true,
                 // It may be meant for another program, if the host has other addresses.
-                Network::OtherFormat(..) => interfaces.iter().any(|id| host.address(id).is_err()),
+                ReadNetworkData::OtherFormat(..) => {
+                    interfaces.iter().any(|id| host.address(id).is_err())
+                }
                 _ => false,
             };
             lacks
@@ -87,13 +89,13 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 
 fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let all = hosts.iter().filter_map(|host| match &host.network.data {
-        Network::OtherFormat(holder, format) => Some((*host, holder, *format)),
+        ReadNetworkData::OtherFormat(holder, format) => Some((*host, holder, *format)),
         _ => None,
     });
     let all: Vec<_> = all.collect();
     let ((first, holder, format), others) = all.split_first()?;
     let message = if others.is_empty() {
-        let reason = Unaddressed::OtherFormat((*holder).clone(), format);
+        let reason = NoAddressReason::OtherFormat((*holder).clone(), format);
         format!("host `{}` {reason}", first.key)
     } else {
         format!(
@@ -122,8 +124,8 @@ fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let named = hosts.iter().filter_map(|host| match &host.network.data {
-        Network::Missing(secret) => Some((*host, secret, None)),
-        Network::Keyless(secret, keyless) => Some((*host, secret, Some(keyless))),
+        ReadNetworkData::Missing(secret) => Some((*host, secret, None)),
+        ReadNetworkData::Keyless(secret, keyless) => Some((*host, secret, Some(keyless))),
         _ => None,
     });
     let named: Vec<_> = named.collect();

@@ -79,5 +79,5 @@ fn describe(
     .at(cluster.origin.at(service.port_route(ports)))
     .see(place, format!("used by {namespace}/{}", other.name))
     .help("choose another NodePort, unless that Service belongs to another base cluster")
-    .of(&cluster.key)
+    .for_cluster(&cluster.key)
 }

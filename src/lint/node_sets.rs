@@ -10,7 +10,7 @@ use crate::api::names::Role;
 use crate::finding::Place;
 use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
-use crate::plan::equivalence::{Counted, HostKinds};
+use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
@@ -82,7 +82,7 @@ impl<'a> NodeSets<'a> {
             hosts,
             &networks.iter().collect::<Vec<_>>(),
             &[],
-            Counted::All,
+            CountedHosts::All,
         );
         let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
         for (index, host) in hosts.iter().enumerate() {

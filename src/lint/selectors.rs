@@ -42,5 +42,5 @@ fn describe(set: &RequestedNodeSet<'_>, mismatch: &Mismatch) -> Finding {
     } else {
         hints.join("\n")
     };
-    finding.help(help).of(cluster)
+    finding.help(help).for_cluster(cluster)
 }

@@ -53,5 +53,5 @@ fn describe(
     )
     .at(at.place())
     .help(help)
-    .of(cluster)
+    .for_cluster(cluster)
 }

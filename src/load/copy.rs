@@ -8,16 +8,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use super::files::{Files, ReadError, may_hold_resources};
-use super::kind::Kind;
+use super::kind::EntryKind;
 
 /// A temporary copy of a repo's files. It is deleted on drop.
 #[derive(Debug)]
-pub struct Copied {
+pub struct TemporaryCopy {
     _directory: TempDir,
     files: Files,
 }
 
-impl Copied {
+impl TemporaryCopy {
     /// Copies all files that git does not ignore, then writes the changed texts. `None` removes a
     /// file.
     ///
@@ -42,8 +42,8 @@ impl Copied {
         for path in everything(repo)? {
             let from = repo.root().join(&path);
             match repo.kind(&path) {
-                Some(Kind::File) => put(&path, &|to| fs::copy(&from, to).map(|_| ()))?,
-                Some(Kind::Link) => put(&path, &|to| symlink(fs::read_link(&from)?, to))?,
+                Some(EntryKind::File) => put(&path, &|to| fs::copy(&from, to).map(|_| ()))?,
+                Some(EntryKind::Link) => put(&path, &|to| symlink(fs::read_link(&from)?, to))?,
                 _ => {}
             }
         }

@@ -19,10 +19,10 @@ pub struct Document<'a> {
     /// The object's position.
     pub origin: Origin,
     kind: Option<String>,
-    pub(super) content: Content<'a>,
+    pub(super) content: DocumentContent<'a>,
 }
 
-pub(super) enum Content<'a> {
+pub(super) enum DocumentContent<'a> {
     /// A whole YAML document.
     Yaml(&'a str),
     /// A YAML sequence of one item.
@@ -47,12 +47,12 @@ pub struct ParseError {
 
 impl<'a> Document<'a> {
     /// Returns the document that a build made of a document with this text.
-    pub(crate) fn of_value(origin: Origin, value: Value, text: &'a str) -> Self {
+    pub(crate) fn from_value(origin: Origin, value: Value, text: &'a str) -> Self {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
         Document {
             origin,
             kind,
-            content: Content::Value(Box::new(value), text),
+            content: DocumentContent::Value(Box::new(value), text),
         }
     }
 }
@@ -67,34 +67,34 @@ impl Document<'_> {
     pub(super) fn is_object(&self) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Head {
+        struct VersionProbe {
             api_version: Option<IgnoredAny>,
         }
         self.kind.is_some()
             || self.broken().is_none()
                 && self
-                    .parse::<Head>()
+                    .parse::<VersionProbe>()
                     .is_ok_and(|head| head.api_version.is_some())
     }
 
     /// Parses the whole document, and marks it as broken if that fails. A document above a size
     /// limit stays as it is.
     pub(super) fn read_to_its_end(&mut self) {
-        let (Content::Yaml(text) | Content::Item(text)) = self.content else {
+        let (DocumentContent::Yaml(text) | DocumentContent::Item(text)) = self.content else {
             return;
         };
         if let Err(error) = self.parse::<IgnoredAny>()
             // Errors about limits have no line.
             && error.line.is_some()
         {
-            self.content = Content::Broken(error, text);
+            self.content = DocumentContent::Broken(error, text);
         }
     }
 
     /// Returns the syntax error of this document, if it is neither valid YAML nor JSON.
     pub fn broken(&self) -> Option<&ParseError> {
         match &self.content {
-            Content::Broken(error, _) => Some(error),
+            DocumentContent::Broken(error, _) => Some(error),
             _ => None,
         }
     }
@@ -189,7 +189,7 @@ impl Document<'_> {
     pub(super) fn column(&self) -> usize {
         match &self.content {
             // The keys of an item align with its first key, after the dash.
-            Content::Item(text) => {
+            DocumentContent::Item(text) => {
                 let dash = text.len() - text.trim_start_matches(' ').len() + 1;
                 dash + text
                     .get(dash..)
@@ -207,22 +207,22 @@ impl Document<'_> {
     /// Returns the document's text; for a list item, the item's text.
     pub fn text(&self) -> &str {
         match self.content {
-            Content::Yaml(text)
-            | Content::Item(text)
-            | Content::Json(text)
-            | Content::Value(_, text)
-            | Content::Broken(_, text) => text,
+            DocumentContent::Yaml(text)
+            | DocumentContent::Item(text)
+            | DocumentContent::Json(text)
+            | DocumentContent::Value(_, text)
+            | DocumentContent::Broken(_, text) => text,
         }
     }
 
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            Content::Yaml(text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
-            Content::Item(text) => parse_yaml::<[T; 1]>(text, 0)
+            DocumentContent::Yaml(text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
+            DocumentContent::Item(text) => parse_yaml::<[T; 1]>(text, 0)
                 .map(|[item]| item)
                 .map_err(|error| self.in_file(error)),
-            Content::Json(text) => {
+            DocumentContent::Json(text) => {
                 // serde_json limits nesting itself.
                 bounded::not_too_large(text)
                     .and_then(|()| bounded::not_too_many(text))
@@ -236,21 +236,23 @@ impl Document<'_> {
                     })
                 })
             }
-            Content::Value(value, _) => {
+            DocumentContent::Value(value, _) => {
                 yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
                     message: in_plain_words(&error.to_string()),
                     line: None,
                     column: None,
                 })
             }
-            Content::Broken(error, _) => Err(error.clone()),
+            DocumentContent::Broken(error, _) => Err(error.clone()),
         }
     }
 
     /// Parses the text as a type that accepts more than usual, such as duplicate keys.
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            Content::Broken(_, text) => parse_yaml(text, 0).map_err(|error| self.in_file(error)),
+            DocumentContent::Broken(_, text) => {
+                parse_yaml(text, 0).map_err(|error| self.in_file(error))
+            }
             _ => self.parse(),
         }
     }
@@ -322,7 +324,7 @@ pub(super) fn in_batches<'a>(
                 found.push(Document {
                     origin,
                     kind: Some(kind.to_owned()),
-                    content: Content::Yaml(document),
+                    content: DocumentContent::Yaml(document),
                 });
             }
             (Some(_), Some(items)) => {
@@ -340,7 +342,7 @@ pub(super) fn in_batches<'a>(
                         Some(kind) if !kind.ends_with("List") => found.push(Document {
                             origin: item_origin,
                             kind: Some(kind.to_owned()),
-                            content: Content::Item(text),
+                            content: DocumentContent::Item(text),
                         }),
                         _ => parsed_first(item_origin, text, false, &mut found),
                     }
@@ -396,9 +398,9 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
         let content = if origin.shape == DocumentShape::ListItem {
-            Content::Item(text)
+            DocumentContent::Item(text)
         } else {
-            Content::Yaml(text)
+            DocumentContent::Yaml(text)
         };
         found.push(Document {
             origin,
@@ -415,7 +417,7 @@ fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<
     found.push(Document {
         origin,
         kind: None,
-        content: Content::Broken(ParseError { line, ..error }, text),
+        content: DocumentContent::Broken(ParseError { line, ..error }, text),
     });
 }
 
@@ -460,7 +462,7 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
         found.push(Document {
             origin,
             kind,
-            content: Content::Value(Box::new(value), text),
+            content: DocumentContent::Value(Box::new(value), text),
         });
     }
 }
@@ -481,14 +483,14 @@ fn json_objects<'a>(
         return false;
     }
     #[derive(Deserialize)]
-    struct Envelope<'a> {
+    struct ListEnvelope<'a> {
         #[serde(default)]
         kind: Option<String>,
         #[serde(borrow, default)]
         items: Option<Vec<&'a RawValue>>,
     }
     let text = document.strip_prefix("---").unwrap_or(document);
-    let Ok(envelope) = serde_json::from_str::<Envelope<'a>>(text) else {
+    let Ok(envelope) = serde_json::from_str::<ListEnvelope<'a>>(text) else {
         return false;
     };
     match (envelope.kind, envelope.items) {
@@ -520,7 +522,7 @@ fn json_objects<'a>(
             found.push(Document {
                 origin: origin.clone(),
                 kind,
-                content: Content::Json(text),
+                content: DocumentContent::Json(text),
             });
         }
     }

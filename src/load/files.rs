@@ -12,11 +12,11 @@ use walkdir::WalkDir;
 
 use super::encoding::{decode, lossy};
 use super::git::GitFiles;
-use super::kind::Kind;
+use super::kind::EntryKind;
 use super::links;
 use super::mentions::mentions;
-use super::merge::{self, Merged};
-use super::part::Part;
+use super::merge::{self, MergeResult};
+use super::part::SitePart;
 use super::worktree::Worktree;
 use crate::git::GitError;
 use crate::layout;
@@ -25,14 +25,14 @@ use crate::layout;
 #[derive(Debug, Clone)]
 pub struct Files {
     root: Utf8PathBuf,
-    kept: Arc<Kept>,
+    kept: Arc<FileSource>,
     streams: Vec<Stream>,
     additions: Vec<Stream>,
-    cover: Option<Arc<Cover>>,
+    cover: Option<Arc<CoveringFiles>>,
     /// git's view of the files on the disk, if it was asked for.
     worktree: Option<Arc<Worktree>>,
     /// The part that one site reads; `None` if the repo is one site.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<SitePart>,
 }
 
 /// Rendered objects that replace the inputs in files, or that are added to the inputs.
@@ -45,7 +45,7 @@ pub struct Stream {
 }
 
 #[derive(Debug)]
-enum Kept {
+enum FileSource {
     OnDisk,
     InGit(GitFiles),
     InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
@@ -53,7 +53,7 @@ enum Kept {
 
 /// Files in memory that hide those below a directory.
 #[derive(Debug)]
-struct Cover {
+struct CoveringFiles {
     directory: Utf8PathBuf,
     files: Files,
 }
@@ -76,7 +76,7 @@ impl ReadError {
 }
 
 /// A directory whose files are unknown, and the reason.
-type Closed = (Utf8PathBuf, String);
+type UnknownDirectory = (Utf8PathBuf, String);
 
 /// The size limit of a file: 256 MiB, an inventory of about 30,000 hosts.
 const LARGEST: u64 = 256 << 20;
@@ -99,7 +99,7 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 impl Files {
     /// Returns the files in a directory on the disk, usually a git worktree.
     pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
-        Self::new(root.into(), Kept::OnDisk)
+        Self::new(root.into(), FileSource::OnDisk)
     }
 
     /// Returns the staged files below a directory of a git worktree, regardless of the disk.
@@ -109,7 +109,7 @@ impl Files {
     /// If git's index cannot be read or has conflicts.
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = Kept::InGit(GitFiles::staged(&root)?);
+        let kept = FileSource::InGit(GitFiles::staged(&root)?);
         Ok(Self::new(root, kept))
     }
 
@@ -120,7 +120,7 @@ impl Files {
     /// If the revision does not exist or cannot be read.
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
+        let kept = FileSource::InGit(GitFiles::at_revision(&root, revision)?);
         Ok(Self::new(root, kept))
     }
 
@@ -134,10 +134,10 @@ impl Files {
         root: &Utf8Path,
         ours: Option<&str>,
         theirs: &str,
-    ) -> Result<Merged<Self>, GitError> {
-        let Merged { files, conflicts } = merge::merge(root, ours, theirs)?;
-        Ok(Merged {
-            files: Self::new(root.to_owned(), Kept::InGit(files)),
+    ) -> Result<MergeResult<Self>, GitError> {
+        let MergeResult { files, conflicts } = merge::merge(root, ours, theirs)?;
+        Ok(MergeResult {
+            files: Self::new(root.to_owned(), FileSource::InGit(files)),
             conflicts,
         })
     }
@@ -169,7 +169,7 @@ impl Files {
         files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
     ) -> Self {
         let files = files.into_iter();
-        let cover = Cover {
+        let cover = CoveringFiles {
             directory: directory.to_owned(),
             files: Files::in_memory(
                 files.map(|(path, text)| (directory.join(path), text.into_bytes())),
@@ -195,8 +195,8 @@ impl Files {
     /// If git's index cannot be read.
     pub(crate) fn with_worktree(self) -> Result<Self, ReadError> {
         let worktree = match &*self.kept {
-            Kept::OnDisk => Some(self.worktree()?),
-            Kept::InGit(_) | Kept::InMemory(_) => None,
+            FileSource::OnDisk => Some(self.worktree()?),
+            FileSource::InGit(_) | FileSource::InMemory(_) => None,
         };
         Ok(Self { worktree, ..self })
     }
@@ -230,14 +230,14 @@ impl Files {
     /// Returns the commit that the files are from; `None` for files that may not be committed.
     pub(super) fn commit(&self) -> Option<Oid> {
         match &*self.kept {
-            Kept::InGit(files) => files.commit(),
-            Kept::OnDisk | Kept::InMemory(_) => None,
+            FileSource::InGit(files) => files.commit(),
+            FileSource::OnDisk | FileSource::InMemory(_) => None,
         }
     }
 
     /// Returns whether the files are on the disk.
     pub fn are_on_disk(&self) -> bool {
-        matches!(*self.kept, Kept::OnDisk)
+        matches!(*self.kept, FileSource::OnDisk)
     }
 
     /// Returns files in memory, by their paths from the root. They form a whole repo, for example
@@ -255,11 +255,11 @@ impl Files {
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
         Self::new(
             Utf8PathBuf::from("."),
-            Kept::InMemory(files.into_iter().collect()),
+            FileSource::InMemory(files.into_iter().collect()),
         )
     }
 
-    fn new(root: Utf8PathBuf, kept: Kept) -> Self {
+    fn new(root: Utf8PathBuf, kept: FileSource) -> Self {
         Self {
             root,
             kept: Arc::new(kept),
@@ -298,19 +298,19 @@ impl Files {
         let path = self.root.join(file);
         let kind = match &*self.kept {
             // Metadata follows links.
-            Kept::OnDisk => match fs::metadata(&path) {
+            FileSource::OnDisk => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => {
                     // Otherwise a link in a repo could make sipgen read any file of the machine.
                     links::stay_inside(&self.root, &path)?;
-                    Some(Kind::of(found?.file_type()))
+                    Some(EntryKind::new(found?.file_type()))
                 }
             },
-            Kept::InGit(_) | Kept::InMemory(_) => self.kind(file),
+            FileSource::InGit(_) | FileSource::InMemory(_) => self.kind(file),
         };
         match kind {
             None => Ok(None),
-            Some(Kind::File) => decode(self.content(file)?)
+            Some(EntryKind::File) => decode(self.content(file)?)
                 .map(Some)
                 .map_err(|_| io::Error::other("it is not text in UTF-8")),
             // Reading a pipe might never end.
@@ -333,9 +333,11 @@ impl Files {
             return cover.content(file);
         }
         match &*self.kept {
-            Kept::OnDisk => read_bounded(&self.root.join(file)),
-            Kept::InGit(files) => files.content(file),
-            Kept::InMemory(files) => Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone()),
+            FileSource::OnDisk => read_bounded(&self.root.join(file)),
+            FileSource::InGit(files) => files.content(file),
+            FileSource::InMemory(files) => {
+                Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone())
+            }
         }
     }
 
@@ -343,16 +345,16 @@ impl Files {
     /// without any of `words` is ignored, because it cannot concern sipgen.
     pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
         let size = match &*self.kept {
-            Kept::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
-            Kept::InGit(files) => files.size(file).unwrap_or_default(),
-            Kept::InMemory(_) => 0,
+            FileSource::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
+            FileSource::InGit(files) => files.size(file).unwrap_or_default(),
+            FileSource::InMemory(_) => 0,
         };
         if size <= LARGEST {
             return None;
         }
         // A blob in git would have to be loaded for a search, so a large one is an error in any
         // case. The same applies to a file that cannot be read.
-        let concerns = matches!(*self.kept, Kept::InGit(_))
+        let concerns = matches!(*self.kept, FileSource::InGit(_))
             || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
     }
@@ -361,7 +363,7 @@ impl Files {
     /// `None` if there is nothing at the target, or it is outside the root.
     pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         match &*self.kept {
-            Kept::OnDisk => {
+            FileSource::OnDisk => {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
                 Some(
                     found
@@ -370,9 +372,9 @@ impl Files {
                         .to_owned(),
                 )
             }
-            Kept::InGit(files) => links::resolve(path, |path| files.target(path))
+            FileSource::InGit(files) => links::resolve(path, |path| files.target(path))
                 .filter(|path| files.kind(path).is_some()),
-            Kept::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
+            FileSource::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
         }
     }
 
@@ -394,24 +396,24 @@ impl Files {
         let mut around = path
             .ancestors()
             .filter(|around| !around.as_str().is_empty());
-        around.any(|around| self.kind(around) == Some(Kind::Link))
+        around.any(|around| self.kind(around) == Some(EntryKind::Link))
     }
 
     /// Returns the type of the entry at a path. Links are not followed.
-    pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+    pub fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
         if let Some(cover) = self.cover(path) {
             return cover.kind(path);
         }
         match &*self.kept {
-            Kept::OnDisk => fs::symlink_metadata(self.root.join(path))
+            FileSource::OnDisk => fs::symlink_metadata(self.root.join(path))
                 .ok()
-                .map(|found| Kind::of(found.file_type())),
-            Kept::InGit(files) => files.kind(path),
-            Kept::InMemory(files) if files.contains_key(path) => Some(Kind::File),
-            Kept::InMemory(files) => files
+                .map(|found| EntryKind::new(found.file_type())),
+            FileSource::InGit(files) => files.kind(path),
+            FileSource::InMemory(files) if files.contains_key(path) => Some(EntryKind::File),
+            FileSource::InMemory(files) => files
                 .keys()
                 .any(|file| file.starts_with(path))
-                .then_some(Kind::Directory),
+                .then_some(EntryKind::Directory),
         }
     }
 
@@ -447,7 +449,7 @@ impl Files {
     pub(crate) fn files_and_closed(
         &self,
         skip: &Utf8Path,
-    ) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
+    ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
         if let Some(part) = &self.part {
             return Ok((
@@ -460,8 +462,8 @@ impl Files {
             ));
         }
         match &*self.kept {
-            Kept::OnDisk => {}
-            Kept::InGit(files) => {
+            FileSource::OnDisk => {}
+            FileSource::InGit(files) => {
                 let wanted = files
                     .plain()
                     .filter(|file| wanted(file))
@@ -469,7 +471,7 @@ impl Files {
                     .collect();
                 return Ok((wanted, files.missing().to_vec()));
             }
-            Kept::InMemory(files) => {
+            FileSource::InMemory(files) => {
                 return Ok((
                     files.keys().filter(|file| wanted(file)).cloned().collect(),
                     Vec::new(),
@@ -494,7 +496,7 @@ impl Files {
         // The walk skips ignored files and anything behind a link. git reads nothing behind links
         // either.
         let is_there =
-            |file: &Utf8Path| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+            |file: &Utf8Path| self.kind(file) == Some(EntryKind::File) && !self.has_link(file);
         let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
         let tracked = worktree.tracked.iter();
         let missed =
@@ -521,17 +523,17 @@ impl Files {
     ) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = Vec::new();
         match &*self.kept {
-            Kept::OnDisk => {
+            FileSource::OnDisk => {
                 // [`Files::files`] reports files that a sparse checkout omits.
                 let closed = self.walk(skip, &self.worktree()?, |entry| {
                     let relative = entry
                         .path()
                         .strip_prefix(&self.root)
                         .unwrap_or(entry.path());
-                    let kind = entry.file_type().map_or(Kind::Other, Kind::of);
+                    let kind = entry.file_type().map_or(EntryKind::Other, EntryKind::new);
                     match Utf8Path::from_path(relative) {
                         Some(path) => unread.extend(self.why_unread(path, kind)),
-                        None if kind != Kind::Directory => {
+                        None if kind != EntryKind::Directory => {
                             unread.extend(not_utf8(&relative.to_string_lossy()))
                         }
                         None => {}
@@ -543,7 +545,7 @@ impl Files {
                         .map(|(directory, _)| (directory, "it cannot be read")),
                 );
             }
-            Kept::InGit(files) => {
+            FileSource::InGit(files) => {
                 let entries = files
                     .below(Utf8Path::new(""))
                     .into_iter()
@@ -551,7 +553,7 @@ impl Files {
                 unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
                 unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
             }
-            Kept::InMemory(_) => {}
+            FileSource::InMemory(_) => {}
         }
         if let Some(part) = &self.part {
             unread.retain(|(path, _)| part.owns(path) || part.files.contains(path));
@@ -560,15 +562,17 @@ impl Files {
         Ok(unread)
     }
 
-    fn why_unread(&self, path: &Utf8Path, kind: Kind) -> Option<(Utf8PathBuf, &'static str)> {
+    fn why_unread(&self, path: &Utf8Path, kind: EntryKind) -> Option<(Utf8PathBuf, &'static str)> {
         let why = match kind {
-            Kind::File | Kind::Directory => return None,
-            Kind::Other => may_hold_resources(path).then_some("it is a pipe, a device or a socket"),
+            EntryKind::File | EntryKind::Directory => return None,
+            EntryKind::Other => {
+                may_hold_resources(path).then_some("it is a pipe, a device or a socket")
+            }
             // A target in the repo is read under its own path.
-            Kind::Link => match self.resolve(path) {
+            EntryKind::Link => match self.resolve(path) {
                 None => Some("it is a symbolic link that leads out of the repo or to nothing"),
                 Some(target)
-                    if self.kind(&target) == Some(Kind::Directory)
+                    if self.kind(&target) == Some(EntryKind::Directory)
                         || may_hold_resources(&target) =>
                 {
                     None
@@ -587,7 +591,7 @@ impl Files {
         skip: &Utf8Path,
         worktree: &Arc<Worktree>,
         mut visit: impl FnMut(&DirEntry),
-    ) -> Result<Vec<Closed>, ReadError> {
+    ) -> Result<Vec<UnknownDirectory>, ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let worktree = worktree.clone();
         let is_foreign = move |entry: &DirEntry| {
@@ -651,7 +655,7 @@ impl Files {
         let entries = self.entries_below(directory)?;
         Ok(entries
             .into_iter()
-            .filter(|(_, kind)| *kind == Kind::File)
+            .filter(|(_, kind)| *kind == EntryKind::File)
             .map(|(path, _)| path)
             .collect())
     }
@@ -665,18 +669,18 @@ impl Files {
     pub fn entries_below(
         &self,
         directory: &Utf8Path,
-    ) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+    ) -> Result<Vec<(Utf8PathBuf, EntryKind)>, ReadError> {
         if let Some(cover) = self.cover(directory) {
             return cover.entries_below(directory);
         }
         match &*self.kept {
-            Kept::OnDisk => {}
-            Kept::InGit(files) => return Ok(files.below(directory)),
-            Kept::InMemory(files) => {
+            FileSource::OnDisk => {}
+            FileSource::InGit(files) => return Ok(files.below(directory)),
+            FileSource::InMemory(files) => {
                 let below = files
                     .keys()
                     .filter(|file| file.starts_with(directory) && *file != directory);
-                return Ok(below.map(|file| (file.clone(), Kind::File)).collect());
+                return Ok(below.map(|file| (file.clone(), EntryKind::File)).collect());
             }
         }
         let top = self.root.join(directory);
@@ -690,7 +694,7 @@ impl Files {
             if let Some(path) = Utf8Path::from_path(entry.path())
                 && let Ok(relative) = path.strip_prefix(&self.root)
             {
-                entries.push((relative.to_owned(), Kind::of(entry.file_type())));
+                entries.push((relative.to_owned(), EntryKind::new(entry.file_type())));
             }
         }
         Ok(entries)

@@ -12,7 +12,7 @@ use git2::{
     Tree, TreeWalkMode, TreeWalkResult,
 };
 
-use super::kind::Kind;
+use super::kind::EntryKind;
 use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::git::GitError;
 use crate::git::open::{self, OpenedRepo};
@@ -21,8 +21,8 @@ use crate::text::in_shell;
 /// The files of a tree or an index, submodules included, below one directory and relative to it.
 pub(super) struct GitFiles {
     /// The repo, followed by those of its submodules.
-    repos: Vec<Blobs>,
-    entries: BTreeMap<Utf8PathBuf, Entry>,
+    repos: Vec<GitContents>,
+    entries: BTreeMap<Utf8PathBuf, GitEntry>,
     /// Paths that are not UTF-8, with invalid parts replaced.
     not_utf8: Vec<String>,
     /// Directories of submodules whose files are not available, with the reason.
@@ -32,8 +32,8 @@ pub(super) struct GitFiles {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
-    kind: Kind,
+struct GitEntry {
+    kind: EntryKind,
     id: Oid,
     /// The index in [`GitFiles::repos`].
     repo: usize,
@@ -87,9 +87,9 @@ impl GitFiles {
     }
 
     /// Returns a tree whose blobs in `made` are not in the repo.
-    pub(super) fn of_memory(
+    pub(super) fn in_memory(
         opened: &OpenedRepo,
-        entries: Vec<Listed>,
+        entries: Vec<ListedFile>,
         made: BTreeMap<Oid, Vec<u8>>,
     ) -> Result<Self, GitError> {
         let mut files = Self::gather(opened, entries)?;
@@ -100,7 +100,7 @@ impl GitFiles {
         Ok(files)
     }
 
-    fn gather(opened: &OpenedRepo, entries: Vec<Listed>) -> Result<Self, GitError> {
+    fn gather(opened: &OpenedRepo, entries: Vec<ListedFile>) -> Result<Self, GitError> {
         let mut files = Self {
             repos: Vec::new(),
             entries: BTreeMap::new(),
@@ -119,7 +119,7 @@ impl GitFiles {
         &mut self,
         opened: &OpenedRepo,
         at: &Utf8Path,
-        entries: Vec<Listed>,
+        entries: Vec<ListedFile>,
     ) -> Result<(), GitError> {
         // `.gitmodules` is in the root of each repo, even if that is outside of the requested
         // directory.
@@ -142,24 +142,24 @@ impl GitFiles {
                 continue;
             };
             let kind = match mode & KIND {
-                PLAIN => Kind::File,
-                LINK => Kind::Link,
+                PLAIN => EntryKind::File,
+                LINK => EntryKind::Link,
                 GITLINK => {
                     links.push((path, id));
-                    Kind::Directory
+                    EntryKind::Directory
                 }
-                _ => Kind::Other,
+                _ => EntryKind::Other,
             };
             self.entries.insert(
                 below.to_owned(),
-                Entry {
+                GitEntry {
                     kind,
                     id,
                     repo: self.repos.len(),
                 },
             );
         }
-        self.repos.push(Blobs::of(opened));
+        self.repos.push(GitContents::from_repo(opened));
         if links.is_empty() {
             Ok(())
         } else {
@@ -207,10 +207,10 @@ impl GitFiles {
         Ok(())
     }
 
-    pub(super) fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+    pub(super) fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
         match self.entries.get(path) {
             Some(entry) => Some(entry.kind),
-            None => self.is_directory(path).then_some(Kind::Directory),
+            None => self.is_directory(path).then_some(EntryKind::Directory),
         }
     }
 
@@ -226,15 +226,15 @@ impl GitFiles {
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
-        let Entry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
+        let GitEntry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
         self.repos[*repo].content(*id).map_err(io::Error::other)
     }
 
     /// Returns the target of the symbolic link at a path; `None` if there is no link, or its target
     /// is not UTF-8.
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let Entry {
-            kind: Kind::Link,
+        let GitEntry {
+            kind: EntryKind::Link,
             id,
             repo,
         } = self.entries.get(path)?
@@ -263,7 +263,7 @@ impl GitFiles {
 
     /// Returns a file's size in bytes.
     pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
-        let Entry { id, repo, .. } = self.entries.get(file)?;
+        let GitEntry { id, repo, .. } = self.entries.get(file)?;
         self.repos[*repo].size(*id).ok()
     }
 
@@ -271,12 +271,12 @@ impl GitFiles {
     pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
         self.entries
             .iter()
-            .filter(|(_, entry)| entry.kind == Kind::File)
+            .filter(|(_, entry)| entry.kind == EntryKind::File)
             .map(|(path, _)| path.as_path())
     }
 
     /// Returns every entry below a directory except directories.
-    pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, Kind)> {
+    pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, EntryKind)> {
         let from = self.entries.range(directory.to_owned()..);
         let below = from
             .take_while(|(path, _)| path.starts_with(directory))
@@ -288,25 +288,25 @@ impl GitFiles {
 }
 
 /// The contents in a repo. `Repository` is not `Sync`, so each reading thread has its own.
-struct Blobs {
+struct GitContents {
     git_dir: PathBuf,
-    of_environment: bool,
+    is_from_environment: bool,
     /// Contents that only memory has.
     made: BTreeMap<Oid, Vec<u8>>,
     spare: Mutex<Vec<Repository>>,
 }
 
-impl Blobs {
-    fn of(
+impl GitContents {
+    fn from_repo(
         OpenedRepo {
             repo,
-            is_from_environment: of_environment,
+            is_from_environment,
             ..
         }: &OpenedRepo,
     ) -> Self {
         Self {
             git_dir: repo.path().to_owned(),
-            of_environment: *of_environment,
+            is_from_environment: *is_from_environment,
             made: BTreeMap::new(),
             spare: Mutex::default(),
         }
@@ -343,7 +343,7 @@ impl Blobs {
         // The lock is held to take or return a repository, but not while reading.
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
-        let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
+        let repo = repo.map_or_else(|| open::again(&self.git_dir, self.is_from_environment), Ok)?;
         let read = read(&repo);
         spare().push(repo);
         read
@@ -362,10 +362,10 @@ fn is_partial(repo: &Repository) -> bool {
 }
 
 /// A git entry: path, mode and id.
-pub(super) type Listed = (Vec<u8>, u32, Oid);
+pub(super) type ListedFile = (Vec<u8>, u32, Oid);
 
 /// Returns all entries of a tree, recursively.
-fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
+fn blobs(tree: &Tree<'_>) -> Result<Vec<ListedFile>, GitError> {
     let mut entries = Vec::new();
     tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
         if entry.kind() != Some(ObjectType::Tree) {

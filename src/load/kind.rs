@@ -4,7 +4,7 @@ use std::fs::FileType;
 
 /// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -15,13 +15,13 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
-    pub(super) fn of(kind: FileType) -> Self {
+impl EntryKind {
+    pub(super) fn new(kind: FileType) -> Self {
         match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
-            (true, ..) => Kind::File,
-            (_, true, _) => Kind::Directory,
-            (_, _, true) => Kind::Link,
-            _ => Kind::Other,
+            (true, ..) => EntryKind::File,
+            (_, true, _) => EntryKind::Directory,
+            (_, _, true) => EntryKind::Link,
+            _ => EntryKind::Other,
         }
     }
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use yaml_serde::Value;
 
 use super::files::Files;
-use super::kind::Kind;
+use super::kind::EntryKind;
 use super::program::{self, NotRun};
 use crate::api::kustomization::{FILE_NAMES, listed};
 
@@ -34,7 +34,7 @@ pub(crate) struct Build<'a> {
 
 /// The result of a build.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuildOutput {
     /// The rendered objects.
     pub(crate) text: String,
     /// The repo's root in the build, and the directory of the outer kustomization.
@@ -44,7 +44,7 @@ pub(crate) struct Built {
 
 /// The reason why a build failed. The display is one clause about the kustomization.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotBuilt {
+pub(crate) enum BuildError {
     /// The directory does not exist.
     #[error("is no directory of the repo")]
     NoDirectory,
@@ -98,7 +98,7 @@ const NO_NETWORK: [(&str, &str); 8] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-impl Built {
+impl BuildOutput {
     /// Returns the file in the repo that an annotation of kustomize refers to.
     pub(crate) fn file(&self, annotated: &str) -> Option<Utf8PathBuf> {
         let path = plain(&self.asked_in.join(annotated))?;
@@ -107,9 +107,9 @@ impl Built {
 }
 
 /// Builds a kustomization of the repo.
-pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> {
+pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, BuildError> {
     let needed = needed(repo, build.directory, Some(build.output))?;
-    let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
+    let (program, first) = program().ok_or(BuildError::NoProgram)?;
     let temporary = TempDir::new()?;
     let place = utf8(temporary.path().canonicalize()?)?;
     // kustomize alone does not write to the repo, so it may read from the disk. Helm would store
@@ -151,7 +151,7 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
         said.replace(asked_in.as_str(), build.directory.as_str())
     };
     let text = output(&mut command, build.longest, shown)?;
-    Ok(Built {
+    Ok(BuildOutput {
         text,
         root,
         asked_in,
@@ -165,9 +165,9 @@ pub(crate) fn build_in_place(
     directory: &Utf8Path,
     is_restricted: bool,
     longest: Duration,
-) -> Result<String, NotBuilt> {
+) -> Result<String, BuildError> {
     needed(repo, directory, None)?;
-    let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
+    let (program, first) = program().ok_or(BuildError::NoProgram)?;
     let root = utf8(repo.root().canonicalize()?)?;
     let restrictor = if is_restricted {
         "LoadRestrictionsRootOnly"
@@ -191,14 +191,14 @@ fn output(
     command: &mut Command,
     longest: Duration,
     shown: impl Fn(&str) -> String,
-) -> Result<String, NotBuilt> {
+) -> Result<String, BuildError> {
     let ended = program::run(command, Vec::new(), longest).map_err(|error| match error {
-        NotRun::Io(error) => NotBuilt::Io(error),
-        NotRun::TimedOut => NotBuilt::TimedOut(longest),
+        NotRun::Io(error) => BuildError::Io(error),
+        NotRun::TimedOut => BuildError::TimedOut(longest),
     })?;
     if !ended.status.success() {
         let said = shown(&ended.stderr);
-        return Err(NotBuilt::Failed(program::first_lines(&said)));
+        return Err(BuildError::Failed(program::first_lines(&said)));
     }
     let text = String::from_utf8(ended.stdout);
     Ok(text.map_err(|_| io::Error::other("what kustomize prints is no text"))?)
@@ -211,8 +211,8 @@ pub(super) const OF_KUBECTL: [&str; 1] = ["kustomize"];
 pub(super) fn program() -> Option<(PathBuf, [&'static str; 1])> {
     if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
-        let of_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
-        return Some((named, if of_kubectl { OF_KUBECTL } else { ["build"] }));
+        let is_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
+        return Some((named, if is_kubectl { OF_KUBECTL } else { ["build"] }));
     }
     let kubectl = || program::find("kubectl").map(|found| (found, OF_KUBECTL));
     program::find("kustomize")
@@ -241,9 +241,9 @@ fn needed(
     repo: &Files,
     directory: &Utf8Path,
     output: Option<&Utf8Path>,
-) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
-    if kind(repo, directory) != Some(Kind::Directory) {
-        return Err(NotBuilt::NoDirectory);
+) -> Result<BTreeSet<Utf8PathBuf>, BuildError> {
+    if kind(repo, directory) != Some(EntryKind::Directory) {
+        return Err(BuildError::NoDirectory);
     }
     let mut needed = BTreeSet::new();
     let mut pending = vec![directory.to_owned()];
@@ -258,7 +258,7 @@ fn needed(
         let Some((text, file)) = own else {
             // A directory without a kustomization may be a chart's. Only the first must have one.
             if needed.len() == 1 {
-                return Err(NotBuilt::NoKustomization);
+                return Err(BuildError::NoKustomization);
             }
             continue;
         };
@@ -272,7 +272,7 @@ fn needed(
                 .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
             let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
             if let Some(path) = path.as_ref().filter(is_output) {
-                return Err(NotBuilt::Output {
+                return Err(BuildError::Output {
                     file,
                     path: path.clone(),
                 });
@@ -281,12 +281,12 @@ fn needed(
                 .as_ref()
                 .and_then(|path| Some((path, kind(repo, path)?)))
             {
-                Some((path, Kind::Directory)) => pending.push(path.clone()),
-                Some((path, Kind::File)) => {
+                Some((path, EntryKind::Directory)) => pending.push(path.clone()),
+                Some((path, EntryKind::File)) => {
                     needed.insert(path.clone());
                 }
                 _ => {
-                    return Err(NotBuilt::Elsewhere {
+                    return Err(BuildError::Elsewhere {
                         file,
                         entry: entry.to_owned(),
                     });
@@ -299,15 +299,15 @@ fn needed(
 
 /// Returns the type of the entry at a path, but `None` behind a link, because a link may lead out
 /// of the repo.
-fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
+fn kind(repo: &Files, path: &Utf8Path) -> Option<EntryKind> {
     if path.as_str().is_empty() {
-        return Some(Kind::Directory);
+        return Some(EntryKind::Directory);
     }
     let mut around = path
         .ancestors()
         .skip(1)
         .filter(|around| !around.as_str().is_empty());
-    let is_behind_link = around.any(|around| repo.kind(around) == Some(Kind::Link));
+    let is_behind_link = around.any(|around| repo.kind(around) == Some(EntryKind::Link));
     repo.kind(path).filter(|_| !is_behind_link)
 }
 
@@ -377,7 +377,7 @@ fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Re
     for path in needed {
         let below = repo.files_below(path).map_err(io::Error::other)?;
         // `files_below` returns nothing for a file.
-        let own = (kind(repo, path) == Some(Kind::File)).then(|| path.clone());
+        let own = (kind(repo, path) == Some(EntryKind::File)).then(|| path.clone());
         for file in below
             .into_iter()
             .chain(own)

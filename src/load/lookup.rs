@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::nodes::{Entry, Nodes};
+use super::nodes::{DocumentNodes, EntryRange};
 use crate::finding::position::{DocumentShape, RouteStep};
 
 /// The position of a node in a document's text, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct NodeRange {
     /// The node's key; `None` for an item of a sequence and for the root.
     pub(super) key: Option<Range<usize>>,
     /// The value; `None` for an empty node.
@@ -21,22 +21,22 @@ pub(super) struct Found {
 const LARGEST: usize = 4 << 20;
 
 /// Parses a document's nodes; returns `None` if it is too large, nested too deep, or invalid.
-pub(super) fn nodes(text: &str) -> Option<Nodes> {
+pub(super) fn nodes(text: &str) -> Option<DocumentNodes> {
     if text.len() > LARGEST {
         None
     } else {
-        Nodes::of(text)
+        DocumentNodes::parse(text)
     }
 }
 
 /// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
 /// Returns `None` if not even the first step exists.
 pub(super) fn find(
-    nodes: &Nodes,
+    nodes: &DocumentNodes,
     text: &str,
     shape: DocumentShape,
     route: &[RouteStep],
-) -> Option<Found> {
+) -> Option<NodeRange> {
     (1..=route.len())
         .rev()
         .find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
@@ -44,13 +44,13 @@ pub(super) fn find(
 
 /// Finds exactly this route. `text` is the document's text.
 pub(super) fn exactly(
-    nodes: &Nodes,
+    nodes: &DocumentNodes,
     text: &str,
     shape: DocumentShape,
     route: &[RouteStep],
-) -> Option<Found> {
-    let Entry { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
-    Some(Found {
+) -> Option<NodeRange> {
+    let EntryRange { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
+    Some(NodeRange {
         key,
         value,
         depth: route.len(),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {
-        let nodes = Nodes::of(text).unwrap();
+        let nodes = DocumentNodes::parse(text).unwrap();
         let cut = |range: Option<Range<usize>>| {
             range
                 .map(|range| text[range].to_owned())

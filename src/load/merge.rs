@@ -11,7 +11,7 @@ use crate::git::open::{self, OpenedRepo};
 
 /// The result of a merge.
 #[derive(Debug)]
-pub struct Merged<F> {
+pub struct MergeResult<F> {
     /// All files without conflicts.
     pub files: F,
     /// Files with conflicts, in the order of their paths.
@@ -62,7 +62,7 @@ pub(super) fn merge(
     root: &Utf8Path,
     ours: Option<&str>,
     theirs: &str,
-) -> Result<Merged<GitFiles>, GitError> {
+) -> Result<MergeResult<GitFiles>, GitError> {
     let opened = open::expect(root)?;
     let repo = &opened.repo;
     let head = commit(repo, ours.unwrap_or("HEAD"))?;
@@ -101,8 +101,8 @@ pub(super) fn merge(
         .filter(|(_, mode, _)| WITH_CONTENT.contains(&(mode & KIND)))
         .map(|(.., id)| *id);
     let made = made(&opened, ids)?;
-    Ok(Merged {
-        files: GitFiles::of_memory(&opened, entries, made)?,
+    Ok(MergeResult {
+        files: GitFiles::in_memory(&opened, entries, made)?,
         conflicts,
     })
 }

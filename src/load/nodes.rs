@@ -15,9 +15,9 @@ use crate::finding::position::RouteStep;
 const DEEPEST: usize = 1000;
 
 /// The nodes of one document.
-pub(crate) struct Nodes {
+pub(crate) struct DocumentNodes {
     /// All nodes in the order of the text. The first is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<DocumentNode>,
     /// The children of all collections. Those of one collection are adjacent: items, or keys with
     /// values, sorted by key.
     children: Vec<u32>,
@@ -26,19 +26,19 @@ pub(crate) struct Nodes {
     comments: Vec<Range<usize>>,
 }
 
-struct Node {
-    kind: Kind,
+struct DocumentNode {
+    kind: NodeKind,
     /// The start, with the anchor.
     whole: u32,
     /// The start, with the tag.
     start: u32,
     end: u32,
-    /// The range of its children in [`Nodes::children`].
+    /// The range of its children in [`DocumentNodes::children`].
     children: Range<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NodeKind {
     /// An empty node.
     Absent,
     Scalar,
@@ -50,7 +50,7 @@ enum Kind {
 
 /// The position of a mapping's entry or a sequence's item, as byte ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct EntryRange {
     /// The key with its quotes; `None` for an item and for the root.
     pub(crate) key: Option<Range<usize>>,
     /// The value without its anchor; for an alias, the value of the anchor's node; `None` for an
@@ -58,9 +58,9 @@ pub(crate) struct Entry {
     pub(crate) value: Option<Range<usize>>,
 }
 
-impl Nodes {
+impl DocumentNodes {
     /// Parses the first document of a text; returns `None` if it is invalid or nested too deep.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         // Nodes store offsets as `u32`.
         u32::try_from(text.len()).ok()?;
         let mut options = Options::default();
@@ -72,7 +72,7 @@ impl Nodes {
         // An unknown alias must not end the parse.
         options.emit_unresolved_aliases = true;
         options.emit_anchor_events = true;
-        let nodes = Nodes {
+        let nodes = DocumentNodes {
             nodes: Vec::new(),
             children: Vec::new(),
             spelled: HashMap::new(),
@@ -105,12 +105,12 @@ impl Nodes {
         &self,
         text: &str,
         route: impl IntoIterator<Item = &'s RouteStep>,
-    ) -> Option<Entry> {
+    ) -> Option<EntryRange> {
         let (mut key, mut node) = (None, 0);
         for step in route {
             let children = self.children_of(self.target(node)?);
             (key, node) = match (step, self.kind(self.target(node)?)) {
-                (RouteStep::Key(name), Kind::Mapping) => {
+                (RouteStep::Key(name), NodeKind::Mapping) => {
                     let (entries, _) = children.as_chunks::<2>();
                     let at = entries
                         .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
@@ -119,7 +119,7 @@ impl Nodes {
                         .filter(|[key, _]| self.text_of(*key, text) == name)?;
                     (Some(key), value)
                 }
-                (RouteStep::Index(index), Kind::Sequence) => (None, *children.get(*index)?),
+                (RouteStep::Index(index), NodeKind::Sequence) => (None, *children.get(*index)?),
                 _ => return None,
             };
         }
@@ -128,10 +128,10 @@ impl Nodes {
         let key = key.map(|key| self.whole(key)).filter(is_part);
         let value = self
             .target(node)
-            .filter(|node| self.kind(*node) != Kind::Absent)
+            .filter(|node| self.kind(*node) != NodeKind::Absent)
             .map(|node| self.range(node))
             .filter(is_part);
-        Some(Entry { key, value })
+        Some(EntryRange { key, value })
     }
 
     /// Returns whether an offset is within a comment.
@@ -142,10 +142,10 @@ impl Nodes {
             .is_some_and(|comment| comment.contains(&at))
     }
 
-    fn kind(&self, node: u32) -> Kind {
+    fn kind(&self, node: u32) -> NodeKind {
         self.nodes
             .get(node as usize)
-            .map_or(Kind::Absent, |node| node.kind)
+            .map_or(NodeKind::Absent, |node| node.kind)
     }
 
     fn range(&self, node: u32) -> Range<usize> {
@@ -173,7 +173,7 @@ impl Nodes {
     /// Returns the node that an alias refers to; any other node itself.
     fn target(&self, node: u32) -> Option<u32> {
         match self.kind(node) {
-            Kind::Alias(target) => target,
+            NodeKind::Alias(target) => target,
             _ => Some(node),
         }
     }
@@ -190,7 +190,7 @@ impl Nodes {
 /// Builds nodes from a parser's events.
 struct Builder<'a> {
     text: &'a str,
-    nodes: Nodes,
+    nodes: DocumentNodes,
     /// Open collections, with their children so far.
     open: Vec<(u32, Vec<u32>)>,
     /// Nodes with anchors.
@@ -210,12 +210,12 @@ impl Builder<'_> {
                     range = self.with_header(range);
                 }
                 let kind = if range.is_empty() && tag.is_none() {
-                    Kind::Absent
+                    NodeKind::Absent
                 } else {
-                    Kind::Scalar
+                    NodeKind::Scalar
                 };
                 let is_key = self.is_at_key();
-                if kind == Kind::Absent && !is_key {
+                if kind == NodeKind::Absent && !is_key {
                     range = self.behind_colon(range);
                 }
                 // A node may consist of a tag alone.
@@ -226,25 +226,25 @@ impl Builder<'_> {
                 };
                 let differs = self.text.get(start..end) != Some(&*value);
                 let node = self.add(kind, start..end, anchor)?;
-                if is_key && differs && kind == Kind::Scalar {
+                if is_key && differs && kind == NodeKind::Scalar {
                     self.nodes.spelled.insert(node, value.into_owned());
                 }
             }
             Event::Alias(id) => {
                 let target = self.anchors.get(&id).copied();
-                self.add(Kind::Alias(target), range.clone(), 0)?;
+                self.add(NodeKind::Alias(target), range.clone(), 0)?;
             }
             Event::UnresolvedAlias(_) => {
-                self.add(Kind::Alias(None), range.clone(), 0)?;
+                self.add(NodeKind::Alias(None), range.clone(), 0)?;
             }
             Event::SequenceStart(style, anchor, _) => {
                 if style == StructureStyle::Block {
                     range = self.at_dash(range);
                 }
-                self.begin(Kind::Sequence, tag, range.clone(), anchor)?;
+                self.begin(NodeKind::Sequence, tag, range.clone(), anchor)?;
             }
             Event::MappingStart(_, anchor, _) => {
-                self.begin(Kind::Mapping, tag, range.clone(), anchor)?
+                self.begin(NodeKind::Mapping, tag, range.clone(), anchor)?
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
             Event::Anchor(id, _) => {
@@ -254,9 +254,9 @@ impl Builder<'_> {
                 // The anchor precedes the value, and possibly the tag.
                 node.whole = node.whole.min(small(range.start));
                 // A node may consist of an anchor alone.
-                if node.kind == Kind::Absent {
+                if node.kind == NodeKind::Absent {
                     (node.kind, node.start, node.end) =
-                        (Kind::Scalar, small(range.start), small(range.end));
+                        (NodeKind::Scalar, small(range.start), small(range.end));
                 }
             }
             Event::Comment(..) => self.nodes.comments.push(range.clone()),
@@ -266,10 +266,10 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn add(&mut self, kind: Kind, range: Range<usize>, anchor: usize) -> Option<u32> {
+    fn add(&mut self, kind: NodeKind, range: Range<usize>, anchor: usize) -> Option<u32> {
         let number = u32::try_from(self.nodes.nodes.len()).ok()?;
         let (start, end) = (small(range.start), small(range.end));
-        self.nodes.nodes.push(Node {
+        self.nodes.nodes.push(DocumentNode {
             kind,
             whole: start,
             start,
@@ -287,7 +287,7 @@ impl Builder<'_> {
 
     fn begin(
         &mut self,
-        kind: Kind,
+        kind: NodeKind,
         tag: Option<Range<usize>>,
         range: Range<usize>,
         anchor: usize,
@@ -310,7 +310,7 @@ impl Builder<'_> {
         } else {
             last.max(bracket.end)
         };
-        if self.nodes.kind(number) == Kind::Mapping {
+        if self.nodes.kind(number) == NodeKind::Mapping {
             let (entries, _) = children.as_chunks_mut::<2>();
             // The sort is stable, so the first of several equal keys stays first.
             entries.sort_by(|[a, _], [b, _]| {
@@ -331,7 +331,7 @@ impl Builder<'_> {
     fn is_at_key(&self) -> bool {
         self.open.last().is_some_and(|(node, children)| {
             // Keys and values alternate.
-            self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
+            self.nodes.kind(*node) == NodeKind::Mapping && children.len().is_multiple_of(2)
         })
     }
 
@@ -370,7 +370,7 @@ impl Builder<'_> {
         let key = self
             .open
             .last()
-            .filter(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+            .filter(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
         let Some(end) = key
             .and_then(|(_, children)| children.last())
             .map(|key| self.nodes.range(*key).end)
@@ -393,7 +393,7 @@ impl Builder<'_> {
         let is_value = self
             .open
             .last()
-            .is_some_and(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+            .is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
         let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
             .map_or(0, |newline| newline + 1);
         let before = self.text.get(line..range.start).unwrap_or_default();

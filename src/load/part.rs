@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 /// The part of a repo's files that one site reads. All paths are relative to the repo's root.
 #[derive(Debug, Clone, Default)]
-pub struct Part {
+pub struct SitePart {
     /// The site's directory.
     pub directory: Utf8PathBuf,
     /// The directory of its snapshot, which may be outside of the site's directory.
@@ -22,7 +22,7 @@ pub struct Part {
     pub inner: Vec<Utf8PathBuf>,
 }
 
-impl Part {
+impl SitePart {
     /// Returns whether a path is in a directory of the site, and not in one of another site.
     pub fn owns(&self, path: &Utf8Path) -> bool {
         let is_below = |directory: &Utf8PathBuf| path.starts_with(directory);

@@ -2,16 +2,16 @@
 
 use std::cell::OnceCell;
 
-use super::document::{Content, Document};
-use super::lookup::{self, Found};
-use super::nodes::Nodes;
+use super::document::{Document, DocumentContent};
+use super::lookup::{self, NodeRange};
+use super::nodes::DocumentNodes;
 use super::split;
 use crate::finding::position::RouteStep;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
 /// 1.2: kubectl, kustomize and the agents that embed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reading {
+pub(crate) enum OtherReading {
     /// `yes`, `off`: a boolean to kubectl, a text to kustomize.
     Switch,
     /// `true`, `False`.
@@ -25,17 +25,17 @@ pub(crate) enum Reading {
 }
 
 /// Returns the type that other programs read for an unquoted text; `None` if they read the text.
-pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
+pub(crate) fn read_by_others(text: &str) -> Option<OtherReading> {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO"
-        | "off" | "Off" | "OFF" => Some(Reading::Switch),
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Some(Reading::Boolean),
-        "~" | "null" | "Null" | "NULL" => Some(Reading::Null),
+        | "off" | "Off" | "OFF" => Some(OtherReading::Switch),
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Some(OtherReading::Boolean),
+        "~" | "null" | "Null" | "NULL" => Some(OtherReading::Null),
         _ if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) => {
             None
         }
-        _ if is_number(text) => Some(Reading::Number),
-        _ if is_date(text) => Some(Reading::Date),
+        _ if is_number(text) => Some(OtherReading::Number),
+        _ if is_date(text) => Some(OtherReading::Date),
         _ => None,
     }
 }
@@ -101,22 +101,22 @@ pub(crate) fn is_of_base_60(text: &str) -> bool {
 }
 
 /// The unquoted scalars of a document. The text is parsed at most once.
-pub(crate) struct Plain<'d> {
+pub(crate) struct PlainScalars<'d> {
     document: &'d Document<'d>,
-    nodes: OnceCell<Option<Nodes>>,
+    nodes: OnceCell<Option<DocumentNodes>>,
 }
 
 /// A nested mapping of a document, such as its labels.
 pub(crate) struct PlainEntries<'p> {
-    plain: &'p Plain<'p>,
+    plain: &'p PlainScalars<'p>,
     route: [&'static str; 2],
     /// The sorted lines of the mapping, if it is a block.
     lines: OnceCell<Option<Vec<&'p str>>>,
 }
 
-impl<'d> Plain<'d> {
+impl<'d> PlainScalars<'d> {
     /// Returns the unquoted scalars of a document.
-    pub(crate) fn of(document: &'d Document<'d>) -> Self {
+    pub(crate) fn new(document: &'d Document<'d>) -> Self {
         Self {
             document,
             nodes: OnceCell::new(),
@@ -154,9 +154,9 @@ impl<'d> Plain<'d> {
         key.is_some_and(|key| !key.starts_with(['"', '\'']))
     }
 
-    fn find(&self, route: &[RouteStep]) -> Option<Found> {
+    fn find(&self, route: &[RouteStep]) -> Option<NodeRange> {
         // JSON quotes every text.
-        if matches!(self.document.content, Content::Json(_)) {
+        if matches!(self.document.content, DocumentContent::Json(_)) {
             return None;
         }
         let text = self.document.text();
@@ -172,14 +172,16 @@ impl PlainEntries<'_> {
         let [outer, inner] = self.route;
         let document = self.plain.document;
         let lines = match &document.content {
-            Content::Json(_) | Content::Broken(..) => return false,
-            Content::Yaml(content) | Content::Item(content) => self.lines.get_or_init(|| {
-                let block = split::block(content, document.column(), outer, inner)?;
-                let mut lines: Vec<&str> = content[block].lines().map(without_quote).collect();
-                lines.sort_unstable();
-                Some(lines)
-            }),
-            Content::Value(..) => &None,
+            DocumentContent::Json(_) | DocumentContent::Broken(..) => return false,
+            DocumentContent::Yaml(content) | DocumentContent::Item(content) => {
+                self.lines.get_or_init(|| {
+                    let block = split::block(content, document.column(), outer, inner)?;
+                    let mut lines: Vec<&str> = content[block].lines().map(without_quote).collect();
+                    lines.sort_unstable();
+                    Some(lines)
+                })
+            }
+            DocumentContent::Value(..) => &None,
         };
         match lines {
             Some(lines) => has_plain_line(lines, key, text),
@@ -225,24 +227,24 @@ mod tests {
     #[test]
     fn others_read_what_kubectl_and_kustomize_were_seen_to_read() {
         for (text, expected) in [
-            ("yes", Some(Reading::Switch)),
-            ("Off", Some(Reading::Switch)),
-            ("n", Some(Reading::Switch)),
-            ("TRUE", Some(Reading::Boolean)),
-            ("~", Some(Reading::Null)),
-            ("008", Some(Reading::Number)),
-            ("1e3", Some(Reading::Number)),
-            ("1_000", Some(Reading::Number)),
-            ("1_", Some(Reading::Number)),
-            ("0x1F", Some(Reading::Number)),
-            ("0b11", Some(Reading::Number)),
-            ("0o17", Some(Reading::Number)),
-            ("-.5", Some(Reading::Number)),
-            ("5.", Some(Reading::Number)),
-            ("+1", Some(Reading::Number)),
-            ("18446744073709551616", Some(Reading::Number)),
-            (".inf", Some(Reading::Number)),
-            ("2021-01-31", Some(Reading::Date)),
+            ("yes", Some(OtherReading::Switch)),
+            ("Off", Some(OtherReading::Switch)),
+            ("n", Some(OtherReading::Switch)),
+            ("TRUE", Some(OtherReading::Boolean)),
+            ("~", Some(OtherReading::Null)),
+            ("008", Some(OtherReading::Number)),
+            ("1e3", Some(OtherReading::Number)),
+            ("1_000", Some(OtherReading::Number)),
+            ("1_", Some(OtherReading::Number)),
+            ("0x1F", Some(OtherReading::Number)),
+            ("0b11", Some(OtherReading::Number)),
+            ("0o17", Some(OtherReading::Number)),
+            ("-.5", Some(OtherReading::Number)),
+            ("5.", Some(OtherReading::Number)),
+            ("+1", Some(OtherReading::Number)),
+            ("18446744073709551616", Some(OtherReading::Number)),
+            (".inf", Some(OtherReading::Number)),
+            ("2021-01-31", Some(OtherReading::Date)),
             ("yEs", None),
             ("1e1000", None),
             ("0x", None),
@@ -315,7 +317,7 @@ mod tests {
             ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
         ] {
             let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
-            let plain = Plain::of(&documents[0]);
+            let plain = PlainScalars::new(&documents[0]);
             assert_eq!(
                 plain.entries(["metadata", "labels"]).has("rack", "008"),
                 expected,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::text::credentials;
 
 /// The exit status and output of a program.
-pub(super) struct Ended {
+pub(super) struct ProgramOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
@@ -64,7 +64,7 @@ pub(super) fn run(
     command: &mut Command,
     input: Vec<u8>,
     longest: Duration,
-) -> Result<Ended, NotRun> {
+) -> Result<ProgramOutput, NotRun> {
     let deadline = Instant::now() + longest;
     let mut child = command
         .stdin(Stdio::piped())
@@ -82,7 +82,7 @@ pub(super) fn run(
         // The pipes close when the program ends, so that `wait` is short.
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
-        Ok(Ended {
+        Ok(ProgramOutput {
             status: wait(&mut child, deadline)?,
             stdout,
             stderr,

@@ -8,17 +8,17 @@ use rayon::prelude::*;
 use super::document::{self, Document};
 use super::encoding::{in_utf8, lossy};
 use super::files::{Files, ReadError, Stream};
-use crate::finding::position::Way;
+use crate::finding::position::DocumentReading;
 
 /// The result of a first look at a file's path and content.
-pub struct FirstLook<T> {
+pub struct ScanResult<T> {
     /// A result for the file as a whole.
     pub says: Option<T>,
     /// Set if the file's documents are to be read.
     pub read: bool,
 }
 
-impl<T> From<bool> for FirstLook<T> {
+impl<T> From<bool> for ScanResult<T> {
     /// Creates a result without one for the file as a whole.
     fn from(read: bool) -> Self {
         Self { says: None, read }
@@ -33,7 +33,7 @@ impl Files {
     /// # Errors
     ///
     /// If a file cannot be read.
-    pub fn scan<T: Send, L: Into<FirstLook<T>>>(
+    pub fn scan<T: Send, L: Into<ScanResult<T>>>(
         &self,
         files: &[Utf8PathBuf],
         look: impl Fn(&Utf8Path, &[u8]) -> L + Sync,
@@ -41,7 +41,7 @@ impl Files {
     ) -> Result<Vec<T>, ReadError> {
         let read = |file: &Utf8PathBuf| -> Result<Vec<T>, ReadError> {
             let bytes = in_utf8(self.read(file)?);
-            let FirstLook { says, read } = look(file, &bytes).into();
+            let ScanResult { says, read } = look(file, &bytes).into();
             if !read {
                 return Ok(says.into_iter().collect());
             }
@@ -59,7 +59,9 @@ impl Files {
             .collect::<Result<Vec<Vec<T>>, _>>()?;
         // Files are dropped as their results move, so these are never in memory twice.
         let mut all = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        found.into_iter().for_each(|of_file| all.extend(of_file));
+        found
+            .into_iter()
+            .for_each(|file_results| all.extend(file_results));
         Ok(all)
     }
 }
@@ -84,7 +86,7 @@ pub(crate) fn scan_stream<T: Send>(
         last.read_to_its_end();
     }
     let read = |mut document: Document<'_>| {
-        document.origin = document.origin.by(Way::Stream(None));
+        document.origin = document.origin.by(DocumentReading::Stream(None));
         interpret(document)
     };
     (count, documents.into_par_iter().filter_map(read).collect())
@@ -100,7 +102,7 @@ pub(crate) fn scan_made<T: Send>(
 ) -> Vec<T> {
     let read = |mut document: Document<'_>| {
         document.origin.file = file(document.annotated_origin());
-        document.origin = document.origin.by(Way::Made(source));
+        document.origin = document.origin.by(DocumentReading::Made(source));
         interpret(document)
     };
     let mut found = Vec::new();

@@ -3,12 +3,12 @@
 use camino::Utf8Path;
 
 use super::files::Files;
-use super::part::Part;
+use super::part::SitePart;
 
 impl Files {
     /// Limits the files to the part that one site reads.
     #[must_use]
-    pub fn limited_to(&self, part: Part) -> Self {
+    pub fn limited_to(&self, part: SitePart) -> Self {
         let mut files = self.clone();
         files.part = Some(part);
         files

@@ -15,7 +15,7 @@ const VALUE: &str = "ENC[";
 
 /// The format of a file encrypted by sops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum SopsFormat {
     /// YAML with encrypted values.
     Yaml,
     /// JSON with encrypted values.
@@ -28,7 +28,7 @@ pub(crate) enum Form {
 
 /// The reason why sops cannot decrypt. The display is one clause about sops without any value.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum SopsError {
     /// sops is not installed.
     #[error("there is no `sops` on this machine")]
     NoProgram,
@@ -58,14 +58,14 @@ pub(crate) fn is_encrypted(value: &str) -> bool {
 }
 
 /// Returns the format of an encrypted text; `None` if it is not encrypted.
-pub(crate) fn form(text: &str) -> Option<Form> {
+pub(crate) fn form(text: &str) -> Option<SopsFormat> {
     let mentions = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
     // A cheap check before anything is parsed.
     if !mentions("sops") || !mentions(VALUE) {
         return None;
     }
     if text.lines().any(|line| line.starts_with("sops_mac=")) {
-        return Some(Form::Dotenv);
+        return Some(SopsFormat::Dotenv);
     }
     let is_json = text.trim_start().starts_with('{');
     if is_json {
@@ -75,24 +75,26 @@ pub(crate) fn form(text: &str) -> Option<Form> {
             // sops stores a binary file as JSON with `data` and `sops`.
             .as_object()
             .is_some_and(|file| file.len() == 2 && file.contains_key("data"));
-        return own
-            .contains_key("mac")
-            .then_some(if is_whole { Form::Binary } else { Form::Json });
+        return own.contains_key("mac").then_some(if is_whole {
+            SopsFormat::Binary
+        } else {
+            SopsFormat::Json
+        });
     }
     text.lines()
         .any(|line| line.starts_with("sops:"))
-        .then_some(Form::Yaml)
+        .then_some(SopsFormat::Yaml)
 }
 
 /// Decrypts a text by sops.
-pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
+pub(crate) fn decrypt(text: &str, form: SopsFormat) -> Result<String, SopsError> {
     let kind = match form {
-        Form::Yaml => "yaml",
-        Form::Json => "json",
-        Form::Dotenv => "dotenv",
-        Form::Binary => "binary",
+        SopsFormat::Yaml => "yaml",
+        SopsFormat::Json => "json",
+        SopsFormat::Dotenv => "dotenv",
+        SopsFormat::Binary => "binary",
     };
-    let mut command = Command::new(program().ok_or(Refusal::NoProgram)?);
+    let mut command = Command::new(program().ok_or(SopsError::NoProgram)?);
     command.args([
         "--decrypt",
         "--input-type",
@@ -104,17 +106,17 @@ pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
     let ended =
         program::run(&mut command, text.as_bytes().to_vec(), LONGEST).map_err(
             |error| match error {
-                NotRun::Io(error) => Refusal::Io(error.to_string()),
-                NotRun::TimedOut => Refusal::TimedOut,
+                NotRun::Io(error) => SopsError::Io(error.to_string()),
+                NotRun::TimedOut => SopsError::TimedOut,
             },
         )?;
     if !ended.status.success() {
-        return Err(Refusal::Failed(program::first_lines(&without_values(
+        return Err(SopsError::Failed(program::first_lines(&without_values(
             &ended.stderr,
         ))));
     }
     String::from_utf8(ended.stdout)
-        .map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
+        .map_err(|_| SopsError::Io(io::Error::other("what it prints is no text").to_string()))
 }
 
 /// Returns the sops program.
@@ -142,16 +144,22 @@ mod tests {
     #[test]
     fn an_encrypted_file_is_told_by_what_sops_adds() {
         for (text, expected) in [
-            ("a: ENC[x]\nsops:\n    mac: ENC[y]\n", Some(Form::Yaml)),
+            (
+                "a: ENC[x]\nsops:\n    mac: ENC[y]\n",
+                Some(SopsFormat::Yaml),
+            ),
             (
                 r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#,
-                Some(Form::Binary),
+                Some(SopsFormat::Binary),
             ),
             (
                 r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#,
-                Some(Form::Json),
+                Some(SopsFormat::Json),
             ),
-            ("networkData=ENC[x]\nsops_mac=ENC[y]\n", Some(Form::Dotenv)),
+            (
+                "networkData=ENC[x]\nsops_mac=ENC[y]\n",
+                Some(SopsFormat::Dotenv),
+            ),
             ("a: b # sops: ENC[x]\n", None),
             (r#"{"networks": []}"#, None),
         ] {

@@ -73,7 +73,7 @@ pub(super) struct Outline<'a> {
 ///
 /// The caller must rule out [other line breaks](has_other_line_breaks).
 pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
-    let mut reading = Reading::new(text, 0, 0);
+    let mut reading = OutlineReader::new(text, 0, 0);
     for line in shallow_lines(text, 0..text.len(), 0) {
         reading.take(line, 0)?;
     }
@@ -81,19 +81,19 @@ pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
 }
 
 /// An outline so far.
-struct Reading<'a> {
+struct OutlineReader<'a> {
     text: &'a str,
     /// The column of the keys.
     column: usize,
     outline: Outline<'a>,
     /// The first line in `items`.
     items_start: Option<usize>,
-    last: Option<Line>,
+    last: Option<OutlineLine>,
     /// The end of the last line that was taken.
     read: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> OutlineReader<'a> {
     fn new(text: &'a str, column: usize, start: usize) -> Self {
         Self {
             text,
@@ -121,19 +121,23 @@ impl<'a> Reading<'a> {
             return None;
         }
         if body == "-" || body.starts_with("- ") {
-            return matches!(self.last, Some(Line::OpenKey)).then_some(());
+            return matches!(self.last, Some(OutlineLine::OpenKey)).then_some(());
         }
         let (key, value) = plain_key(body)?;
         if let Some(start) = self.items_start.take() {
             self.outline.items = Some(start..line.start);
         }
         let is_open = is_blank_or_comment(value);
-        self.last = Some(if is_open { Line::OpenKey } else { Line::Key });
+        self.last = Some(if is_open {
+            OutlineLine::OpenKey
+        } else {
+            OutlineLine::Key
+        });
         if key == "kind" {
             // A second `kind` proves nothing.
             let kind = plain_word(value).filter(|_| self.outline.kind.is_none())?;
             self.outline.kind = Some(kind);
-            self.last = Some(Line::Kind);
+            self.last = Some(OutlineLine::Kind);
         } else if key == "items" && is_open {
             self.items_start = Some(line.end).filter(|_| self.outline.items.is_none());
         }
@@ -151,14 +155,14 @@ impl<'a> Reading<'a> {
     /// Checks the lines up to an offset, which are further right. They are below a key without a
     /// value, or continue a value.
     fn pass_deep_lines(&self, end: usize) -> Option<()> {
-        let is_below_key = matches!(self.last, Some(Line::Key | Line::OpenKey));
+        let is_below_key = matches!(self.last, Some(OutlineLine::Key | OutlineLine::OpenKey));
         (is_below_key || !has_content_line(&self.text[self.read..end])).then_some(())
     }
 }
 
 /// The last line in the mapping's own column.
 #[derive(Clone, Copy)]
-enum Line {
+enum OutlineLine {
     /// The key `kind` with its value.
     Kind,
     /// Another key with the start of its value.
@@ -215,7 +219,7 @@ pub(super) fn has_ties(text: &str) -> bool {
 
 impl<'a> Outline<'a> {
     /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
-    pub(super) fn items(&self, text: &'a str) -> Option<Vec<Item<'a>>> {
+    pub(super) fn items(&self, text: &'a str) -> Option<Vec<SequenceItem<'a>>> {
         let range = self.items.clone()?;
         let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
         let Some(first) = first else {
@@ -224,8 +228,8 @@ impl<'a> Outline<'a> {
         // The first dash sets the column for all items, and what follows it, that of their keys.
         let (dash, column) = dash_and_content(&text[first.clone()])?;
         let mut items = Vec::new();
-        let mut open: Option<(usize, Option<Reading<'_>>)> = None;
-        let close = |(start, reading): (usize, Option<Reading<'a>>), end| Item {
+        let mut open: Option<(usize, Option<OutlineReader<'_>>)> = None;
+        let close = |(start, reading): (usize, Option<OutlineReader<'a>>), end| SequenceItem {
             range: start..end,
             kind: reading.and_then(|reading| reading.finish(end)?.kind),
         };
@@ -249,7 +253,8 @@ impl<'a> Outline<'a> {
             items.extend(open.take().map(|open| close(open, line.start)));
             let start = line.start;
             // Deeper keys than those of the first item are not among the lines.
-            let reading = (own_column <= column).then(|| Reading::new(text, own_column, start));
+            let reading =
+                (own_column <= column).then(|| OutlineReader::new(text, own_column, start));
             let reading = reading.and_then(|mut reading| {
                 reading.take(line, own_column)?;
                 Some(reading)
@@ -310,7 +315,7 @@ pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Opti
 
 /// An item of a block sequence.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item<'a> {
+pub(super) struct SequenceItem<'a> {
     /// Its lines, with the dash.
     pub(super) range: Range<usize>,
     /// The value of its `kind`, if its lines alone prove it.

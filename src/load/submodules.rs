@@ -77,13 +77,13 @@ impl Submodules {
     /// Opens the repo of a submodule. git keeps it in `modules` of its own directory; old
     /// submodules have it in the worktree.
     pub(super) fn open(&self, repo: &Repository, path: &Utf8Path) -> Option<Repository> {
-        let of_path = self.0.iter().filter(|submodule| submodule.path == path);
+        let same_path = self.0.iter().filter(|submodule| submodule.path == path);
         // git rejects a name that leads elsewhere as well.
         let is_safe = |name: &Path| {
             name.components()
                 .all(|part| matches!(part, Component::Normal(_)))
         };
-        let names = of_path
+        let names = same_path
             .map(|submodule| Path::new(&submodule.name))
             .filter(|name| is_safe(name));
         let kept = names.flat_map(|name| {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::files::Files;
-use super::lookup::{self, Found};
-use super::nodes::Nodes;
+use super::lookup::{self, NodeRange};
+use super::nodes::DocumentNodes;
 use super::quoting;
 use crate::finding::position::{Origin, Place, Position, RouteStep};
 
 /// The texts of files. Each file is read once.
 pub struct Texts<'a> {
     files: &'a Files,
-    texts: HashMap<Arc<Utf8Path>, Option<Text>>,
+    texts: HashMap<Arc<Utf8Path>, Option<FileText>>,
 }
 
 /// A line of a file, without parts that must not be shown.
@@ -32,11 +32,11 @@ pub struct Excerpt {
 }
 
 /// A file's text, and the number of line breaks before each [`BLOCK`].
-struct Text {
+struct FileText {
     text: String,
     lines: Vec<usize>,
     /// Nodes of recently used documents. One finding may refer to several documents.
-    parsed: HashMap<Range<usize>, Option<Nodes>>,
+    parsed: HashMap<Range<usize>, Option<DocumentNodes>>,
 }
 
 /// The number of bytes per entry of the line index. An index of all lines would use many times the
@@ -47,11 +47,11 @@ const BLOCK: usize = 4096;
 const KEPT: usize = 1_000_000;
 
 /// A place in a text.
-struct Spot {
+struct TextSpot {
     /// The part of a line to mark.
     marked: Range<usize>,
     /// The key and value, in bytes of the file; `None` without a route.
-    found: Option<Found>,
+    found: Option<NodeRange>,
 }
 
 impl<'a> Texts<'a> {
@@ -124,13 +124,13 @@ impl<'a> Texts<'a> {
             .filter(is_shown)
     }
 
-    fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut Text> {
-        let read = || self.files.text(file).map(Text::new);
+    fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut FileText> {
+        let read = || self.files.text(file).map(FileText::new);
         self.texts.entry(file.clone()).or_insert_with(read).as_mut()
     }
 }
 
-impl Text {
+impl FileText {
     fn new(text: String) -> Self {
         let blocks = text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
             *before += memchr::memchr_iter(b'\n', block).count();
@@ -144,11 +144,11 @@ impl Text {
         }
     }
 
-    fn spot_of(&mut self, place: &Place) -> Option<Spot> {
+    fn spot_of(&mut self, place: &Place) -> Option<TextSpot> {
         match place {
             Place::File(_) => None,
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
-            Place::Spot(_, line, column) => Some(Spot {
+            Place::Spot(_, line, column) => Some(TextSpot {
                 marked: self.word_at(*line, *column)?,
                 found: None,
             }),
@@ -159,10 +159,10 @@ impl Text {
 
     /// Returns the part to mark for a node: a scalar itself, a collection's key, or for a missing
     /// node the node that should contain it.
-    fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<Spot> {
+    fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<TextSpot> {
         let found = self.find(origin, route).or_else(|| self.name(origin));
         let Some(found) = found else {
-            return Some(Spot {
+            return Some(TextSpot {
                 marked: self.first_line(origin)?,
                 found: None,
             });
@@ -179,21 +179,21 @@ impl Text {
             (_, Some(value)) => value,
             (None, None) => found.value.clone()?,
         };
-        Some(Spot {
+        Some(TextSpot {
             marked: self.on_one_line(marked),
             found: Some(found),
         })
     }
 
     /// Returns the name of a document's object, which is marked for the document as a whole.
-    fn name(&mut self, origin: &Origin) -> Option<Found> {
+    fn name(&mut self, origin: &Origin) -> Option<NodeRange> {
         let found = self
             .find(origin, &["metadata".into(), "name".into()])
             .filter(|found| found.depth == 2)?;
-        Some(Found { depth: 0, ..found })
+        Some(NodeRange { depth: 0, ..found })
     }
 
-    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<Found> {
+    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<NodeRange> {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if !self.parsed.contains_key(&range) {
@@ -201,7 +201,7 @@ impl Text {
                 .parsed
                 .values()
                 .flatten()
-                .map(Nodes::count)
+                .map(DocumentNodes::count)
                 .sum::<usize>()
                 > KEPT
             {
@@ -213,7 +213,7 @@ impl Text {
         let nodes = self.parsed.get(&range)?.as_ref()?;
         let found = lookup::find(nodes, document, origin.shape, route)?;
         let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
-        Some(Found {
+        Some(NodeRange {
             key: found.key.map(moved),
             value: found.value.map(moved),
             depth: found.depth,
@@ -329,7 +329,7 @@ impl Text {
     }
 
     fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
-        let Spot { marked, found } = self.spot_of(place)?;
+        let TextSpot { marked, found } = self.spot_of(place)?;
         let number = self.line_number(marked.start);
         let line = self.line(number)?;
         let (route, is_secret) = match place {

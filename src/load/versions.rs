@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// An installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledProgram {
     /// The name of its file, such as `kubectl`.
     pub name: String,
     /// Its version, such as `5.8.0`; `None` if it prints none.
@@ -19,7 +19,7 @@ pub struct Installed {
 }
 
 /// Returns the git program of the `PATH`.
-pub fn git() -> Option<Installed> {
+pub fn git() -> Option<InstalledProgram> {
     installed(
         Command::new(program::find("git")?).arg("--version"),
         "git version ",
@@ -27,7 +27,7 @@ pub fn git() -> Option<Installed> {
 }
 
 /// Returns the program that builds kustomizations, with the version of its kustomize.
-pub fn kustomize() -> Option<Installed> {
+pub fn kustomize() -> Option<InstalledProgram> {
     let (program, first) = kustomize::program()?;
     let mut command = Command::new(program);
     if first == kustomize::OF_KUBECTL {
@@ -38,7 +38,7 @@ pub fn kustomize() -> Option<Installed> {
 }
 
 /// Returns the sops program.
-pub fn sops() -> Option<Installed> {
+pub fn sops() -> Option<InstalledProgram> {
     let mut command = Command::new(sops::program()?);
     // Without the option, `sops --version` asks GitHub for the latest version.
     command.args(["--version", "--disable-version-check"]);
@@ -47,7 +47,7 @@ pub fn sops() -> Option<Installed> {
 
 /// Runs a program, and reads the version behind `prefix` at the start of a line. Returns `None` if it
 /// cannot be started.
-fn installed(command: &mut Command, prefix: &str) -> Option<Installed> {
+fn installed(command: &mut Command, prefix: &str) -> Option<InstalledProgram> {
     let name = command.get_program().to_string_lossy().into_owned();
     let name = name.rsplit('/').next().unwrap_or(&name).to_owned();
     let output = match program::run(command, Vec::new(), LONGEST) {
@@ -56,7 +56,7 @@ fn installed(command: &mut Command, prefix: &str) -> Option<Installed> {
         Err(NotRun::Io(_)) => return None,
     };
     let version = version(&output, prefix);
-    Some(Installed { name, version })
+    Some(InstalledProgram { name, version })
 }
 
 /// Returns the version behind a prefix, without a leading `v`. kustomize 4 prints

@@ -6,7 +6,7 @@ use yaml_serde::Value;
 
 /// Style of a collection: inline or JSON.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Flow {
+pub(super) enum CollectionStyle {
     /// `{a: b, c: [d]}`
     Yaml,
     /// JSON on one line.
@@ -43,9 +43,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// Formats a key of a mapping.
-fn key(value: &Value, flow: Flow) -> String {
+fn key(value: &Value, flow: CollectionStyle) -> String {
     match (value, flow) {
-        (Value::String(key), Flow::Yaml) => text(key),
+        (Value::String(key), CollectionStyle::Yaml) => text(key),
         (Value::String(key), _) => quoted(key),
         (other, _) => quoted(&scalar(other)),
     }
@@ -62,14 +62,14 @@ fn scalar(value: &Value) -> String {
 }
 
 /// Formats a value in flow style.
-pub(super) fn flow(value: &Value, style: Flow) -> String {
+pub(super) fn flow(value: &Value, style: CollectionStyle) -> String {
     let (line, space, inner) = match style {
-        Flow::JsonLines(indent, step) => {
+        CollectionStyle::JsonLines(indent, step) => {
             let line = |indent: usize| format!("\n{}", " ".repeat(indent));
             (
                 (line(indent + step), line(indent)),
                 "",
-                Flow::JsonLines(indent + step, step),
+                CollectionStyle::JsonLines(indent + step, step),
             )
         }
         one_line => ((String::new(), String::new()), " ", one_line),
@@ -100,7 +100,9 @@ pub(super) fn flow(value: &Value, style: Flow) -> String {
             items.iter().map(|item| flow(item, inner)).collect(),
             ']',
         ),
-        (Value::String(text), Flow::JsonLine | Flow::JsonLines(..)) => quoted(text),
+        (Value::String(text), CollectionStyle::JsonLine | CollectionStyle::JsonLines(..)) => {
+            quoted(text)
+        }
         (other, _) => scalar(other),
     }
 }
@@ -116,17 +118,17 @@ pub(super) fn block(name: &str, value: &Value, column: usize) -> String {
                 Value::String(name) => format!("{indent}{}", block(name, value, column + 2)),
                 other => format!(
                     "{indent}{}: {}",
-                    key(other, Flow::Yaml),
-                    flow(value, Flow::Yaml)
+                    key(other, CollectionStyle::Yaml),
+                    flow(value, CollectionStyle::Yaml)
                 ),
             };
             map.iter().map(entry).collect()
         }
         Value::Sequence(items) if !items.is_empty() => items
             .iter()
-            .map(|item| format!("{indent}- {}", flow(item, Flow::Yaml)))
+            .map(|item| format!("{indent}- {}", flow(item, CollectionStyle::Yaml)))
             .collect(),
-        other => return format!("{name}: {}", flow(other, Flow::Yaml)),
+        other => return format!("{name}: {}", flow(other, CollectionStyle::Yaml)),
     };
     format!("{name}:\n{}", lines.join("\n"))
 }
@@ -162,7 +164,11 @@ mod tests {
             .into_iter()
             .collect(),
         );
-        for style in [Flow::Yaml, Flow::JsonLine, Flow::JsonLines(0, 2)] {
+        for style in [
+            CollectionStyle::Yaml,
+            CollectionStyle::JsonLine,
+            CollectionStyle::JsonLines(0, 2),
+        ] {
             let text = flow(&whole, style);
             assert_eq!(
                 yaml_serde::from_str::<Value>(&text).unwrap(),
@@ -170,7 +176,8 @@ mod tests {
                 "{text}"
             );
         }
-        serde_json::from_str::<serde_json::Value>(&flow(&whole, Flow::JsonLines(4, 4))).unwrap();
+        serde_json::from_str::<serde_json::Value>(&flow(&whole, CollectionStyle::JsonLines(4, 4)))
+            .unwrap();
         let text = format!("   {}", block("whole", &whole, 3));
         assert_eq!(
             yaml_serde::from_str::<Value>(&text).unwrap()["whole"],

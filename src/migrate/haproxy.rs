@@ -30,12 +30,12 @@ pub(super) fn translated(site: &Site) -> Result<Option<String>, Vec<Finding>> {
     }
     let mut findings = Vec::new();
     let mut part = |role| {
-        let mut of_role = site
+        let mut role_templates = site
             .operators_templates
             .iter()
             .filter(|template| template.role == role);
-        let first = of_role.next()?;
-        let others: Vec<&OperatorsTemplate> = of_role
+        let first = role_templates.next()?;
+        let others: Vec<&OperatorsTemplate> = role_templates
             .filter(|template| template.text.trim_end() != first.text.trim_end())
             .collect();
         if !others.is_empty() {

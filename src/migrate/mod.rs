@@ -32,7 +32,7 @@ use crate::request::sipcluster::legacy::{Conversion, DocumentEdit};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::sites::Sites;
-use text::{Refused, Text};
+use text::{EditedText, RewriteError};
 
 /// Result of a migration.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
     };
     let (site, findings) = Site::read(repo, settings)?;
     let is_wanted = |file: &Utf8Path| only.is_none_or(|only| only.contains(file));
-    let mut by_file: BTreeMap<Arc<Utf8Path>, Vec<Older<'_>>> = BTreeMap::new();
+    let mut by_file: BTreeMap<Arc<Utf8Path>, Vec<LegacySipcluster<'_>>> = BTreeMap::new();
     for (cluster, request) in site
         .clusters
         .iter()
@@ -145,11 +145,14 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
             ..
         } = request
         {
-            by_file.entry(origin.file.clone()).or_default().push(Older {
-                cluster,
-                origin,
-                conversion,
-            });
+            by_file
+                .entry(origin.file.clone())
+                .or_default()
+                .push(LegacySipcluster {
+                    cluster,
+                    origin,
+                    conversion,
+                });
         }
     }
     let mut migration = Migration::default();
@@ -187,7 +190,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
                     .files
                     .insert(file.to_path_buf(), Change::Update { before, after });
             }
-            Err((place, Refused(why))) => migration.findings.push(
+            Err((place, RewriteError(why))) => migration.findings.push(
                 Finding::new(
                     Code::NotMigrated,
                     format!("the SIPCluster cannot be rewritten: {why}"),
@@ -218,18 +221,18 @@ const HIDING: [Code; 12] = [
 ];
 
 /// A legacy SIPCluster of a file.
-struct Older<'a> {
+struct LegacySipcluster<'a> {
     cluster: &'a ClusterKey,
     origin: &'a Origin,
     conversion: &'a Conversion,
 }
 
-impl Older<'_> {
+impl LegacySipcluster<'_> {
     fn errors(&self) -> impl Iterator<Item = Finding> {
         self.conversion
             .errors
             .iter()
-            .map(|error| error.clone().of(self.cluster))
+            .map(|error| error.clone().for_cluster(self.cluster))
     }
 
     /// Returns the document that the rewritten text must parse to.
@@ -253,11 +256,11 @@ impl Older<'_> {
     }
 
     /// Applies the edits. An error has the route of the edit.
-    fn rewrite(&self, text: String) -> Result<String, (Vec<RouteStep>, Refused)> {
+    fn rewrite(&self, text: String) -> Result<String, (Vec<RouteStep>, RewriteError)> {
         let Conversion {
             edits, moved, spec, ..
         } = self.conversion;
-        let mut text = Text::new(text, self.origin.steps_into());
+        let mut text = EditedText::new(text, self.origin.steps_into());
         // Flow collections are rewritten as a whole, before anything is renamed.
         let (mut in_braces, mut left) = (Vec::new(), Vec::new());
         for edit in edits {
@@ -282,7 +285,7 @@ impl Older<'_> {
                 RouteStep::Key(key) => value.get(key.as_str()),
                 RouteStep::Index(index) => value.get(*index),
             });
-            let value = value.ok_or_else(|| Refused("unsupported layout".into()));
+            let value = value.ok_or_else(|| RewriteError("unsupported layout".into()));
             value
                 .and_then(|value| text.set_flow(route, value))
                 .map_err(|why| (route.clone(), why))?;
@@ -322,7 +325,10 @@ impl DocumentEdit {
 }
 
 /// Returns the outermost flow collection around an edit.
-fn flow_around(text: &Text, edit: &DocumentEdit) -> Result<Option<Vec<RouteStep>>, Refused> {
+fn flow_around(
+    text: &EditedText,
+    edit: &DocumentEdit,
+) -> Result<Option<Vec<RouteStep>>, RewriteError> {
     let route = edit.route();
     let takes_apart = matches!(edit, DocumentEdit::Wrap(..) | DocumentEdit::Group(..));
     let deepest = if takes_apart {
@@ -344,12 +350,17 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 fn rewritten(
     file: &Arc<Utf8Path>,
     bytes: Vec<u8>,
-    older: &[Older<'_>],
-) -> Result<(String, String), (Place, Refused)> {
-    let at = |older: &Older<'_>, route: Vec<RouteStep>| older.origin.as_written().at(route);
+    older: &[LegacySipcluster<'_>],
+) -> Result<(String, String), (Place, RewriteError)> {
+    let at =
+        |older: &LegacySipcluster<'_>, route: Vec<RouteStep>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
-    let before = String::from_utf8(bytes)
-        .map_err(|_| (nowhere(), Refused("the file is not valid UTF-8".into())))?;
+    let before = String::from_utf8(bytes).map_err(|_| {
+        (
+            nowhere(),
+            RewriteError("the file is not valid UTF-8".into()),
+        )
+    })?;
     let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),
         None => ("", before.as_str()),
@@ -358,11 +369,11 @@ fn rewritten(
     if has_crlf && text.matches('\n').count() != text.matches("\r\n").count() {
         return Err((
             nowhere(),
-            Refused("mixed line ends: only some lines end with a carriage return".into()),
+            RewriteError("mixed line ends: only some lines end with a carriage return".into()),
         ));
     }
     let mut after = text.to_owned();
-    let mut last_first: Vec<&Older<'_>> = older.iter().collect();
+    let mut last_first: Vec<&LegacySipcluster<'_>> = older.iter().collect();
     // SIPClusters in one list that is not split into items are edited in turn, each on the result
     // of the previous edit.
     last_first.sort_by_key(|older| std::cmp::Reverse(older.origin.range().start));
@@ -391,7 +402,7 @@ fn rewritten(
     match older.first() {
         Some(first) if !is_as_expected => Err((
             at(first, Vec::new()),
-            Refused("the result would have another meaning".into()),
+            RewriteError("the result would have another meaning".into()),
         )),
         _ => Ok((before.clone(), format!("{mark}{after}"))),
     }

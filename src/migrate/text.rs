@@ -7,26 +7,26 @@ use std::ops::Range;
 
 use yaml_serde::{Mapping, Value};
 
-use super::emit::{self, Flow};
+use super::emit::{self, CollectionStyle};
 use crate::finding::RouteStep;
-use crate::load::{Entry, Nodes};
+use crate::load::{DocumentNodes, EntryRange};
 
 /// Reason why a text cannot be edited; completes the sentence "the SIPCluster cannot be rewritten:
 /// …".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused(pub(super) String);
+pub(super) struct RewriteError(pub(super) String);
 
-type Done = Result<(), Refused>;
+type EditResult = Result<(), RewriteError>;
 
-fn refused(why: &str) -> Refused {
-    Refused(why.to_owned())
+fn refused(why: &str) -> RewriteError {
+    RewriteError(why.to_owned())
 }
 
 const ALIASES: &str = "an anchor ties it to another part of the file";
 const LAYOUT: &str = "unsupported layout";
 
 /// Text that contains a document, with line feeds only.
-pub(super) struct Text {
+pub(super) struct EditedText {
     text: String,
     /// Steps from the top of the text to the document.
     into: Vec<RouteStep>,
@@ -34,7 +34,7 @@ pub(super) struct Text {
     is_json: bool,
 }
 
-impl Text {
+impl EditedText {
     /// Wraps a text that contains the document behind some steps.
     pub(super) fn new(text: String, into: Vec<RouteStep>) -> Self {
         let body = text.trim_start().trim_start_matches("---").trim_start();
@@ -52,27 +52,30 @@ impl Text {
         self.text
     }
 
-    fn parsed(&self) -> Result<Nodes, Refused> {
-        Nodes::of(&self.text).ok_or_else(|| refused(LAYOUT))
+    fn parsed(&self) -> Result<DocumentNodes, RewriteError> {
+        DocumentNodes::parse(&self.text).ok_or_else(|| refused(LAYOUT))
     }
 
-    fn find(&self, route: &[RouteStep]) -> Result<Entry, Refused> {
+    fn find(&self, route: &[RouteStep]) -> Result<EntryRange, RewriteError> {
         self.parsed()?
             .find(&self.text, self.into.iter().chain(route))
             .ok_or_else(|| refused(ALIASES))
     }
 
-    fn key(&self, route: &[RouteStep]) -> Result<Range<usize>, Refused> {
+    fn key(&self, route: &[RouteStep]) -> Result<Range<usize>, RewriteError> {
         self.find(route)?.key.ok_or_else(|| refused(ALIASES))
     }
 
     /// Position of the value; `None` if the key has none.
-    fn value(&self, route: &[RouteStep]) -> Result<Option<Range<usize>>, Refused> {
+    fn value(&self, route: &[RouteStep]) -> Result<Option<Range<usize>>, RewriteError> {
         Ok(self.find(route)?.value)
     }
 
     /// Finds the key and the value of an entry. The value may be missing.
-    fn entry(&self, route: &[RouteStep]) -> Result<(Range<usize>, Option<Range<usize>>), Refused> {
+    fn entry(
+        &self,
+        route: &[RouteStep],
+    ) -> Result<(Range<usize>, Option<Range<usize>>), RewriteError> {
         let key = self.key(route)?;
         let value = self.value(route)?;
         match &value {
@@ -86,7 +89,7 @@ impl Text {
     }
 
     /// Reports whether the value at a route is in flow style.
-    pub(super) fn is_flow(&self, route: &[RouteStep]) -> Result<bool, Refused> {
+    pub(super) fn is_flow(&self, route: &[RouteStep]) -> Result<bool, RewriteError> {
         Ok(self
             .value(route)?
             .is_some_and(|value| self.text[value].starts_with(['{', '['])))
@@ -108,7 +111,7 @@ impl Text {
     }
 
     /// Lists the comments that start in a range, in order.
-    fn comments(&self, range: &Range<usize>) -> Result<Vec<String>, Refused> {
+    fn comments(&self, range: &Range<usize>) -> Result<Vec<String>, RewriteError> {
         let document = self.parsed()?;
         let mut comments = Vec::new();
         let mut at = range.start;
@@ -137,7 +140,7 @@ impl Text {
     }
 
     /// Renames the key of an entry.
-    pub(super) fn rename(&mut self, route: &[RouteStep], name: &str) -> Done {
+    pub(super) fn rename(&mut self, route: &[RouteStep], name: &str) -> EditResult {
         let key = self.key(route)?;
         let name = match self.text[key.clone()].chars().next() {
             Some(quote @ ('"' | '\'')) => format!("{quote}{name}{quote}"),
@@ -149,7 +152,7 @@ impl Text {
     }
 
     /// Replaces the value of an entry or item, in flow style.
-    pub(super) fn set_flow(&mut self, route: &[RouteStep], value: &Value) -> Done {
+    pub(super) fn set_flow(&mut self, route: &[RouteStep], value: &Value) -> EditResult {
         let Some(range) = self.value(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -157,13 +160,13 @@ impl Text {
             return Err(refused("comments inside flow collections"));
         }
         let style = match (self.is_json, self.text[range.clone()].find('\n')) {
-            (false, _) => Flow::Yaml,
-            (true, None) => Flow::JsonLine,
+            (false, _) => CollectionStyle::Yaml,
+            (true, None) => CollectionStyle::JsonLine,
             (true, Some(newline)) => {
                 let indent_of =
                     |at: usize| self.text[at..].chars().take_while(|c| *c == ' ').count();
                 let indent = indent_of(self.line_start(range.start));
-                Flow::JsonLines(
+                CollectionStyle::JsonLines(
                     indent,
                     indent_of(range.start + newline + 1).saturating_sub(indent),
                 )
@@ -174,11 +177,11 @@ impl Text {
     }
 
     /// Replaces an entry by another one.
-    pub(super) fn replace(&mut self, route: &[RouteStep], name: &str, value: &Value) -> Done {
+    pub(super) fn replace(&mut self, route: &[RouteStep], name: &str, value: &Value) -> EditResult {
         self.put(route, |column| emit::block(name, value, column))
     }
 
-    fn put(&mut self, route: &[RouteStep], make: impl FnOnce(usize) -> String) -> Done {
+    fn put(&mut self, route: &[RouteStep], make: impl FnOnce(usize) -> String) -> EditResult {
         let (key, value) = self.entry(route)?;
         let range = key.start..value.map_or_else(|| self.colon(key.end), |value| value.end);
         let comments = self.comments(&range)?;
@@ -196,7 +199,12 @@ impl Text {
     }
 
     /// Turns a string into a list, keeping its spelling.
-    pub(super) fn make_list(&mut self, route: &[RouteStep], name: &str, list: &Value) -> Done {
+    pub(super) fn make_list(
+        &mut self,
+        route: &[RouteStep],
+        name: &str,
+        list: &Value,
+    ) -> EditResult {
         let (key, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -211,7 +219,7 @@ impl Text {
     }
 
     /// Removes an entry with its lines. Comments beside and inside it are kept.
-    pub(super) fn remove(&mut self, route: &[RouteStep]) -> Done {
+    pub(super) fn remove(&mut self, route: &[RouteStep]) -> EditResult {
         let (key, value) = self.entry(route)?;
         let end = self.line_end(value.map_or(key.end, |value| value.end));
         let start = self.line_start(key.start);
@@ -249,7 +257,7 @@ impl Text {
     }
 
     /// Replaces a mapping by its entries. In flow style they are formatted anew.
-    pub(super) fn lift(&mut self, route: &[RouteStep], entries: &Mapping) -> Done {
+    pub(super) fn lift(&mut self, route: &[RouteStep], entries: &Mapping) -> EditResult {
         if entries.is_empty() {
             return self.remove(route);
         }
@@ -293,7 +301,7 @@ impl Text {
     }
 
     /// Turns a mapping into a list, under another key.
-    pub(super) fn wrap(&mut self, route: &[RouteStep], name: &str) -> Done {
+    pub(super) fn wrap(&mut self, route: &[RouteStep], name: &str) -> EditResult {
         let (_, Some(value)) = self.entry(route)? else {
             return Err(refused(LAYOUT));
         };
@@ -317,7 +325,7 @@ impl Text {
         route: &[RouteStep],
         name: &str,
         groups: &[(&str, Vec<usize>)],
-    ) -> Done {
+    ) -> EditResult {
         let (key, _) = self.entry(route)?;
         let count = groups.iter().map(|(_, indices)| indices.len()).sum();
         let mut items: Vec<Range<usize>> = Vec::with_capacity(count);
@@ -377,7 +385,7 @@ impl Text {
     }
 
     /// Adds an annotation to the document.
-    pub(super) fn annotate(&mut self, name: &str, value: &str) -> Done {
+    pub(super) fn annotate(&mut self, name: &str, value: &str) -> EditResult {
         let route = |steps: &[&str]| {
             steps
                 .iter()
@@ -404,7 +412,7 @@ impl Text {
     }
 
     /// Inserts an entry as the first one of a mapping.
-    fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> Done {
+    fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> EditResult {
         if self.text[mapping.clone()].starts_with('{') {
             let is_empty = self.text[mapping.start + 1..mapping.end]
                 .trim_start()

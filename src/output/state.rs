@@ -13,7 +13,7 @@ use crate::api::installed::InstallationRecord;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
-use crate::load::{Document, Files, FirstLook, Kind, ReadError, objects};
+use crate::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
 use crate::settings::Settings;
 use crate::settings::assignment::AssignmentSettings;
 use crate::text::{counted, in_shell};
@@ -42,7 +42,7 @@ pub struct PreviousOutput {
     /// Clusters with files or hosts.
     pub clusters: BTreeSet<ClusterKey>,
     /// Everything in the output directory, relative to it, directories included.
-    pub(super) entries: Vec<(Utf8PathBuf, Kind)>,
+    pub(super) entries: Vec<(Utf8PathBuf, EntryKind)>,
     /// Content hash of every file, by path relative to the output directory.
     fingerprints: HashMap<String, u64>,
 }
@@ -100,11 +100,12 @@ impl PreviousOutput {
     pub fn read(
         repo: &Files,
         settings: &Settings,
-        entries: Vec<(Utf8PathBuf, Kind)>,
+        entries: Vec<(Utf8PathBuf, EntryKind)>,
     ) -> Result<(Self, Vec<Finding>), ReadError> {
         let output = settings.output.as_path();
-        let is_read =
-            |(path, kind): &&(Utf8PathBuf, Kind)| *kind == Kind::File && !layout::is_leftover(path);
+        let is_read = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
+            *kind == EntryKind::File && !layout::is_leftover(path)
+        };
         let files = entries.iter().filter(is_read);
         let files: Vec<Utf8PathBuf> = files.map(|(path, _)| path.clone()).collect();
         // Only files of hosts are parsed. Services are most of the output, and are scanned as
@@ -137,7 +138,7 @@ impl PreviousOutput {
                     BTreeSet::new()
                 },
             };
-            FirstLook {
+            ScanResult {
                 says: Some(RecordedEntry::File(file)),
                 read: has_hosts && layout::is_ours(content),
             }
@@ -145,7 +146,7 @@ impl PreviousOutput {
         let facts = repo.scan(&files, look, |document| {
             Some(read_entry(&document, &settings.assignment))
         })?;
-        let below = |(path, kind): (Utf8PathBuf, Kind)| {
+        let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
             Some((path.strip_prefix(output).ok()?.to_owned(), kind))
         };
         let mut state = PreviousOutput {
@@ -280,7 +281,7 @@ impl PreviousOutput {
     ) -> Result<Option<Utf8PathBuf>, ReadError> {
         let mut files = repo.files_below(&output.join(layout::HOSTS))?;
         files.retain(|file| !layout::is_leftover(file));
-        let look = |file: &Utf8Path, content: &[u8]| FirstLook {
+        let look = |file: &Utf8Path, content: &[u8]| ScanResult {
             says: Some((
                 file.to_owned(),
                 fingerprint(&layout::with_line_feeds(content)),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::HostOverview;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
-use crate::plan::machines::{Asked, in_order};
+use crate::plan::machines::{MachineRequirements, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::request::service::bracketed;
 use crate::request::{ClusterKind, ClusterService, NodeSet};
@@ -34,7 +34,7 @@ pub struct ClusterOverview {
     /// Its hosts by role.
     pub node_sets: Vec<NodeSetOverview>,
     /// Endpoints of its services.
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<ServiceEndpoint>,
     /// Hosts that this run releases.
     pub gives_back: Vec<HostKey>,
 }
@@ -50,14 +50,14 @@ pub struct NodeSetOverview {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub worker_too: bool,
     /// Requested numbers; `None` if the request is invalid or deleted.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<RequestedHosts>,
     /// Number of assigned hosts.
     pub have: usize,
     /// Number of hosts that this run assigns.
     pub added: usize,
     /// Requirements of the machine, if the part is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<MachineRequirements>,
     /// labelSelector.
     pub selector: Option<String>,
     /// Topology keys that keep its hosts apart.
@@ -72,7 +72,7 @@ pub struct NodeSetOverview {
 /// Requested numbers of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wanted {
+pub struct RequestedHosts {
     /// Hosts that run nodes.
     pub active: usize,
     /// Spare hosts for upgrades.
@@ -82,7 +82,7 @@ pub struct Wanted {
 /// Endpoint of a service.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Endpoint {
+pub struct ServiceEndpoint {
     /// Name of the service's directory, such as `loadbalancer-controlplane`.
     pub service: String,
     /// Address of the base cluster, as written before a port; `None` if the SIPCluster lacks it.
@@ -201,13 +201,13 @@ fn overview_of(
     NodeSetOverview {
         part: part.clone(),
         worker_too: false,
-        wanted: node_set.map(|set| Wanted {
+        wanted: node_set.map(|set| RequestedHosts {
             active: set.active,
             standby: set.standby,
         }),
         have,
         added,
-        asked: node_set.and_then(Asked::of),
+        asked: node_set.and_then(MachineRequirements::for_node_set),
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set
             .map(|set| set.topology_keys.clone())
@@ -217,7 +217,7 @@ fn overview_of(
     }
 }
 
-fn endpoint(service: &ClusterService) -> Endpoint {
+fn endpoint(service: &ClusterService) -> ServiceEndpoint {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for port in service.node_ports().iter().copied().map(NodePort::number) {
         match ranges.last_mut() {
@@ -233,7 +233,7 @@ fn endpoint(service: &ClusterService) -> Endpoint {
             format!("{first}-{last}")
         }
     };
-    Endpoint {
+    ServiceEndpoint {
         service: service.directory(),
         address: service.cluster_ip.map(bracketed),
         ports: ranges.into_iter().map(text).collect(),
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_cluster_lacks_what_active_and_standby_ask_for_together() {
-        let wanted = Some(Wanted {
+        let wanted = Some(RequestedHosts {
             active: 3,
             standby: 1,
         });

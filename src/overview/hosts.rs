@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
 use crate::plan::explain;
-use crate::plan::host_state::{Assignment, HostStanding, HostState};
-use crate::plan::{How, Plan};
+use crate::plan::host_state::{HostOwner, HostStanding, HostState};
+use crate::plan::{AssignmentMethod, Plan};
 use crate::site::Site;
 
 /// A host.
@@ -22,7 +22,7 @@ pub struct HostOverview {
     pub state: HostState,
     /// Its assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assigned: Option<Assignment>,
+    pub assigned: Option<HostOwner>,
     /// Cluster that releases it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_back_by: Option<ClusterKey>,
@@ -119,8 +119,11 @@ pub(super) fn overviews(
 }
 
 /// Returns whether the assignment is new in this run.
-fn is_new(how: Option<How>) -> bool {
-    matches!(how, Some(How::Added | How::Adopted))
+fn is_new(how: Option<AssignmentMethod>) -> bool {
+    matches!(
+        how,
+        Some(AssignmentMethod::Added | AssignmentMethod::Adopted)
+    )
 }
 
 // serde's `skip_serializing_if` passes a reference.

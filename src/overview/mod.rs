@@ -19,10 +19,10 @@ use crate::generate::GeneratedSite;
 use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
 
-pub use clusters::{ClusterOverview, Endpoint, NodeSetOverview, Wanted};
+pub use clusters::{ClusterOverview, NodeSetOverview, RequestedHosts, ServiceEndpoint};
 pub use hosts::HostOverview;
 pub use racks::{NoSuchLabel, Rack};
-pub use spare::Spare;
+pub use spare::SpareHosts;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
 const VERSION: u32 = 1;
@@ -38,7 +38,7 @@ pub struct Overview {
     /// Clusters of the site, including removed ones that release their hosts.
     pub clusters: Vec<ClusterOverview>,
     /// Numbers of hosts that match each labelSelector, or the requirements of machines.
-    pub spare: Vec<Spare>,
+    pub spare: Vec<SpareHosts>,
     /// Quotas of namespaces, in the order of the settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaUse>,
@@ -78,7 +78,7 @@ impl Overview {
         let hosts = hosts::overviews(
             site,
             plan,
-            &host_state::of_all(site, plan),
+            &host_state::host_standings(site, plan),
             rack_by.as_deref(),
         );
         Self {

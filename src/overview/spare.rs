@@ -9,22 +9,22 @@ use super::HostOverview;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Role};
 use crate::inventory::Host;
 use crate::plan::eligibility::{self, Needs};
-use crate::plan::equivalence::{Counted, HostKinds};
+use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::plan::host_state::HostState;
-use crate::plan::machines::Asked;
+use crate::plan::machines::MachineRequirements;
 use crate::site::Site;
 
 /// Hosts that match a labelSelector, or the requirements of machines. A host may be counted in
 /// several entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spare {
+pub struct SpareHosts {
     /// labelSelector; empty if it matches every host.
     pub selector: String,
     /// Additional requirements of a Provisioning's machines. Machines with a MAC address are
     /// excluded, because only one host can match.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<MachineRequirements>,
     /// Node sets of SIPClusters with this labelSelector.
     pub node_sets: Vec<(ClusterKey, Role)>,
     /// Namespace of the hosts, if Cluster API must find them there.
@@ -46,7 +46,7 @@ pub struct Spare {
 }
 
 /// Returns the counts for each selector and machine, in the order of clusters.
-pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
+pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareHosts> {
     let clusters = site
         .clusters
         .values()
@@ -57,7 +57,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
             .iter()
             .map(move |(part, set)| (cluster, part, set))
     });
-    let mut found: Vec<(Needs<'_>, Spare)> = Vec::new();
+    let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
     let mut known = HashMap::new();
     for (cluster, part, node_set) in node_sets {
         let machine = node_set.machine.as_ref();
@@ -69,9 +69,9 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
         let interfaces = cluster.interfaces(part.role);
         let key = (Needs::without_services(node_set).key(), interfaces.clone());
         let at = *known.entry(key).or_insert_with(|| {
-            let spare = Spare {
+            let spare = SpareHosts {
                 selector: text,
-                asked: Asked::of(node_set),
+                asked: MachineRequirements::for_node_set(node_set),
                 node_sets: Vec::new(),
                 namespace: namespace.cloned(),
                 interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
@@ -94,16 +94,16 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<Spare>
 
     let inventory = &site.inventory.hosts;
     let needs: Vec<&Needs<'_>> = found.iter().map(|(needs, _)| needs).collect();
-    let kinds = HostKinds::new(inventory, &needs, &[], Counted::All);
-    let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    let kinds = HostKinds::new(inventory, &needs, &[], CountedHosts::All);
+    let mut hosts_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     for index in 0..hosts.len() {
         if let Some(kind) = kinds.kind_of(index) {
-            of_kind[kind].push(index);
+            hosts_by_kind[kind].push(index);
         }
     }
     found.par_iter_mut().for_each(|(needs, spare)| {
         let matching = kinds.matching(inventory, needs).into_iter();
-        for index in matching.flat_map(|kind| &of_kind[kind]) {
+        for index in matching.flat_map(|kind| &hosts_by_kind[kind]) {
             let state = hosts[*index].state;
             spare.matching += 1;
             spare.assigned += usize::from(state == HostState::Assigned);

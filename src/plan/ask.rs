@@ -13,13 +13,13 @@ use std::sync::OnceLock;
 
 use super::Plan;
 use super::choose::{UnservedDemand, unserved};
-use super::demand::{Demand, by_priority, serving_order};
+use super::demand::{NodeSetDemand, by_priority, serving_order};
 use super::eligibility::{Availability, Needs};
 use super::host_classes::HostClasses;
-use super::placement::Assigned;
+use super::placement::PlacedHost;
 use super::quotas::QuotaUses;
-use super::shortage::{Explanation, Reason, Shortage};
-use super::shortage_causes::{Causes, MatchingHosts};
+use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
+use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use crate::api::names::{ClusterKey, Namespace, Part};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
@@ -59,7 +59,7 @@ pub struct PlanHypothesis<'q> {
 
 /// The answer to the question if a hypothesis is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HypothesisVerdict {
     /// Every cluster that has enough hosts without the hypothesis has enough with it, and so have the
     /// clusters that it adds.
     Served,
@@ -71,7 +71,7 @@ pub enum Verdict {
 
 /// A node set that lacks hosts under a hypothesis.
 #[derive(Debug, Clone)]
-pub struct Lacking {
+pub struct NodeSetLack {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -82,10 +82,10 @@ pub struct Lacking {
     pub shortage: Shortage,
 }
 
-impl Lacking {
+impl NodeSetLack {
     /// Returns whether no proof was found within the limit of steps.
     pub fn is_undecided(&self) -> bool {
-        self.shortage.reason == Reason::Undecided
+        self.shortage.reason == ShortageReason::Undecided
     }
 
     /// Returns the number of hosts that it lacks because of the hypothesis.
@@ -96,7 +96,7 @@ impl Lacking {
 
 /// Demands that take part in a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Participants {
+enum QuestionScope {
     /// Demands of clusters that the hypothesis affects.
     Affected,
     /// Also demands of clusters that lack hosts in any case.
@@ -113,8 +113,7 @@ impl<'a> PlannedSite<'a> {
     fn with_hosts(site: &'a Site, plan: &'a Plan, hosts: &'a [Host], more: &'a [Cluster]) -> Self {
         let owners: BTreeMap<usize, &ClusterKey> = plan.assigned(site).collect();
         let none = BTreeSet::new();
-        let mut availability =
-            Availability::of_all(site, &owners, &plan.released, &BTreeSet::new());
+        let mut availability = Availability::all(site, &owners, &plan.released, &BTreeSet::new());
         availability.resize(hosts.len(), Availability::Free);
         let clusters = by_priority(site, &plan.frozen);
         let all = clusters.iter().copied().chain(more);
@@ -159,11 +158,11 @@ impl<'a> PlannedSite<'a> {
     }
 
     /// Returns whether a hypothesis is served.
-    pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> Verdict {
+    pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
         let participants = if hypothesis.gone.is_empty() {
-            Participants::Affected
+            QuestionScope::Affected
         } else {
-            Participants::WithShort
+            QuestionScope::WithShort
         };
         let demands = self.demands(hypothesis, participants);
         let unserved = self.unserved(&demands, &hypothesis.gone);
@@ -176,21 +175,21 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns whether all clusters that a hypothesis affects, and all that lack hosts in any case, are
     /// served.
-    pub(super) fn is_all_served(&self, hypothesis: &PlanHypothesis<'_>) -> Verdict {
-        let demands = self.demands(hypothesis, Participants::WithShort);
+    pub(super) fn is_all_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
+        let demands = self.demands(hypothesis, QuestionScope::WithShort);
         verdict(self.unserved(&demands, &hypothesis.gone).iter())
     }
 
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
-    pub fn lacking_more(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<Lacking> {
+    pub fn lacking_more(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
         let mut lacking = self.lacking(hypothesis);
         lacking.retain(|lacking| lacking.more() > 0);
         lacking
     }
 
     /// Returns the node sets that lack hosts under a hypothesis, also those that lack them without it.
-    pub fn lacking(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<Lacking> {
-        let demands = self.demands(hypothesis, Participants::WithShort);
+    pub fn lacking(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
+        let demands = self.demands(hypothesis, QuestionScope::WithShort);
         let gone = &hypothesis.gone;
         let unserved = self.unserved(&demands, gone).into_iter();
         let lacking = unserved.map(|unserved| {
@@ -200,10 +199,10 @@ impl<'a> PlannedSite<'a> {
             let matching = pool.map_or(&other, |pool| &self.matching[pool]);
             let matching = matching
                 .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
-            let causes = Causes::new(matching, self.hosts, demand, gone, &unserved.limits);
-            let explanation = Explanation::brief(self.hosts, demand, &causes);
+            let causes = ShortageCauses::new(matching, self.hosts, demand, gone, &unserved.limits);
+            let explanation = ShortageExplanation::brief(self.hosts, demand, &causes);
             let UnservedDemand { found, reason, .. } = unserved;
-            Lacking {
+            NodeSetLack {
                 cluster: demand.cluster.key.clone(),
                 part: demand.part.clone(),
                 today: self.lacks_today(demand),
@@ -217,8 +216,8 @@ impl<'a> PlannedSite<'a> {
     pub(super) fn short_demands<'q>(
         &'q self,
         hypothesis: &'q PlanHypothesis<'_>,
-    ) -> (Vec<Demand<'q>>, BTreeSet<usize>) {
-        let demands = self.demands(hypothesis, Participants::WithShort);
+    ) -> (Vec<NodeSetDemand<'q>>, BTreeSet<usize>) {
+        let demands = self.demands(hypothesis, QuestionScope::WithShort);
         let unserved = self.unserved(&demands, &hypothesis.gone);
         let short = unserved.iter().map(|unserved| unserved.index).collect();
         (demands, short)
@@ -279,7 +278,7 @@ impl<'a> PlannedSite<'a> {
 
     fn unserved<'q>(
         &'q self,
-        demands: &'q [Demand<'q>],
+        demands: &'q [NodeSetDemand<'q>],
         gone: &'q BTreeSet<usize>,
     ) -> Vec<UnservedDemand> {
         let owned = gone.iter();
@@ -296,7 +295,7 @@ impl<'a> PlannedSite<'a> {
     }
 
     /// Returns the number of hosts that a node set lacks without a hypothesis.
-    fn lacks_today(&self, demand: &Demand<'_>) -> usize {
+    fn lacks_today(&self, demand: &NodeSetDemand<'_>) -> usize {
         if self.plan.shortages.is_empty() {
             return 0;
         }
@@ -307,7 +306,7 @@ impl<'a> PlannedSite<'a> {
     fn today(&self) -> &BTreeMap<(ClusterKey, Part), usize> {
         self.today.get_or_init(|| {
             let none = PlanHypothesis::default();
-            let demands = self.demands(&none, Participants::WithShort);
+            let demands = self.demands(&none, QuestionScope::WithShort);
             let unserved = self.unserved(&demands, &none.gone).into_iter();
             let lacks = unserved.map(|unserved| {
                 let demand = &demands[unserved.index];
@@ -322,18 +321,18 @@ impl<'a> PlannedSite<'a> {
     fn demands<'q>(
         &'q self,
         hypothesis: &'q PlanHypothesis<'_>,
-        participants: Participants,
-    ) -> Vec<Demand<'q>> {
+        participants: QuestionScope,
+    ) -> Vec<NodeSetDemand<'q>> {
         let gone = hypothesis.gone.iter();
         let bereft = gone.filter_map(|host| self.owners.get(host).copied());
         let resized = hypothesis.resized.iter().map(|(cluster, ..)| *cluster);
         let mut affected: BTreeSet<&ClusterKey> = bereft.chain(resized).collect();
-        if participants == Participants::WithShort {
+        if participants == QuestionScope::WithShort {
             affected.extend(self.plan.shortages.keys().map(|(cluster, _)| cluster));
         }
-        let of_site = self.clusters.iter().copied();
-        let of_site = of_site.filter(|cluster| affected.contains(&cluster.key));
-        let mut clusters: Vec<&Cluster> = of_site.chain(hypothesis.more).collect();
+        let site_clusters = self.clusters.iter().copied();
+        let site_clusters = site_clusters.filter(|cluster| affected.contains(&cluster.key));
+        let mut clusters: Vec<&Cluster> = site_clusters.chain(hypothesis.more).collect();
         clusters.sort_by_key(|cluster| serving_order(cluster));
         let node_sets = clusters.into_iter().flat_map(|cluster| {
             let node_sets = cluster.node_sets.iter();
@@ -346,7 +345,7 @@ impl<'a> PlannedSite<'a> {
             let node_set = other.map_or(&**node_set, |(.., other)| other);
             self.demand(cluster, part, node_set, hypothesis)
         });
-        demands.filter(Demand::is_open).collect()
+        demands.filter(NodeSetDemand::is_open).collect()
     }
 
     fn demand<'q>(
@@ -355,28 +354,28 @@ impl<'a> PlannedSite<'a> {
         part: &'q Part,
         node_set: &'q NodeSet,
         hypothesis: &PlanHypothesis<'_>,
-    ) -> Demand<'q>
+    ) -> NodeSetDemand<'q>
     where
         'a: 'q,
     {
         let placement = self.plan.clusters.get(&cluster.key);
         let assigned = placement.and_then(|placement| placement.get(part));
         let stays = assigned.into_iter().flatten();
-        let stays: Vec<Assigned> = stays
+        let stays: Vec<PlacedHost> = stays
             .filter(|assigned| !hypothesis.gone.contains(&assigned.host))
             .copied()
             .collect();
-        Demand::new(self.site, cluster, part, node_set, &stays, |_| false)
+        NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
     }
 }
 
-fn verdict<'u>(unserved: impl Iterator<Item = &'u UnservedDemand>) -> Verdict {
-    let mut verdict = Verdict::Served;
+fn verdict<'u>(unserved: impl Iterator<Item = &'u UnservedDemand>) -> HypothesisVerdict {
+    let mut verdict = HypothesisVerdict::Served;
     for unserved in unserved {
-        if unserved.reason == Reason::Undecided {
-            return Verdict::Undecided;
+        if unserved.reason == ShortageReason::Undecided {
+            return HypothesisVerdict::Undecided;
         }
-        verdict = Verdict::Unserved;
+        verdict = HypothesisVerdict::Unserved;
     }
     verdict
 }

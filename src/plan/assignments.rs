@@ -20,9 +20,11 @@ use std::mem;
 
 use rayon::prelude::*;
 
-use super::claims::{Adopter, adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::claims::{
+    AdoptingCluster, adopted_by_legacy_labels, adopter, concerns_planned, conflict,
+};
 use super::machine_users::MachineUser;
-use super::placement::{Assigned, CurrentAssignment, How, Placement};
+use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement};
 use super::vanished_hosts::{patch_without_host, vanished};
 use super::violations::{Violation, by_retention};
 use super::{ownership_change, renaming};
@@ -31,7 +33,7 @@ use crate::api::host::NODE_REUSE;
 use crate::api::names::{ClusterKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Host;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::output::state::RecordedAssignment;
 use crate::request::{Cluster, ClusterKind, NodeSet};
 use crate::site::Site;
@@ -46,7 +48,7 @@ pub(super) struct Assignments<'a> {
     /// Reasons why a retained host would not be chosen again.
     pub(super) violations: BTreeMap<usize, Violation>,
     /// Hosts that their cluster releases, with how they were assigned.
-    pub(super) released: Vec<(&'a ClusterKey, usize, How)>,
+    pub(super) released: Vec<(&'a ClusterKey, usize, AssignmentMethod)>,
     /// True if a machine retains a host under another name.
     pub(super) renamed: bool,
     /// The Machines that use each host.
@@ -97,7 +99,7 @@ pub(super) fn current_assignments<'a>(
             let assignment = CurrentAssignment {
                 host,
                 part: &held.part,
-                how: How::Stays,
+                how: AssignmentMethod::Stays,
                 origin: &held.origin,
             };
             let user = users[host].as_ref();
@@ -121,10 +123,13 @@ pub(super) fn current_assignments<'a>(
             {
                 let node_set = (*cluster, *part);
                 assignments.follow(assignment, (&held.cluster, &held.part), node_set);
-            } else if let Some(of_cluster) = assignments.by_cluster.get_mut(&held.cluster) {
-                of_cluster.push(assignment);
+            } else if let Some(cluster_assignments) = assignments.by_cluster.get_mut(&held.cluster)
+            {
+                cluster_assignments.push(assignment);
             } else {
-                assignments.released.push((&held.cluster, host, How::Stays));
+                assignments
+                    .released
+                    .push((&held.cluster, host, AssignmentMethod::Stays));
             }
         }
     }
@@ -141,14 +146,14 @@ pub(super) fn current_assignments<'a>(
             continue;
         }
         match adopter(host, user, site) {
-            Adopter::Nobody => {}
-            Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
+            AdoptingCluster::Nobody => {}
+            AdoptingCluster::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
                 findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
                 let assignment = CurrentAssignment {
                     host: index,
                     part,
-                    how: How::Adopted,
+                    how: AssignmentMethod::Adopted,
                     origin,
                 };
                 assignments
@@ -158,8 +163,8 @@ pub(super) fn current_assignments<'a>(
                     .push(assignment);
             }
             // A frozen cluster adopts nothing, because its files stay unchanged.
-            Adopter::Cluster(..) => {}
-            Adopter::Several(finding) => {
+            AdoptingCluster::Cluster(..) => {}
+            AdoptingCluster::Several(finding) => {
                 findings.extend(
                     Some(finding).filter(|finding| concerns_planned(finding, site, frozen)),
                 );
@@ -170,14 +175,14 @@ pub(super) fn current_assignments<'a>(
 }
 
 /// The assigned hosts of a cluster, sorted by retention.
-pub(super) struct Sorted<'a> {
+pub(super) struct SortedAssignments<'a> {
     /// Set if a machine retains a host under another name.
     is_renamed: bool,
-    parts: Vec<OfPart<'a>>,
+    parts: Vec<PartHosts<'a>>,
 }
 
 /// The assigned hosts of a part of a cluster.
-struct OfPart<'a> {
+struct PartHosts<'a> {
     part: &'a Part,
     /// Those that it may retain, the ones to keep first.
     own: Vec<(Option<Violation>, CurrentAssignment<'a>)>,
@@ -185,7 +190,7 @@ struct OfPart<'a> {
     others: Vec<CurrentAssignment<'a>>,
 }
 
-impl<'a> Sorted<'a> {
+impl<'a> SortedAssignments<'a> {
     fn new(
         cluster: &'a Cluster,
         assignments: Vec<CurrentAssignment<'a>>,
@@ -205,7 +210,7 @@ impl<'a> Sorted<'a> {
                 user.is_some_and(|user| user.excludes(&cluster.key, part, site))
             };
             let own = by_retention(own, node_set, site, is_used_by_another);
-            OfPart { part, own, others }
+            PartHosts { part, own, others }
         };
         Self {
             is_renamed,
@@ -222,16 +227,18 @@ impl<'a> Assignments<'a> {
         clusters: &[&'a Cluster],
         site: &'a Site,
         inherit: bool,
-    ) -> Vec<Sorted<'a>> {
+    ) -> Vec<SortedAssignments<'a>> {
         let mut by_cluster = mem::take(&mut self.by_cluster);
         let mut take = |cluster: &&'a Cluster| {
             let assignments = by_cluster.remove(&cluster.key).unwrap_or_default();
             (*cluster, assignments)
         };
-        let of_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
+        let sorted_clusters: Vec<_> = clusters.iter().map(&mut take).collect();
         let users = self.users;
-        let sort = |(cluster, assignments)| Sorted::new(cluster, assignments, site, inherit, users);
-        of_clusters.into_par_iter().map(sort).collect()
+        let sort = |(cluster, assignments)| {
+            SortedAssignments::new(cluster, assignments, site, inherit, users)
+        };
+        sorted_clusters.into_par_iter().map(sort).collect()
     }
 
     /// Retains as many hosts of a cluster as it wants, and releases the others.
@@ -241,13 +248,13 @@ impl<'a> Assignments<'a> {
     pub(super) fn retain(
         &mut self,
         cluster: &'a Cluster,
-        sorted: Sorted<'a>,
+        sorted: SortedAssignments<'a>,
         site: &'a Site,
     ) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         self.renamed |= sorted.is_renamed;
-        for OfPart {
+        for PartHosts {
             part,
             mut own,
             others,
@@ -281,7 +288,7 @@ impl<'a> Assignments<'a> {
             }));
             let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
             for (violation, assignment) in own {
-                let assigned = Assigned {
+                let assigned = PlacedHost {
                     host: assignment.host,
                     how: assignment.how,
                 };
@@ -312,7 +319,7 @@ impl<'a> Assignments<'a> {
     }
 
     /// Releases a retained host that another host replaces.
-    pub(super) fn release(&mut self, cluster: &'a ClusterKey, host: usize, how: How) {
+    pub(super) fn release(&mut self, cluster: &'a ClusterKey, host: usize, how: AssignmentMethod) {
         self.retained.remove(&host);
         self.violations.remove(&host);
         self.released.push((cluster, host, how));
@@ -341,7 +348,7 @@ impl<'a> Assignments<'a> {
                 .fold(finding, |finding, (cluster, part, origin)| {
                     finding
                         .see(origin.name(), format!("as {part} of {cluster}"))
-                        .of(cluster)
+                        .for_cluster(cluster)
                 })
         };
         contested.map(describe).collect()
@@ -356,16 +363,16 @@ fn by_part<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     cluster: &'a Cluster,
 ) -> BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>> {
-    let of_machines = || {
+    let machine_parts = || {
         cluster
             .node_sets
             .iter()
             .filter(|(part, _)| part.node.is_some())
     };
-    let named: BTreeMap<usize, &Part> = of_machines()
+    let named: BTreeMap<usize, &Part> = machine_parts()
         .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
         .collect();
-    let by_name: BTreeMap<&NodeName, &Part> = of_machines()
+    let by_name: BTreeMap<&NodeName, &Part> = machine_parts()
         .filter_map(|(part, _)| Some((part.node.as_ref()?, part)))
         .collect();
     let mut by_part: BTreeMap<&Part, Vec<CurrentAssignment<'_>>> = BTreeMap::new();
@@ -398,19 +405,19 @@ fn successor<'a>(part: &Part, cluster: &'a Cluster) -> Option<&'a Part> {
     if part.node.is_some() || cluster.node_sets.contains_key(part) {
         return None;
     }
-    let mut of_role = cluster
+    let mut role_parts = cluster
         .node_sets
         .keys()
         .filter(|other| other.role == part.role);
-    let only = of_role.next().filter(|other| other.node.is_none())?;
-    of_role.next().is_none().then_some(only)
+    let only = role_parts.next().filter(|other| other.node.is_none())?;
+    role_parts.next().is_none().then_some(only)
 }
 
 /// Reports a released host that is in use.
 fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
     let usage = host.live.usage.as_ref()?;
     let what = match usage {
-        Usage::Consumer(consumer) => format!("{consumer} consumes"),
+        HostUsage::Consumer(consumer) => format!("{consumer} consumes"),
         other => other.to_string(),
     };
     let (machine, help) = match &part.node {
@@ -434,13 +441,13 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
         .at(wanted_at(cluster, part))
         .see(host.live_place(usage.route()), "in use here")
         .help(help)
-        .of(&cluster.key),
+        .for_cluster(&cluster.key),
     )
 }
 
 /// Returns whether a Machine consumes a host.
 pub(super) fn is_consumed(host: &Host) -> bool {
-    matches!(host.live.usage, Some(Usage::Consumer(_)))
+    matches!(host.live.usage, Some(HostUsage::Consumer(_)))
 }
 
 /// Reports a host that a cluster no longer needs, and that a Machine of Cluster API still uses.
@@ -448,7 +455,7 @@ pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Fi
     let consumer = host.user().unwrap_or_default();
     let namespace = &cluster.key.namespace;
     let name = &host.key.name;
-    let machine = host.live.usage.as_ref().and_then(Usage::metal3_machine);
+    let machine = host.live.usage.as_ref().and_then(HostUsage::metal3_machine);
     let command = match machine {
         Some((_, machine)) => format!(
             "; to make Cluster API delete this Machine first:\n\
@@ -474,7 +481,7 @@ pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Fi
     .help(format!(
         "the host keeps its labels until a snapshot shows it unused{command}"
     ))
-    .of(&cluster.key)
+    .for_cluster(&cluster.key)
 }
 
 /// Returns the place of the number of hosts of a part, or of its machine.

@@ -10,16 +10,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::crossing;
-use super::demand::Demand;
+use super::demand::NodeSetDemand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::HostClasses;
-use super::matching::{Left, Matching, Problem};
+use super::matching::{Matching, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
-use super::search_result::{SearchResult, Unserved, Why, replace_each};
-use super::shortage::{Explanation, Reason, Shortage};
-use super::shortage_causes::{Causes, MatchingHosts, TopologyLimits};
-use super::supply::Supply;
+use super::search_result::{SearchResult, ShortDemand, ShortageProof, replace_each};
+use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
+use super::shortage_causes::{MatchingHosts, ShortageCauses, TopologyLimits};
+use super::supply::HostSupply;
 use crate::inventory::Host;
 use crate::request::Cluster;
 use crate::site::Site;
@@ -30,7 +30,7 @@ const MAX_EXPLAINED: usize = 100;
 
 /// Hosts chosen for a demand.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chosen {
+pub(super) struct ChosenHosts {
     pub(super) added: Vec<usize>,
     /// Retained hosts of the node set that some added hosts replace.
     pub(super) replaced: Vec<usize>,
@@ -40,12 +40,12 @@ pub(super) struct Chosen {
 /// hosts, or the reason why there are too few.
 pub(super) fn choose(
     site: &Site,
-    supply: Supply<'_>,
-    demands: &[Demand<'_>],
+    supply: HostSupply<'_>,
+    demands: &[NodeSetDemand<'_>],
     quotas: &[QuotaUse],
-) -> Vec<Result<Chosen, Box<Shortage>>> {
-    let mut results: Vec<Result<Chosen, Box<Shortage>>> =
-        demands.iter().map(|_| Ok(Chosen::default())).collect();
+) -> Vec<Result<ChosenHosts, Box<Shortage>>> {
+    let mut results: Vec<Result<ChosenHosts, Box<Shortage>>> =
+        demands.iter().map(|_| Ok(ChosenHosts::default())).collect();
     let open = open(demands);
     if open.is_empty() {
         return results;
@@ -72,24 +72,24 @@ pub(super) fn choose(
                 .iter()
                 .map(|host| (*host, demands[open[index]].cluster)),
         );
-        results[open[index]] = Ok(Chosen { added, replaced });
+        results[open[index]] = Ok(ChosenHosts { added, replaced });
     }
     let preferred = supply.preferred_clusters();
-    let mut shared: HashMap<(usize, bool), Explanation> = HashMap::new();
+    let mut shared: HashMap<(usize, bool), ShortageExplanation> = HashMap::new();
     let mut matching: HashMap<usize, MatchingHosts<'_>> = HashMap::new();
-    for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
+    for (told, ShortDemand { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
         let pool = instance.problem.demands[index].pool;
         let matching = matching.entry(pool).or_insert_with(|| {
             MatchingHosts::new(supply.hosts, supply.availability, &demand.needs)
         });
         let limits = TopologyLimits::new(&instance, index, &why);
-        let causes = Causes::new(matching, supply.hosts, demand, supply.gone, &limits);
+        let causes = ShortageCauses::new(matching, supply.hosts, demand, supply.gone, &limits);
         let reason = reason(demands, &open, quotas, why);
         let is_listed = told < MAX_EXPLAINED;
         let explain = || {
             let refusals = is_listed.then(|| refusals(supply, demand, &takers));
-            Explanation::new(site, demand, &refusals.unwrap_or_default())
+            ShortageExplanation::new(site, demand, &refusals.unwrap_or_default())
         };
         // Demands of a pool have equal requirements.
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
@@ -112,7 +112,7 @@ pub(super) struct UnservedDemand {
     pub(super) index: usize,
     /// Number of hosts that it could have.
     pub(super) found: usize,
-    pub(super) reason: Reason,
+    pub(super) reason: ShortageReason,
     pub(super) limits: TopologyLimits,
 }
 
@@ -121,14 +121,14 @@ pub(super) struct UnservedDemand {
 pub(super) fn unserved<'a>(
     classes: &'a HostClasses<'a>,
     gone: &'a BTreeSet<usize>,
-    demands: &[Demand<'a>],
+    demands: &[NodeSetDemand<'a>],
     quotas: &'a [QuotaUse],
 ) -> Option<Vec<UnservedDemand>> {
     let open = open(demands);
     let instance = Instance::new(classes, gone, demands, &open, quotas)?;
     let served = search(&instance, classes.hosts, demands, &open);
     let unserved = served.unserved.into_iter();
-    let unserved = unserved.map(|Unserved { index, found, why }| UnservedDemand {
+    let unserved = unserved.map(|ShortDemand { index, found, why }| UnservedDemand {
         index: open[index],
         found,
         limits: TopologyLimits::new(&instance, index, &why),
@@ -138,23 +138,28 @@ pub(super) fn unserved<'a>(
 }
 
 /// Returns the reason why a demand is not served.
-fn reason(demands: &[Demand<'_>], open: &[usize], quotas: &[QuotaUse], why: Why) -> Reason {
+fn reason(
+    demands: &[NodeSetDemand<'_>],
+    open: &[usize],
+    quotas: &[QuotaUse],
+    why: ShortageProof,
+) -> ShortageReason {
     match why {
-        Why::Counted(count) => {
+        ShortageProof::Counted(count) => {
             let rivals = count.demands.iter().map(|rival| &demands[open[*rival]]);
-            Reason::counted(rivals, count.can_be_had)
+            ShortageReason::counted(rivals, count.can_be_had)
         }
-        Why::Crossing(conflict) => {
+        ShortageProof::Crossing(conflict) => {
             let node_sets = conflict.demands.iter();
             let node_sets = node_sets.map(|demand| &demands[open[*demand]]);
             let quotas = conflict.quotas.iter().map(|quota| &quotas[*quota]);
-            Reason::crossing(node_sets, &conflict, quotas)
+            ShortageReason::crossing(node_sets, &conflict, quotas)
         }
-        Why::Undecided => Reason::Undecided,
+        ShortageProof::Undecided => ShortageReason::Undecided,
     }
 }
 
-fn open(demands: &[Demand<'_>]) -> Vec<usize> {
+fn open(demands: &[NodeSetDemand<'_>]) -> Vec<usize> {
     let all = 0..demands.len();
     all.filter(|demand| demands[*demand].is_open()).collect()
 }
@@ -163,7 +168,7 @@ fn open(demands: &[Demand<'_>]) -> Vec<usize> {
 fn search(
     instance: &Instance<'_>,
     hosts: &[Host],
-    demands: &[Demand<'_>],
+    demands: &[NodeSetDemand<'_>],
     open: &[usize],
 ) -> SearchResult {
     let all: Vec<usize> = (0..open.len()).collect();
@@ -184,16 +189,16 @@ fn search(
             .collect()
     });
     if !crossing.is_empty() {
-        let of_crossing = crossing
+        let crossing_demands = crossing
             .iter()
             .copied()
             .flatten()
             .map(|index| (*index, &demands[open[*index]]));
-        let of_crossing: Vec<(usize, &Demand<'_>)> = of_crossing.collect();
+        let crossing_demands: Vec<(usize, &NodeSetDemand<'_>)> = crossing_demands.collect();
         served.join(crossing::serve(
             instance,
             hosts,
-            &of_crossing,
+            &crossing_demands,
             crossing.into_iter(),
         ));
     }
@@ -254,7 +259,7 @@ fn root(parts: &mut [usize], mut part: usize) -> usize {
 fn serve<'i>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
-    replaceable: impl Fn(usize) -> Vec<(usize, Left)>,
+    replaceable: impl Fn(usize) -> Vec<(usize, VacatedPlace)>,
 ) -> SearchResult {
     let problem = &instance.problem;
     let mut matching = Matching::new(problem);
@@ -263,7 +268,7 @@ fn serve<'i>(
     let reserved: HashSet<usize> = problem.reserved.iter().copied().flatten().collect();
     // Clusters refused by the current flow. A cluster with equal demands is refused for the same
     // reason, so it needs no search.
-    let mut refused: HashMap<Vec<Wants<'_>>, (&[usize], Vec<Unserved>)> = HashMap::new();
+    let mut refused: HashMap<Vec<FlowRequest<'_>>, (&[usize], Vec<ShortDemand>)> = HashMap::new();
     for cluster in clusters {
         let wants = wants(problem, cluster, &reserved);
         if let Some((other, reasons)) = wants.as_ref().and_then(|wants| refused.get(wants)) {
@@ -281,8 +286,8 @@ fn serve<'i>(
             Ok(()) => accepted.extend(cluster),
             Err(cuts) => {
                 let cuts = cuts.into_iter();
-                let reasons: Vec<Unserved> =
-                    cuts.map(|cut| Unserved::by_cut(problem, cut)).collect();
+                let reasons: Vec<ShortDemand> =
+                    cuts.map(|cut| ShortDemand::by_cut(problem, cut)).collect();
                 unserved.extend(reasons.iter().cloned());
                 if let Some(wants) = wants.filter(|_| !is_changed) {
                     refused.insert(wants, (cluster, reasons));
@@ -306,7 +311,7 @@ fn serve<'i>(
 
 /// The part of a demand that decides whether a flow can serve it: its pool, missing hosts, and the
 /// domains and values of its retained hosts.
-type Wants<'p> = (
+type FlowRequest<'p> = (
     usize,
     usize,
     &'p BTreeMap<usize, usize>,
@@ -316,10 +321,10 @@ type Wants<'p> = (
 /// Returns what a cluster wants; `None` if hosts are reserved for it, because they distinguish it from
 /// clusters with otherwise equal demands.
 fn wants<'p>(
-    problem: &'p Problem,
+    problem: &'p MatchingProblem,
     cluster: &[usize],
     reserved: &HashSet<usize>,
-) -> Option<Vec<Wants<'p>>> {
+) -> Option<Vec<FlowRequest<'p>>> {
     let demands = cluster.iter().map(|demand| &problem.demands[*demand]);
     let wants = demands.map(|demand| {
         let is_reserved = reserved.contains(&demand.group);
@@ -330,8 +335,8 @@ fn wants<'p>(
 
 /// Returns the refusal of each host; `None` for an acceptable host.
 fn refusals(
-    supply: Supply<'_>,
-    demand: &Demand<'_>,
+    supply: HostSupply<'_>,
+    demand: &NodeSetDemand<'_>,
     takers: &HashMap<usize, &Cluster>,
 ) -> Vec<(usize, Option<Refusal>)> {
     let others = supply

@@ -71,7 +71,7 @@ pub(super) fn label_place(site: &Site, origin: &Origin) -> Place {
 }
 
 /// The cluster of this repo that may adopt a host by its labels.
-pub(super) enum Adopter<'a> {
+pub(super) enum AdoptingCluster<'a> {
     Nobody,
     Cluster(&'a ClusterKey, &'a Part, &'a Origin),
     /// The labels name several clusters.
@@ -86,21 +86,23 @@ pub(super) fn adopter<'a>(
     host: &'a Host,
     user: Option<&MachineUser<'a>>,
     site: &'a Site,
-) -> Adopter<'a> {
+) -> AdoptingCluster<'a> {
     if let Some(MachineUser::NodeSet { cluster, part }) = user {
         let origin = host.live.origin.as_ref().unwrap_or(&host.origin);
-        return Adopter::Cluster(cluster, part, origin);
+        return AdoptingCluster::Cluster(cluster, part, origin);
     }
     let mut named = Vec::new();
     for (claim, origin) in &host.assignment.claims {
         match claim {
             Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // The host has an owner, but the labels do not say which cluster.
-            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
+            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => {
+                return AdoptingCluster::Nobody;
+            }
         }
     }
     let Some((cluster, part, origin)) = named.pop() else {
-        return Adopter::Nobody;
+        return AdoptingCluster::Nobody;
     };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
@@ -115,7 +117,7 @@ pub(super) fn adopter<'a>(
         .help(format!(
             "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
         ));
-        return Adopter::Several(finding.of(other).of(cluster));
+        return AdoptingCluster::Several(finding.for_cluster(other).for_cluster(cluster));
     }
     // An older snapshot still shows the labels of a released host; adopting it would undo the
     // release.
@@ -126,9 +128,9 @@ pub(super) fn adopter<'a>(
         .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
     let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
     if released_by_it || is_used_by_another || !site.clusters.contains_key(cluster) {
-        return Adopter::Nobody;
+        return AdoptingCluster::Nobody;
     }
-    Adopter::Cluster(cluster, part, origin)
+    AdoptingCluster::Cluster(cluster, part, origin)
 }
 
 /// Reports a host that the output assigns to one cluster and labels to another.
@@ -176,8 +178,8 @@ pub(super) fn conflict(
         "if {other} uses it, remove the entry from {}; otherwise take a new snapshot, or fix the labels",
         held.origin.file
     ))
-    .of(&held.cluster)
-    .of(other);
+    .for_cluster(&held.cluster)
+    .for_cluster(other);
     concerns_planned(&finding, site, frozen).then_some(finding)
 }
 
@@ -218,7 +220,7 @@ pub(super) fn adopted_by_legacy_labels(
         Finding::new(Code::AdoptedByOlderLabels, message)
             .at(place)
             .help(help)
-            .of(cluster),
+            .for_cluster(cluster),
     )
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use kube::core::SelectorExt;
 
-use super::eligibility::{Asker, Availability, Needs};
-use super::placement::Assigned;
+use super::eligibility::{Availability, Needs, RequestingNodeSet};
+use super::placement::PlacedHost;
 use super::topology;
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
@@ -15,7 +15,7 @@ use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 
 /// The hosts that a node set has and lacks.
-pub(super) struct Demand<'a> {
+pub(super) struct NodeSetDemand<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) part: &'a Part,
     pub(super) node_set: &'a NodeSet,
@@ -32,14 +32,14 @@ pub(super) struct Demand<'a> {
     pub(super) domains: BTreeSet<(&'a str, &'a str)>,
 }
 
-impl<'a> Demand<'a> {
+impl<'a> NodeSetDemand<'a> {
     /// Derives the demand of a node set from its retained hosts.
     pub(super) fn new(
         site: &'a Site,
         cluster: &'a Cluster,
         part: &'a Part,
         node_set: &'a NodeSet,
-        kept: &[Assigned],
+        kept: &[PlacedHost],
         is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
@@ -80,8 +80,8 @@ impl<'a> Demand<'a> {
         &'q self,
         availability: &'q Availability,
         assigned_to: Option<&'q ClusterKey>,
-    ) -> Asker<'q> {
-        Asker {
+    ) -> RequestingNodeSet<'q> {
+        RequestingNodeSet {
             cluster: &self.cluster.key,
             needs: &self.needs,
             availability,
@@ -119,7 +119,7 @@ impl<'a> Demand<'a> {
             )
             .at(host.origin.at(["metadata", "labels"]))
             .help("label it: no other host was left, and its topology domain is unknown")
-            .of(&self.cluster.key)
+            .for_cluster(&self.cluster.key)
         };
         unlabelled.map(describe).collect()
     }

@@ -6,7 +6,7 @@ use kube::core::SelectorExt;
 
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
-use crate::inventory::networks::{Holder, Network};
+use crate::inventory::networks::{NetworkDataHolder, ReadNetworkData};
 use crate::request::Cluster;
 use crate::site::Site;
 use crate::text::counted;
@@ -19,10 +19,10 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         .hosts
         .iter()
         .filter_map(|host| match &host.network.data {
-            Network::Encrypted(holder, place) => Some((host, holder, &**place)),
+            ReadNetworkData::Encrypted(holder, place) => Some((host, holder, &**place)),
             _ => None,
         });
-    let mut needed: BTreeMap<&HostKey, (&Holder, &Place)> = BTreeMap::new();
+    let mut needed: BTreeMap<&HostKey, (&NetworkDataHolder, &Place)> = BTreeMap::new();
     let mut concerned: Vec<&Cluster> = Vec::new();
     for (host, holder, place) in encrypted {
         let may_have = |cluster: &&&Cluster| {
@@ -51,12 +51,12 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         ),
     };
     // sops signs the file, but not what another tool renders from it.
-    let of_stream = "decrypt it before it is rendered and given to sipgen";
+    let stream_help = "decrypt it before it is rendered and given to sipgen";
     let is_of_stream = |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
     let help = if site.settings.sops.decrypt
         || needed.values().all(|(_, place)| is_of_stream(place))
     {
-        format!("{of_stream}; `sops.decrypt` reaches files of the repo only")
+        format!("{stream_help}; `sops.decrypt` reaches files of the repo only")
     } else {
         let own = "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
         let clear = "leave network data unencrypted, such as by an `encrypted_regex` in .sops.yaml";
@@ -64,7 +64,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         format!(
             "{own}; or {clear}{}",
             if stream {
-                format!("; of what is rendered, {of_stream}")
+                format!("; of what is rendered, {stream_help}")
             } else {
                 String::new()
             }
@@ -76,9 +76,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         .fold(finding, |finding, (host, (_, place))| {
             finding.see(place.clone(), format!("the network data of {host}"))
         });
-    Some(
-        concerned
-            .into_iter()
-            .fold(finding, |finding, cluster| finding.of(&cluster.key)),
-    )
+    Some(concerned.into_iter().fold(finding, |finding, cluster| {
+        finding.for_cluster(&cluster.key)
+    }))
 }

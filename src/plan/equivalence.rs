@@ -13,15 +13,15 @@ use super::eligibility::{self, Needs, RequiredSystem};
 use crate::api::names::Namespace;
 use crate::api::reservation::Tenants;
 use crate::inventory::Host;
-use crate::inventory::machine::{AskedCpus, Machine};
+use crate::inventory::machine::{MachineProperties, RequiredCpus};
 
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {
-    of_host: Vec<Option<usize>>,
+    kind_by_host: Vec<Option<usize>>,
     /// Numbers of topology domains, one of each key for each host.
     domains: Vec<usize>,
     /// The values of each topology key.
-    values: Vec<Values<'h>>,
+    values: Vec<TopologyValues<'h>>,
     /// One host of each kind.
     samples: Vec<usize>,
     /// Set if kinds are only for node sets that can use the condition of their hosts.
@@ -34,12 +34,12 @@ pub(crate) struct HostKinds<'h> {
 
 /// The values of a topology key by number. Zero is the number of a missing value.
 #[derive(Default)]
-struct Values<'h> {
+struct TopologyValues<'h> {
     names: Vec<&'h str>,
     numbers: HashMap<&'h str, usize>,
 }
 
-impl<'h> Values<'h> {
+impl<'h> TopologyValues<'h> {
     /// Numbers a value. `last` is the number of the host before, which is mostly in the same domain:
     /// to compare is cheaper than to hash.
     fn number(&mut self, value: &'h str, last: usize) -> usize {
@@ -59,7 +59,7 @@ impl<'h> Values<'h> {
 
 /// The properties that hosts of a kind share.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Alike<'a> {
+struct HostClassKey<'a> {
     /// Labels that selectors name, as numbers of key and value. A value that no selector names is
     /// `None`.
     labels: Vec<(usize, Option<usize>)>,
@@ -69,7 +69,7 @@ struct Alike<'a> {
     /// For each interface that services use: set if the host has an address on it.
     addressed: Vec<bool>,
     /// The capacity, if a machine has requirements.
-    machine: Option<Capacity>,
+    machine: Option<MachineCapacity>,
     /// The host itself if a machine names it, so that it is a kind of its own.
     named: Option<usize>,
     /// Set if its operating system is one for machines to run on.
@@ -78,7 +78,7 @@ struct Alike<'a> {
 
 /// The properties for which machines have requirements.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Capacity {
+struct MachineCapacity {
     cpu: Option<u64>,
     memory_mib: Option<u64>,
     sriov: bool,
@@ -90,7 +90,7 @@ struct Capacity {
 
 /// Selection of hosts that have a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counted<'c> {
+pub(crate) enum CountedHosts<'c> {
     /// Every host, whatever its condition.
     All,
     /// Of these hosts, in ascending order, the ones whose condition suits at least one node set.
@@ -100,7 +100,7 @@ pub(crate) enum Counted<'c> {
 
 /// A label key that matters to some node set.
 #[derive(Default)]
-struct Asked {
+struct SelectedLabel {
     /// The values that selectors name, in ascending order; `None` if no selector names the key.
     values: Option<Vec<String>>,
     /// Index among the topology keys.
@@ -116,7 +116,7 @@ impl<'h> HostKinds<'h> {
         hosts: &'h [Host],
         needs: &[&Needs<'_>],
         topology: &[&str],
-        counted: Counted<'_>,
+        counted: CountedHosts<'_>,
     ) -> Self {
         let asked = asked(needs, topology);
         let interfaces: BTreeSet<&str> = needs
@@ -125,11 +125,11 @@ impl<'h> HostKinds<'h> {
             .copied()
             .collect();
         let mut kinds = Self {
-            of_host: vec![None; hosts.len()],
+            kind_by_host: vec![None; hosts.len()],
             domains: vec![0; hosts.len() * topology.len()],
-            values: topology.iter().map(|_| Values::default()).collect(),
+            values: topology.iter().map(|_| TopologyValues::default()).collect(),
             samples: Vec::new(),
-            by_condition: counted != Counted::All,
+            by_condition: counted != CountedHosts::All,
             by_label: HashMap::new(),
             by_namespace: HashMap::new(),
         };
@@ -144,18 +144,18 @@ impl<'h> HostKinds<'h> {
         let asks_for_machines = needs
             .iter()
             .any(|needs| needs.machine.is_some() && needs.named().is_none());
-        let cpus: BTreeSet<&AskedCpus> = needs
+        let cpus: BTreeSet<&RequiredCpus> = needs
             .iter()
             .filter_map(|needs| Some(&needs.machine?.cpus))
             .filter(|cpus| !cpus.is_empty())
             .collect();
         let candidates: Cow<'_, [usize]> = match counted {
-            Counted::All => (0..hosts.len()).collect(),
-            Counted::Usable(candidates) => candidates.into(),
+            CountedHosts::All => (0..hosts.len()).collect(),
+            CountedHosts::Usable(candidates) => candidates.into(),
         };
-        let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
+        let mut known: HashMap<HostClassKey<'_>, usize> = HashMap::new();
         // One value for all hosts saves the allocation of its lists for each of them.
-        let mut alike = Alike {
+        let mut alike = HostClassKey {
             labels: Vec::new(),
             namespace: None,
             reservations: &[],
@@ -197,14 +197,14 @@ impl<'h> HostKinds<'h> {
             let addressed = addressed.map(|interface| host.address(interface).is_ok());
             alike.addressed.extend(addressed);
             alike.machine = asks_for_machines.then(|| {
-                let Machine {
+                let MachineProperties {
                     cpu,
                     memory_mib,
                     sriov,
                     qat,
                     ..
                 } = *host.machine;
-                Capacity {
+                MachineCapacity {
                     cpu,
                     memory_mib,
                     sriov,
@@ -242,7 +242,7 @@ impl<'h> HostKinds<'h> {
                 }
                 kind
             };
-            kinds.of_host[index] = Some(kind);
+            kinds.kind_by_host[index] = Some(kind);
         }
         kinds
     }
@@ -254,7 +254,7 @@ impl<'h> HostKinds<'h> {
 
     /// Returns the kind of a host; `None` if it does not count.
     pub(crate) fn kind_of(&self, host: usize) -> Option<usize> {
-        self.of_host[host]
+        self.kind_by_host[host]
     }
 
     /// Returns the numbers of the topology domains of a host that counts, in the order of the keys.
@@ -278,7 +278,7 @@ impl<'h> HostKinds<'h> {
             let is_usable = |_: &usize| {
                 !self.by_condition || eligibility::unusable(&hosts[named], needs.system()).is_none()
             };
-            let kind = self.of_host.get(named).copied().flatten();
+            let kind = self.kind_by_host.get(named).copied().flatten();
             return kind.filter(is_usable).into_iter().collect();
         }
         // Only the requirement with the fewest kinds narrows the search; `meets` checks all of
@@ -315,12 +315,12 @@ impl<'h> HostKinds<'h> {
 }
 
 /// Returns the label keys that selectors name, with their values, and the topology keys.
-fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str, Asked> {
+fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str, SelectedLabel> {
     let mut values: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
     for (expression, _) in needs.iter().flat_map(|needs| &needs.requirements) {
         match expression {
-            Expression::In(key, of_key) | Expression::NotIn(key, of_key) => {
-                values.entry(key).or_default().extend(of_key);
+            Expression::In(key, key_values) | Expression::NotIn(key, key_values) => {
+                values.entry(key).or_default().extend(key_values);
             }
             Expression::Equal(key, value) | Expression::NotEqual(key, value) => {
                 values.entry(key).or_default().insert(value);
@@ -330,7 +330,7 @@ fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str,
             }
         }
     }
-    let mut asked: BTreeMap<&str, Asked> = BTreeMap::new();
+    let mut asked: BTreeMap<&str, SelectedLabel> = BTreeMap::new();
     for (key, values) in values {
         asked.entry(key).or_default().values = Some(values.into_iter().cloned().collect());
     }
@@ -343,9 +343,9 @@ fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str,
 /// Returns the labels that are asked for, with the number of the key. Both maps are in the order of
 /// keys, so that one pass finds them without a lookup for each label.
 fn asked_labels<'q, 'h>(
-    asked: &'q BTreeMap<&str, Asked>,
+    asked: &'q BTreeMap<&str, SelectedLabel>,
     labels: &'h BTreeMap<String, String>,
-) -> impl Iterator<Item = (usize, &'q Asked, &'h String)> {
+) -> impl Iterator<Item = (usize, &'q SelectedLabel, &'h String)> {
     let mut rest = asked.iter().enumerate().peekable();
     labels.iter().filter_map(move |(key, value)| {
         while rest

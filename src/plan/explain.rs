@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::demand::{Demand, by_priority};
-use super::eligibility::{self, Availability, Obstacle, Refusal};
-use super::host_state::{self, Assignment};
+use super::demand::{NodeSetDemand, by_priority};
+use super::eligibility::{self, Availability, Refusal, RefusalRemedy};
+use super::host_state::{self, HostOwner};
 use super::machine_users::MachineUsers;
-use super::machines::{self, Asked, MachineFacts, in_order};
-use super::placement::{Assigned, How};
+use super::machines::{self, HostFacts, MachineRequirements, in_order};
+use super::placement::{AssignmentMethod, PlacedHost};
 use super::shortage::Shortage;
 use super::{Plan, topology};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::inventory::{Evidence, Host};
 use crate::request::{ClusterKind, NodeSet};
 use crate::site::Site;
@@ -56,7 +56,7 @@ pub struct NodeSetExplanation {
     pub wanted: usize,
     /// The requirements on its machine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<MachineRequirements>,
     /// Its hosts.
     pub hosts: Vec<AssignedHost>,
     /// The reason why it has too few hosts.
@@ -70,12 +70,12 @@ pub struct AssignedHost {
     /// The host.
     pub host: HostKey,
     /// How the host was assigned.
-    pub how: How,
+    pub how: AssignmentMethod,
     /// Values of the topology keys on the host.
     pub domains: BTreeMap<String, String>,
     /// The capacity of the host, for a machine of a Provisioning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<MachineFacts>,
+    pub machine: Option<HostFacts>,
     /// The reason why the machine has this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -90,17 +90,17 @@ pub struct HostExplanation {
     /// Proof that labels of the host arrive: `live`, `applied`, `reached` or `loose`.
     pub evidence: &'static str,
     /// Its owner.
-    pub assigned: Option<Assignment>,
+    pub assigned: Option<HostOwner>,
     /// Facts that hold for every cluster: the host's state and its claims.
     pub facts: Vec<String>,
     /// The node sets that do not have it.
-    pub refused: Vec<RefusedBy>,
+    pub refused: Vec<NodeSetRefusal>,
 }
 
 /// A node set that does not have a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RefusedBy {
+pub struct NodeSetRefusal {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -142,7 +142,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
-                let describe = |assigned: &Assigned| {
+                let describe = |assigned: &PlacedHost| {
                     described(
                         &site.inventory.hosts[assigned.host],
                         assigned.how,
@@ -155,10 +155,10 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             None => {
                 let own = held().filter(|(_, held)| held.cluster == *key && held.part == *part);
                 let describe = |host: &HostKey| match site.inventory.host(host) {
-                    Some(host) => described(host, How::Stays, part, node_set),
+                    Some(host) => described(host, AssignmentMethod::Stays, part, node_set),
                     None => AssignedHost {
                         host: host.clone(),
-                        how: How::Stays,
+                        how: AssignmentMethod::Stays,
                         domains: BTreeMap::new(),
                         machine: None,
                         why: part
@@ -176,7 +176,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             .as_ref()
             .is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
-        let asked = node_set.and_then(Asked::of);
+        let asked = node_set.and_then(MachineRequirements::for_node_set);
         node_sets.push(NodeSetExplanation {
             part: part.clone(),
             worker_too,
@@ -204,7 +204,12 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     })
 }
 
-fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> AssignedHost {
+fn described(
+    host: &Host,
+    how: AssignmentMethod,
+    part: &Part,
+    node_set: Option<&NodeSet>,
+) -> AssignedHost {
     let keys: Vec<&str> = node_set
         .iter()
         .flat_map(|set| &set.topology_keys)
@@ -218,7 +223,7 @@ fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> 
         domains: domains
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect(),
-        machine: is_machine.then(|| MachineFacts::of(host, node_set)),
+        machine: is_machine.then(|| HostFacts::for_host(host, node_set)),
         why: is_machine.then(|| machines::why(host, how, node_set)),
     }
 }
@@ -229,7 +234,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let host = &site.inventory.hosts[index];
     let assigned = host_state::assignments(site, plan).remove(&index);
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
-    let availability = Availability::of(site, host, owner, plan.released.get(key));
+    let availability = Availability::for_host(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
     let clusters = by_priority(site, &plan.frozen);
     for cluster in clusters {
@@ -237,7 +242,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             let Some(node_set) = cluster.node_set(part) else {
                 continue;
             };
-            let own = |assignment: &Assignment| {
+            let own = |assignment: &HostOwner| {
                 assignment.cluster == cluster.key && assignment.part == *part
             };
             if assigned.as_ref().is_some_and(own) {
@@ -247,7 +252,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 .clusters
                 .get(&cluster.key)
                 .and_then(|placement| placement.get(part));
-            let demand = Demand::new(
+            let demand = NodeSetDemand::new(
                 site,
                 cluster,
                 part,
@@ -256,13 +261,13 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 |_| false,
             );
             let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
-            refused.push(RefusedBy {
+            refused.push(NodeSetRefusal {
                 cluster: cluster.key.clone(),
                 part: part.clone(),
                 why: refusal.as_ref().map(Refusal::to_string),
                 names_another: refusal
                     .as_ref()
-                    .is_some_and(|refusal| refusal.obstacle() == Obstacle::AnotherHost),
+                    .is_some_and(|refusal| refusal.obstacle() == RefusalRemedy::AnotherHost),
             });
         }
     }
@@ -308,7 +313,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         (!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()),
     );
     facts.extend(host.live.usage.as_ref().map(|usage| match usage {
-        Usage::Consumer(consumer) => format!("is consumed by {consumer}"),
+        HostUsage::Consumer(consumer) => format!("is consumed by {consumer}"),
         other => other.to_string(),
     }));
     facts.extend(host.live.deleting.then(|| "is being deleted".to_owned()));

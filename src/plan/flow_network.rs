@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::demand::Demand;
+use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::host_classes::HostClasses;
-use super::matching::{self, Left, Problem};
+use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
 use super::topology;
 use crate::inventory::Host;
@@ -15,7 +15,7 @@ use crate::settings::quotas::Quota;
 /// A matching problem with the meaning of its indices. Its classes are those of all demands, its pools
 /// those of the open ones.
 pub(super) struct Instance<'a> {
-    pub(super) problem: Problem,
+    pub(super) problem: MatchingProblem,
     classes: &'a HostClasses<'a>,
     /// Hosts that count as if they did not exist.
     gone: &'a BTreeSet<usize>,
@@ -29,11 +29,11 @@ pub(super) struct Instance<'a> {
     keys: Vec<Option<&'a str>>,
     /// Domains of each pool by the value of its topology key.
     domains: Vec<Arc<HashMap<Option<&'a str>, usize>>>,
-    taken: Taken<'a>,
+    taken: RetainedDomains<'a>,
 }
 
 /// Numbers of the domains, key and value, in which demands with several topology keys retain hosts.
-type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
+type RetainedDomains<'a> = HashMap<(&'a str, &'a str), usize>;
 
 impl<'a> Instance<'a> {
     /// Builds the problem of serving the `open` demands, which come cluster by cluster. Returns `None`
@@ -41,11 +41,11 @@ impl<'a> Instance<'a> {
     pub(super) fn new(
         classes: &'a HostClasses<'a>,
         gone: &'a BTreeSet<usize>,
-        all: &[Demand<'a>],
+        all: &[NodeSetDemand<'a>],
         open: &[usize],
         quotas: &'a [QuotaUse],
     ) -> Option<Self> {
-        let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
+        let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut used: Vec<usize> = Vec::new();
         let mut number = HashMap::new();
         let mut pool_of = Vec::with_capacity(demands.len());
@@ -76,9 +76,9 @@ impl<'a> Instance<'a> {
                 }
             }
             let namespace = &demand.cluster.key.namespace;
-            let of_namespace = |quota: &usize| quotas[*quota].quota.namespace == *namespace;
-            matching::Demand {
-                quotas: (0..quotas.len()).filter(of_namespace).collect(),
+            let limits_namespace = |quota: &usize| quotas[*quota].quota.namespace == *namespace;
+            matching::FlowDemand {
+                quotas: (0..quotas.len()).filter(limits_namespace).collect(),
                 group: groups[&demand.cluster.key],
                 pool: *at,
                 missing: demand.missing,
@@ -104,7 +104,7 @@ impl<'a> Instance<'a> {
         for class in gone.iter().filter_map(|host| classes.class_of(*host)) {
             capacities[class] -= 1;
         }
-        let problem = Problem {
+        let problem = MatchingProblem {
             capacities,
             // A class reserved for a cluster without demands stays unused.
             reserved: classes
@@ -168,9 +168,14 @@ impl<'a> Instance<'a> {
     }
 
     /// Returns the domain and the values that a demand gives up with a host.
-    pub(super) fn left_by(&self, host: &Host, index: usize, demand: &Demand<'_>) -> Left {
+    pub(super) fn left_by(
+        &self,
+        host: &Host,
+        index: usize,
+        demand: &NodeSetDemand<'_>,
+    ) -> VacatedPlace {
         let pool = self.problem.demands[index].pool;
-        Left {
+        VacatedPlace {
             domain: domain(host, self.keys[pool], &self.domains[pool]),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),
         }
@@ -182,7 +187,7 @@ impl<'a> Instance<'a> {
 fn numbers_of<'h>(
     host: &'h Host,
     needs: &Needs<'h>,
-    taken: &Taken<'_>,
+    taken: &RetainedDomains<'_>,
 ) -> impl Iterator<Item = usize> {
     let keys = needs.topology_keys.as_slice();
     let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
@@ -197,7 +202,7 @@ fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>
 }
 
 /// Numbers the domains in which demands with several topology keys retain hosts.
-fn taken_values<'a>(demands: &[&Demand<'a>]) -> Taken<'a> {
+fn taken_values<'a>(demands: &[&NodeSetDemand<'a>]) -> RetainedDomains<'a> {
     let mut taken = HashMap::new();
     let several = demands
         .iter()

@@ -5,16 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::demand::Demand;
-use super::eligibility::{Availability, Key, Needs};
-use super::equivalence::{Counted, HostKinds};
-use super::matching::{Choice, Domain, Pool};
-use super::preference::{Homes, Preference, Traits};
+use super::demand::NodeSetDemand;
+use super::eligibility::{Availability, Needs, NeedsKey};
+use super::equivalence::{CountedHosts, HostKinds};
+use super::matching::{EqualClasses, FlowDomain, HostPool};
+use super::preference::{HostTraits, Preference, SharedNamespaces};
 use super::quotas::QuotaUse;
-use super::supply::Supply;
+use super::supply::HostSupply;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::inventory::Host;
-use crate::inventory::machine::{AskedMachine, Machine};
+use crate::inventory::machine::{MachineProperties, RequiredMachine};
 
 /// Labels of which a quota counts the hosts.
 type QuotaLabels = BTreeMap<String, String>;
@@ -32,8 +32,8 @@ pub(super) struct HostClasses<'a> {
     /// The class of each available host.
     class_of: HashMap<usize, usize>,
     /// Pools by requirements and preferred namespace.
-    pool_of: HashMap<(Key<'a>, Option<&'a Namespace>), usize>,
-    homes: Homes<'a>,
+    pool_of: HashMap<(NeedsKey<'a>, Option<&'a Namespace>), usize>,
+    homes: SharedNamespaces<'a>,
     /// The different labels of quotas.
     quota_labels: Vec<&'a QuotaLabels>,
 }
@@ -48,14 +48,14 @@ pub(super) struct Class<'a> {
     numbers: Vec<usize>,
     /// Labels of quotas that count them, by index.
     quota_labels: Vec<usize>,
-    traits: Traits<'a>,
+    traits: HostTraits<'a>,
     /// Indices of the hosts, in inventory order.
     pub(super) hosts: Vec<usize>,
 }
 
 /// The classes for node sets with equal requirements.
 pub(super) struct NodeSetPool<'a> {
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<HostPool>,
     /// The topology key of its domains.
     pub(super) key: Option<&'a str>,
     /// Its domains by the value of that key; `None` is the domain of hosts without the label.
@@ -77,21 +77,21 @@ type ClassKey<'k, 'a> = (
     Option<&'a ClusterKey>,
     &'k [usize],
     Vec<usize>,
-    Traits<'a>,
+    HostTraits<'a>,
     Option<usize>,
 );
 
 impl<'a> HostClasses<'a> {
     /// Groups hosts for demands, whose competition decides which hosts they prefer.
     pub(super) fn for_demands(
-        supply: Supply<'a>,
-        all: &[Demand<'a>],
+        supply: HostSupply<'a>,
+        all: &[NodeSetDemand<'a>],
         open: &[usize],
         quotas: &'a [QuotaUse],
     ) -> Self {
-        let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
+        let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let candidates = supply.candidates();
-        let homes = Homes::new(
+        let homes = SharedNamespaces::new(
             demands.iter().copied(),
             candidates.iter().map(|host| &supply.hosts[*host]),
         );
@@ -133,7 +133,7 @@ impl<'a> HostClasses<'a> {
             .filter(|needs| known.insert(needs.key()))
             .collect();
         let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
-        let supply = Supply {
+        let supply = HostSupply {
             hosts,
             availability,
             gone,
@@ -143,7 +143,7 @@ impl<'a> HostClasses<'a> {
         Self::new(
             (hosts, availability, &candidates),
             &needs,
-            Homes::default(),
+            SharedNamespaces::default(),
             None,
             quota_labels,
             none,
@@ -153,7 +153,7 @@ impl<'a> HostClasses<'a> {
     fn new(
         (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
         needs: &[PoolNeeds<'_, 'a>],
-        homes: Homes<'a>,
+        homes: SharedNamespaces<'a>,
         spread_by: Option<&'a str>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
         contention: impl FnOnce(&[Vec<usize>], &[Class<'a>]) -> Vec<usize>,
@@ -166,10 +166,15 @@ impl<'a> HostClasses<'a> {
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
         let all_needs: Vec<&Needs<'_>> = needs.iter().map(|(needs, _)| *needs).collect();
-        let kinds = HostKinds::new(hosts, &all_needs, &topology, Counted::Usable(candidates));
+        let kinds = HostKinds::new(
+            hosts,
+            &all_needs,
+            &topology,
+            CountedHosts::Usable(candidates),
+        );
         let quota_labels: BTreeSet<&QuotaLabels> = quota_labels.collect();
         let quota_labels: Vec<&QuotaLabels> = quota_labels.into_iter().collect();
-        let (classes, of_kind) = classify(
+        let (classes, classes_by_kind) = classify(
             (hosts, availability, candidates),
             &kinds,
             &homes,
@@ -178,7 +183,10 @@ impl<'a> HostClasses<'a> {
         let members = needs.iter().map(|(needs, home)| {
             let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let kinds = kinds.matching(hosts, needs).into_iter();
-            let mut members: Vec<usize> = kinds.flat_map(|kind| &of_kind[kind]).copied().collect();
+            let mut members: Vec<usize> = kinds
+                .flat_map(|kind| &classes_by_kind[kind])
+                .copied()
+                .collect();
             // The first host makes the order unique.
             members.sort_by_cached_key(|class| (rank(*class), classes[*class].hosts.first()));
             members
@@ -232,7 +240,7 @@ impl<'a> HostClasses<'a> {
     }
 
     /// Returns the pool of a demand; `None` if its requirements are unknown.
-    pub(super) fn pool(&self, demand: &Demand<'_>) -> Option<usize> {
+    pub(super) fn pool(&self, demand: &NodeSetDemand<'_>) -> Option<usize> {
         let home = self.homes.home(demand);
         self.pool_of.get(&(demand.needs.key(), home)).copied()
     }
@@ -275,9 +283,14 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
 
 /// The order in which a pool takes classes. The size is equal for hosts of node sets other than
 /// machines.
-type Rank = (Preference, (usize, u64, u64));
+type ClassRank = (Preference, (usize, u64, u64));
 
-fn rank(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>, home: Option<&Namespace>) -> Rank {
+fn rank(
+    hosts: &[Host],
+    class: &Class<'_>,
+    needs: &Needs<'_>,
+    home: Option<&Namespace>,
+) -> ClassRank {
     let sample = class.hosts.first().map(|host| &hosts[*host]);
     let machine = needs.machine.zip(sample);
     match machine {
@@ -290,11 +303,11 @@ fn rank(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>, home: Option<&Name
 fn classify<'a>(
     (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
     kinds: &HostKinds<'a>,
-    homes: &Homes<'a>,
+    homes: &SharedNamespaces<'a>,
     quota_labels: &[&QuotaLabels],
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
-    let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    let mut classes_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut known: HashMap<ClassKey<'_, '_>, usize> = HashMap::new();
     for index in candidates.iter().copied() {
         let only = match &availability[index] {
@@ -315,7 +328,7 @@ fn classify<'a>(
         let class = *known
             .entry((kind, only, domains, counted.clone(), traits, by_itself))
             .or_insert_with(|| {
-                of_kind[kind].push(classes.len());
+                classes_by_kind[kind].push(classes.len());
                 classes.push(Class {
                     only: only.cloned(),
                     domains: kinds.names(domains),
@@ -328,32 +341,37 @@ fn classify<'a>(
             });
         classes[class].hosts.push(index);
     }
-    (classes, of_kind)
+    (classes, classes_by_kind)
 }
 
 /// Returns the number of demands that could use each class.
 fn contention(
-    demands: &[&Demand<'_>],
+    demands: &[&NodeSetDemand<'_>],
     pool_of: &[usize],
     members: &[Vec<usize>],
     classes: &[Class<'_>],
 ) -> Vec<usize> {
-    let mut of_pool = vec![0; members.len()];
-    let mut of_cluster: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
+    let mut pool_demands = vec![0; members.len()];
+    let mut cluster_demands: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
     for (demand, pool) in demands
         .iter()
         .zip(pool_of)
         .filter(|(demand, _)| demand.missing > 0)
     {
-        of_pool[*pool] += 1;
-        *of_cluster.entry((*pool, &demand.cluster.key)).or_default() += 1;
+        pool_demands[*pool] += 1;
+        *cluster_demands
+            .entry((*pool, &demand.cluster.key))
+            .or_default() += 1;
     }
     let mut contention = vec![0; classes.len()];
     for (pool, members) in members.iter().enumerate() {
         for class in members {
             contention[*class] += match &classes[*class].only {
-                Some(only) => of_cluster.get(&(pool, only)).copied().unwrap_or_default(),
-                None => of_pool[pool],
+                Some(only) => cluster_demands
+                    .get(&(pool, only))
+                    .copied()
+                    .unwrap_or_default(),
+                None => pool_demands[pool],
             };
         }
     }
@@ -361,7 +379,7 @@ fn contention(
 }
 
 /// Returns the most common topology key. Node sets without a key are spread by it.
-fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
+fn commonest_key<'a>(demands: &[NodeSetDemand<'a>]) -> Option<&'a str> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for key in demands
         .iter()
@@ -387,19 +405,19 @@ fn pool<'a>(
     key: Option<usize>,
     limited: bool,
     contention: &[usize],
-    rank: impl Fn(usize) -> Rank,
-) -> (Pool, HashMap<Option<&'a str>, usize>) {
+    rank: impl Fn(usize) -> ClassRank,
+) -> (HostPool, HashMap<Option<&'a str>, usize>) {
     let mut names: HashMap<Option<&str>, usize> = HashMap::new();
     let mut numbers: HashMap<usize, usize> = HashMap::new();
-    let mut domains: Vec<Domain> = Vec::new();
-    let mut tiers: BTreeMap<(bool, Rank, usize), Vec<Choice>> = BTreeMap::new();
-    let mut choice_of: HashMap<((bool, Rank, usize), usize), usize> = HashMap::new();
+    let mut domains: Vec<FlowDomain> = Vec::new();
+    let mut tiers: BTreeMap<(bool, ClassRank, usize), Vec<EqualClasses>> = BTreeMap::new();
+    let mut choice_of: HashMap<((bool, ClassRank, usize), usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let number = key.map_or(0, |key| classes[class].numbers[key]);
         let domain = *numbers.entry(number).or_insert_with(|| {
             names.insert(name, domains.len());
-            domains.push(Domain {
+            domains.push(FlowDomain {
                 limited: limited && name.is_some(),
                 classes: Vec::new(),
             });
@@ -409,7 +427,7 @@ fn pool<'a>(
         let tier = (limited && name.is_none(), rank(class), contention[class]);
         let choices = tiers.entry(tier).or_default();
         let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
-            choices.push(Choice {
+            choices.push(EqualClasses {
                 domain,
                 classes: Vec::new(),
             });
@@ -418,7 +436,7 @@ fn pool<'a>(
         choices[choice].classes.push(class);
     }
     (
-        Pool {
+        HostPool {
             by_size: false,
             domains,
             tiers: tiers.into_values().collect(),
@@ -429,8 +447,8 @@ fn pool<'a>(
 
 /// Sort key: smallest sufficient host first. Devices that the machine did not ask for count most,
 /// then CPUs, then memory.
-fn machine_size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
-    let Machine {
+fn machine_size(host: &Host, asked: &RequiredMachine) -> (usize, u64, u64) {
+    let MachineProperties {
         cpu,
         memory_mib,
         sriov,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Plan;
 use super::eligibility::{self, Availability, Refusal, RequiredSystem};
-use super::placement::{Assigned, How};
+use super::placement::{AssignmentMethod, PlacedHost};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::inventory::Host;
 use crate::site::Site;
@@ -76,7 +76,7 @@ pub struct HostStanding {
     /// The state.
     pub state: HostState,
     /// The owner, if a cluster has the host.
-    pub assigned: Option<Assignment>,
+    pub assigned: Option<HostOwner>,
     /// The cluster of this repo that releases the host, if known. Another cluster may have it by
     /// now.
     pub given_back_by: Option<ClusterKey>,
@@ -87,7 +87,7 @@ pub struct HostStanding {
 }
 
 /// Returns the state of every host in inventory order.
-pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
+pub fn host_standings(site: &Site, plan: &Plan) -> Vec<HostStanding> {
     let mut assigned = assignments(site, plan);
     let given_back: HashMap<&HostKey, &ClusterKey> = plan
         .given_back
@@ -122,19 +122,19 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
 
 /// Returns whether a Provisioning could take an unassigned host: it has an operating system.
 pub(crate) fn is_free_machine(site: &Site, host: &Host) -> bool {
-    Availability::of(site, host, None, None) == Availability::Free
+    Availability::for_host(site, host, None, None) == Availability::Free
         && eligibility::unusable(host, RequiredSystem::Installed).is_none()
 }
 
 /// Returns the owner of every assigned host by index, including hosts of frozen clusters.
-pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
+pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, HostOwner> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
         let held = held
             .iter()
             .find(|held| plan.frozen.contains(&held.cluster))?;
         Some((
             site.inventory.index(host)?,
-            Assignment {
+            HostOwner {
                 cluster: held.cluster.clone(),
                 part: held.part.clone(),
                 how: None,
@@ -145,10 +145,10 @@ pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment
         let hosts = placement
             .iter()
             .flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
-        hosts.map(move |(part, Assigned { host, how })| {
+        hosts.map(move |(part, PlacedHost { host, how })| {
             (
                 *host,
-                Assignment {
+                HostOwner {
                     cluster: cluster.clone(),
                     part: part.clone(),
                     how: Some(*how),
@@ -160,7 +160,7 @@ pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment
 }
 
 fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
-    let claimed = match Availability::of(site, host, None, None) {
+    let claimed = match Availability::for_host(site, host, None, None) {
         Availability::Free => None,
         Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
     };
@@ -206,12 +206,12 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
 /// The owner of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Assignment {
+pub struct HostOwner {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
     #[serde(flatten)]
     pub part: Part,
     /// How the host was assigned; `None` for a frozen cluster.
-    pub how: Option<How>,
+    pub how: Option<AssignmentMethod>,
 }

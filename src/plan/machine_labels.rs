@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::assignments::Assignments;
 use super::machine_users::MachineUser;
-use super::placement::{CurrentAssignment, How};
+use super::placement::{AssignmentMethod, CurrentAssignment};
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
 use crate::site::Site;
@@ -19,12 +19,12 @@ impl<'a> Assignments<'a> {
     ) {
         let host = assignment.host;
         let how = if from.0 == cluster {
-            How::Stays
+            AssignmentMethod::Stays
         } else {
-            How::Adopted
+            AssignmentMethod::Adopted
         };
         if from.0 != cluster {
-            self.released.push((from.0, host, How::Stays));
+            self.released.push((from.0, host, AssignmentMethod::Stays));
         }
         if self.followed.insert(host, from).is_none() {
             let assignment = CurrentAssignment {
@@ -85,7 +85,7 @@ impl<'a> Assignments<'a> {
                         }
                     };
                     let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
-                    finding.help(help).of(cluster)
+                    finding.help(help).for_cluster(cluster)
                 }
                 (None, MachineUser::Cluster(cluster)) if !frozen.contains(*cluster) => {
                     let message = format!(
@@ -98,7 +98,7 @@ impl<'a> Assignments<'a> {
                             "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
                              docs/reference/cluster-api.md has the labels",
                         )
-                        .of(cluster)
+                        .for_cluster(cluster)
                 }
                 _ => return None,
             };

@@ -9,17 +9,17 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::eligibility;
-use super::placement::How;
+use super::placement::AssignmentMethod;
 use crate::api::hardware::memory;
 use crate::api::names::Part;
-use crate::inventory::machine::Machine;
+use crate::inventory::machine::MachineProperties;
 use crate::inventory::{Host, natural};
 use crate::request::NodeSet;
 
 /// The requirements of a Provisioning on one machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct MachineRequirements {
     /// The MAC address of its host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
@@ -44,9 +44,9 @@ pub struct Asked {
     pub selector: String,
 }
 
-impl Asked {
+impl MachineRequirements {
     /// Returns the requirements of a node set if it is for a machine.
-    pub fn of(node_set: &NodeSet) -> Option<Self> {
+    pub fn for_node_set(node_set: &NodeSet) -> Option<Self> {
         let machine = node_set.machine.as_ref()?;
         Some(Self {
             mac_address: machine.named.map(|(mac, _)| mac.to_string()),
@@ -62,7 +62,7 @@ impl Asked {
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for MachineRequirements {
     /// Formats the requirements as `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = self
@@ -87,7 +87,7 @@ impl fmt::Display for Asked {
 /// The capacity of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MachineFacts {
+pub struct HostFacts {
     /// Number of CPUs, if known.
     pub cpu: Option<u64>,
     /// Memory in MiB, if known.
@@ -100,10 +100,10 @@ pub struct MachineFacts {
     pub address: Option<IpAddr>,
 }
 
-impl MachineFacts {
+impl HostFacts {
     /// Returns the capacity of a host as the machine of a node set; without one, as any machine.
-    pub(super) fn of(host: &Host, node_set: Option<&NodeSet>) -> Self {
-        let Machine {
+    pub(super) fn for_host(host: &Host, node_set: Option<&NodeSet>) -> Self {
+        let MachineProperties {
             cpu,
             memory_mib,
             sriov,
@@ -123,7 +123,7 @@ impl MachineFacts {
     }
 }
 
-impl fmt::Display for MachineFacts {
+impl fmt::Display for HostFacts {
     /// Formats the capacity without the address, as `40 CPUs, 188 GiB, SR-IOV`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = [self.cpu.map(cpus), self.memory_mib.map(memory)];
@@ -147,12 +147,12 @@ fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the reason why a machine has this host.
-pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
+pub(super) fn why(host: &Host, how: AssignmentMethod, node_set: Option<&NodeSet>) -> String {
     let asked = node_set.and_then(|set| set.machine.as_ref());
     let came = match how {
-        How::Stays => "stays",
-        How::Adopted => "adopted by its labels",
-        How::Added => "picked",
+        AssignmentMethod::Stays => "stays",
+        AssignmentMethod::Adopted => "adopted by its labels",
+        AssignmentMethod::Added => "picked",
     };
     let Some(asked) = asked else {
         return came.to_owned();
@@ -162,8 +162,8 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
     }
     match (how, eligibility::insufficient(host, asked)) {
         (_, Some(lacks)) => format!("{came}, although it {lacks}"),
-        (How::Added, None) => "picked, fits best".to_owned(),
-        (How::Stays | How::Adopted, None) => came.to_owned(),
+        (AssignmentMethod::Added, None) => "picked, fits best".to_owned(),
+        (AssignmentMethod::Stays | AssignmentMethod::Adopted, None) => came.to_owned(),
     }
 }
 
@@ -171,10 +171,10 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
 /// Provisioning.
 pub(super) fn fact(host: &Host) -> Option<String> {
     // Hardware is read only for sites with Provisionings.
-    if *host.machine == Machine::default() {
+    if *host.machine == MachineProperties::default() {
         return None;
     }
-    let facts = MachineFacts::of(host, None);
+    let facts = HostFacts::for_host(host, None);
     let reached = facts.address.map_or_else(
         || "no address by which an installer could reach it".to_owned(),
         |address| format!("the address {address}"),
@@ -205,20 +205,20 @@ mod tests {
 
     #[test]
     fn what_is_asked_reads_as_a_list() {
-        let asked = Asked {
+        let asked = MachineRequirements {
             cpu: 8,
             memory_mib: 16_384,
             qat: true,
             selector: "rack=a".to_owned(),
-            ..Asked::default()
+            ..MachineRequirements::default()
         };
 
         assert_eq!(asked.to_string(), "8 CPUs, 16 GiB, QuickAssist, rack=a");
-        assert_eq!(Asked::default().to_string(), "any host");
+        assert_eq!(MachineRequirements::default().to_string(), "any host");
         assert_eq!(
-            Asked {
+            MachineRequirements {
                 cpu: 1,
-                ..Asked::default()
+                ..MachineRequirements::default()
             }
             .to_string(),
             "1 CPU"
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_host_that_nobody_inspected_has_no_size() {
-        let facts = MachineFacts {
+        let facts = HostFacts {
             cpu: None,
             memory_mib: None,
             sriov: true,
@@ -237,7 +237,7 @@ mod tests {
 
         assert_eq!(facts.to_string(), "size unknown, SR-IOV");
         assert_eq!(
-            MachineFacts {
+            HostFacts {
                 memory_mib: Some(1000),
                 ..facts
             }

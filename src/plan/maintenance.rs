@@ -7,7 +7,7 @@ use super::violations::Violation;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
-use crate::inventory::maintenance::Mark;
+use crate::inventory::maintenance::MaintenanceMark;
 use crate::site::Site;
 use crate::text::counted;
 
@@ -17,7 +17,8 @@ const LISTED: usize = 5;
 /// Reports retained hosts in maintenance: one finding for each cluster and mark. Hosts that are
 /// annotated with the same reason share one.
 pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
-    let mut by_mark: BTreeMap<(&ClusterKey, String), (&Mark, Vec<&Host>)> = BTreeMap::new();
+    let mut by_mark: BTreeMap<(&ClusterKey, String), (&MaintenanceMark, Vec<&Host>)> =
+        BTreeMap::new();
     let violations = assignments.violations.iter();
     for (index, _) in violations.filter(|(_, violation)| **violation == Violation::InMaintenance) {
         let host = &site.inventory.hosts[*index];
@@ -30,25 +31,27 @@ pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Findin
             entry.or_insert_with(|| (mark, Vec::new())).1.push(host);
         }
     }
-    let describe =
-        |((cluster, reason), (mark, hosts)): ((&ClusterKey, String), (&Mark, Vec<&Host>))| {
-            let mut names: Vec<String> = hosts
-                .iter()
-                .take(LISTED)
-                .map(|host| host.key.to_string())
-                .collect();
-            if hosts.len() > LISTED {
-                names.push(format!("{} more", hosts.len() - LISTED));
-            }
-            let message = format!(
-                "{cluster} keeps {} in maintenance ({reason}): {}",
-                counted(hosts.len(), "host"),
-                names.join(", ")
-            );
-            Finding::new(Code::InMaintenance, message)
-                .at(mark.place.clone())
-                .help("run `sipgen drain` to plan their replacement, or remove the mark")
-                .of(cluster)
-        };
+    let describe = |((cluster, reason), (mark, hosts)): (
+        (&ClusterKey, String),
+        (&MaintenanceMark, Vec<&Host>),
+    )| {
+        let mut names: Vec<String> = hosts
+            .iter()
+            .take(LISTED)
+            .map(|host| host.key.to_string())
+            .collect();
+        if hosts.len() > LISTED {
+            names.push(format!("{} more", hosts.len() - LISTED));
+        }
+        let message = format!(
+            "{cluster} keeps {} in maintenance ({reason}): {}",
+            counted(hosts.len(), "host"),
+            names.join(", ")
+        );
+        Finding::new(Code::InMaintenance, message)
+            .at(mark.place.clone())
+            .help("run `sipgen drain` to plan their replacement, or remove the mark")
+            .for_cluster(cluster)
+    };
     by_mark.into_iter().map(describe).collect()
 }

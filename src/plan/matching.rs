@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A matching problem. Classes, domains and demands are indices.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Problem {
+pub(super) struct MatchingProblem {
     /// Number of hosts of each class.
     pub(super) capacities: Vec<usize>,
     /// The only group that may take the hosts of a class, if there is one.
@@ -22,9 +22,9 @@ pub(super) struct Problem {
     /// Numbers of the topology values of each class.
     pub(super) values: Vec<Vec<usize>>,
     /// Candidates of demands. Demands with equal requirements share a pool.
-    pub(super) pools: Vec<Arc<Pool>>,
+    pub(super) pools: Vec<Arc<HostPool>>,
     /// Demands for hosts.
-    pub(super) demands: Vec<Demand>,
+    pub(super) demands: Vec<FlowDemand>,
     /// Number of hosts that the demands of each quota may take together. The flow ignores quotas.
     pub(super) quotas: Vec<usize>,
     /// Quotas that count the hosts of each class.
@@ -33,17 +33,17 @@ pub(super) struct Problem {
 
 /// The hosts that meet certain requirements.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pool {
+pub(super) struct HostPool {
     /// True if smaller hosts are preferred. Then every demand wants one host.
     pub(super) by_size: bool,
-    pub(super) domains: Vec<Domain>,
+    pub(super) domains: Vec<FlowDomain>,
     /// Domains with their classes in order of preference: each tier is used up before the next.
-    pub(super) tiers: Vec<Vec<Choice>>,
+    pub(super) tiers: Vec<Vec<EqualClasses>>,
 }
 
 /// A topology domain.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Domain {
+pub(super) struct FlowDomain {
     /// True if a demand may have only one host in it.
     pub(super) limited: bool,
     /// Classes in the domain.
@@ -52,14 +52,14 @@ pub(super) struct Domain {
 
 /// Equally good classes of one domain.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Choice {
+pub(super) struct EqualClasses {
     pub(super) domain: usize,
     pub(super) classes: Vec<usize>,
 }
 
 /// A demand for hosts.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Demand {
+pub(super) struct FlowDemand {
     /// The group that is accepted as a whole, a cluster.
     pub(super) group: usize,
     pub(super) pool: usize,
@@ -74,7 +74,7 @@ pub(super) struct Demand {
 
 /// The domain and the values that a replaced host gives up.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Left {
+pub(super) struct VacatedPlace {
     /// The domain in the demand's pool.
     pub(super) domain: Option<usize>,
     /// Topology values by number.
@@ -98,21 +98,21 @@ pub(super) struct Cut {
 
 /// One unit of flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pick {
+pub(super) struct FlowUnit {
     pub(super) domain: usize,
     pub(super) class: usize,
 }
 
 /// The flow so far.
 pub(super) struct Matching<'a> {
-    problem: &'a Problem,
+    problem: &'a MatchingProblem,
     /// Number of unpicked hosts of each class.
     free: Vec<usize>,
     /// Demands of the picked hosts of each class, once per host, each with the domain that has the
     /// class in its pool.
     users: Vec<Vec<(usize, usize)>>,
     /// Picks of each demand.
-    pub(super) picks: Vec<Vec<Pick>>,
+    pub(super) picks: Vec<Vec<FlowUnit>>,
     /// Number of picks that each demand wants.
     wanted: Vec<usize>,
     /// Number of hosts of each demand in each domain, retained hosts included.
@@ -130,17 +130,17 @@ pub(super) struct Matching<'a> {
     exhausted: Vec<Vec<Cell<(usize, usize)>>>,
 }
 
-fn all_choices(problem: &Problem) -> Vec<Vec<VecDeque<usize>>> {
-    let of_pool = |pool: &Arc<Pool>| {
+fn all_choices(problem: &MatchingProblem) -> Vec<Vec<VecDeque<usize>>> {
+    let choice_indices = |pool: &Arc<HostPool>| {
         pool.tiers
             .iter()
             .map(|choices| (0..choices.len()).collect())
             .collect()
     };
-    problem.pools.iter().map(of_pool).collect()
+    problem.pools.iter().map(choice_indices).collect()
 }
 
-impl Problem {
+impl MatchingProblem {
     /// Returns the quotas that count a class for a demand.
     pub(super) fn counted_by(&self, demand: usize, class: usize) -> impl Iterator<Item = usize> {
         let counts = &self.counts[class];
@@ -151,7 +151,7 @@ impl Problem {
 
 impl<'a> Matching<'a> {
     /// Starts with an empty flow.
-    pub(super) fn new(problem: &'a Problem) -> Self {
+    pub(super) fn new(problem: &'a MatchingProblem) -> Self {
         Self {
             problem,
             free: problem.capacities.clone(),
@@ -212,7 +212,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Replaces one host of an accepted demand by a spare one. Returns whether there is one.
-    pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &Left) -> bool {
+    pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &VacatedPlace) -> bool {
         in_place_of
             .domain
             .into_iter()
@@ -287,7 +287,7 @@ impl<'a> Matching<'a> {
                     self.free[class] -= 1;
                     self.put(
                         demand,
-                        Pick {
+                        FlowUnit {
                             domain: choice.domain,
                             class,
                         },
@@ -330,13 +330,13 @@ impl<'a> Matching<'a> {
     }
 
     /// Picks a free host for a demand.
-    pub(super) fn pick(&mut self, demand: usize, pick: Pick) {
+    pub(super) fn pick(&mut self, demand: usize, pick: FlowUnit) {
         self.free[pick.class] -= 1;
         self.put(demand, pick);
     }
 
     /// Undoes a pick.
-    pub(super) fn unpick(&mut self, demand: usize, pick: Pick) {
+    pub(super) fn unpick(&mut self, demand: usize, pick: FlowUnit) {
         self.lift(demand, pick);
         self.free[pick.class] += 1;
         self.freed += 1;
@@ -411,7 +411,7 @@ impl<'a> Matching<'a> {
                         self.free[class] -= 1;
                         self.put(
                             demand,
-                            Pick {
+                            FlowUnit {
                                 domain: choice.domain,
                                 class,
                             },
@@ -439,14 +439,14 @@ impl<'a> Matching<'a> {
         }
     }
 
-    fn put(&mut self, demand: usize, pick: Pick) {
+    fn put(&mut self, demand: usize, pick: FlowUnit) {
         self.users[pick.class].push((demand, pick.domain));
         self.picks[demand].push(pick);
         *self.load[demand].entry(pick.domain).or_default() += 1;
     }
 
     /// Undoes a pick without freeing the host.
-    fn lift(&mut self, demand: usize, pick: Pick) {
+    fn lift(&mut self, demand: usize, pick: FlowUnit) {
         let users = &mut self.users[pick.class];
         if let Some(at) = users.iter().position(|(user, _)| *user == demand) {
             users.swap_remove(at);
@@ -477,9 +477,9 @@ impl<'a> Matching<'a> {
 
     /// Finds one more host for a demand by a shortest augmenting path.
     fn augment(&mut self, demand: usize) -> Result<(), Cut> {
-        let mut search = Search::new(self, demand);
+        let mut search = PathSearch::new(self, demand);
         let Some(class) = search.run() else {
-            let is_limited = Search::without_limits(self, demand).run().is_some();
+            let is_limited = PathSearch::without_limits(self, demand).run().is_some();
             return Err(Cut {
                 is_limited,
                 ..search.cut()
@@ -514,20 +514,20 @@ fn take_one(counts: &mut BTreeMap<usize, usize>, key: usize) {
 /// A step of an augmenting path: a demand takes a host of a class, and may leave one of another
 /// class.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct PathStep {
     demand: usize,
-    pick: Pick,
-    instead_of: Option<Pick>,
+    pick: FlowUnit,
+    instead_of: Option<FlowUnit>,
     /// The class that the demand leaves, over which the search came to it.
     from: Option<usize>,
 }
 
 /// A breadth-first search for an augmenting path.
-struct Search<'a, 'm> {
+struct PathSearch<'a, 'm> {
     matching: &'m Matching<'a>,
     start: usize,
     /// The step that reached each class.
-    reached: HashMap<usize, Step>,
+    reached: HashMap<usize, PathStep>,
     queue: VecDeque<usize>,
     /// Demands all of whose open domains were tried.
     expanded: BTreeSet<usize>,
@@ -539,7 +539,7 @@ struct Search<'a, 'm> {
     unlimited: Option<usize>,
 }
 
-impl<'a, 'm> Search<'a, 'm> {
+impl<'a, 'm> PathSearch<'a, 'm> {
     fn new(matching: &'m Matching<'a>, start: usize) -> Self {
         Self {
             matching,
@@ -584,7 +584,7 @@ impl<'a, 'm> Search<'a, 'm> {
             let users = self.matching.users[class].iter().copied();
             let users: BTreeSet<(usize, usize)> = users.collect();
             for (user, domain) in users {
-                let pick = Pick { domain, class };
+                let pick = FlowUnit { domain, class };
                 // The user may take another host of the same domain, or of any open domain.
                 let found = self
                     .try_slot(user, pick, class)
@@ -597,7 +597,7 @@ impl<'a, 'm> Search<'a, 'm> {
         None
     }
 
-    fn try_slot(&mut self, user: usize, pick: Pick, from: usize) -> Option<usize> {
+    fn try_slot(&mut self, user: usize, pick: FlowUnit, from: usize) -> Option<usize> {
         let problem = self.matching.problem;
         if !self.slots.insert((user, pick.domain)) {
             return None;
@@ -616,7 +616,7 @@ impl<'a, 'm> Search<'a, 'm> {
     }
 
     /// Reaches the classes in all open domains of a demand.
-    fn expand(&mut self, demand: usize, left: Option<(usize, Pick)>) -> Option<usize> {
+    fn expand(&mut self, demand: usize, left: Option<(usize, FlowUnit)>) -> Option<usize> {
         if !self.expanded.insert(demand) {
             return None;
         }
@@ -661,7 +661,7 @@ impl<'a, 'm> Search<'a, 'm> {
         demand: usize,
         domain: usize,
         class: usize,
-        left: Option<(usize, Pick)>,
+        left: Option<(usize, FlowUnit)>,
     ) -> Option<usize> {
         if self.reached.contains_key(&class) || !self.may_use(demand, class) {
             return None;
@@ -669,9 +669,9 @@ impl<'a, 'm> Search<'a, 'm> {
         let (from, instead_of) = left.unzip();
         self.reached.insert(
             class,
-            Step {
+            PathStep {
                 demand,
-                pick: Pick { domain, class },
+                pick: FlowUnit { domain, class },
                 instead_of,
                 from,
             },
@@ -681,7 +681,7 @@ impl<'a, 'm> Search<'a, 'm> {
     }
 
     /// Returns the steps from a class back to the start.
-    fn steps_to(&self, class: usize) -> Vec<Step> {
+    fn steps_to(&self, class: usize) -> Vec<PathStep> {
         let mut steps = Vec::new();
         let mut next = Some(class);
         while let Some(step) = next.and_then(|class| self.reached.get(&class)) {

@@ -74,17 +74,19 @@ use crate::request::Cluster;
 use crate::site::Site;
 
 use assignments::{Assignments, current_assignments};
-use choose::{Chosen, choose};
-use demand::{Demand, by_priority};
+use choose::{ChosenHosts, choose};
+use demand::{NodeSetDemand, by_priority};
 use eligibility::Availability;
 use machine_users::{MachineUser, MachineUsers};
 use quotas::QuotaUses;
-use supply::Supply;
+use supply::HostSupply;
 use violations::{Violation, in_use_as};
 
-pub use moves::Move;
-pub use placement::{Assigned, How, Placement};
-pub use shortage::{Reason, Refused, Rival, Shortage, Topology};
+pub use moves::HostReplacement;
+pub use placement::{AssignmentMethod, PlacedHost, Placement};
+pub use shortage::{
+    CompetingNodeSet, HostsRefusedByRule, MatchedTopology, Shortage, ShortageReason,
+};
 
 /// The planned hosts of every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,11 +129,11 @@ impl Plan {
 
 /// Changes of assignments that a run is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Changes<'m> {
+pub struct PlanChanges<'m> {
     /// Replace retained hosts with a violation if possible.
     pub rebalance: bool,
     /// Moves to make.
-    pub moves: &'m [Move],
+    pub moves: &'m [HostReplacement],
 }
 
 /// Plans every valid cluster of the site that is not `frozen`.
@@ -145,7 +147,7 @@ pub fn plan(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
-    changes: Changes<'_>,
+    changes: PlanChanges<'_>,
 ) -> (Plan, Vec<Finding>) {
     let users = MachineUsers::new(site).by_host();
     let plan =
@@ -252,7 +254,7 @@ fn with_choices<'a>(
     users: &'a [Option<MachineUser<'a>>],
     frozen: &BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
-    Changes { rebalance, moves }: Changes<'_>,
+    PlanChanges { rebalance, moves }: PlanChanges<'_>,
     attempt: &PlanAttempt,
 ) -> AttemptedPlan<'a> {
     let clusters = by_priority(site, frozen);
@@ -273,14 +275,14 @@ fn with_choices<'a>(
     // until a snapshot shows it free.
     let mut released = release::still_released(site);
     released.extend(release::newly_released(site, &assignments));
-    let availability = Availability::of_all(site, &assignments.owners(), &released, left_out);
+    let availability = Availability::all(site, &assignments.owners(), &released, left_out);
     let demands = demands(site, &clusters, &placements, &assignments, rebalance);
     let none = BTreeSet::new();
     let owners = assigned(&placements, &assignments);
     let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
     let quotas = QuotaUses::new(site, owned).binding(&demands, iter::empty());
     let mut shortages = BTreeMap::new();
-    let supply = Supply {
+    let supply = HostSupply {
         hosts: &site.inventory.hosts,
         availability: &availability,
         gone: &none,
@@ -306,15 +308,15 @@ fn with_choices<'a>(
             }
         }
     }
-    let of_any_host = demands.iter().filter_map(|demand| {
+    let unnamed_demands = demands.iter().filter_map(|demand| {
         let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
         shortage
             .is_of_any_host(demand)
             .then_some((demand, shortage))
     });
-    findings.extend(shortage::of_machines(
+    findings.extend(shortage::machine_shortages(
         site,
-        &of_any_host.collect::<Vec<_>>(),
+        &unnamed_demands.collect::<Vec<_>>(),
     ));
     findings.extend(assignments.machine_findings(site, frozen));
     findings.extend(assignments.violation_findings(site, rebalance));
@@ -368,7 +370,7 @@ fn demands<'a>(
     placements: &BTreeMap<ClusterKey, Placement>,
     assignments: &Assignments<'_>,
     rebalance: bool,
-) -> Vec<Demand<'a>> {
+) -> Vec<NodeSetDemand<'a>> {
     let gives_way = |part: &Part, host: usize| {
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
@@ -396,7 +398,7 @@ fn demands<'a>(
         let kept = placements
             .get(&cluster.key)
             .and_then(|placement| placement.get(part));
-        let mut demand = Demand::new(
+        let mut demand = NodeSetDemand::new(
             site,
             cluster,
             part,
@@ -414,8 +416,8 @@ fn demands<'a>(
 
 /// Adds chosen hosts to a placement and removes the hosts that they replace.
 fn replace<'a>(
-    placement: &mut Vec<Assigned>,
-    chosen: &Chosen,
+    placement: &mut Vec<PlacedHost>,
+    chosen: &ChosenHosts,
     cluster: &'a ClusterKey,
     assignments: &mut Assignments<'a>,
 ) {
@@ -425,9 +427,9 @@ fn replace<'a>(
             assignments.release(cluster, assigned.host, assigned.how);
         }
     }
-    placement.extend(chosen.added.iter().map(|host| Assigned {
+    placement.extend(chosen.added.iter().map(|host| PlacedHost {
         host: *host,
-        how: How::Added,
+        how: AssignmentMethod::Added,
     }));
     placement.sort();
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::assignments::{Assignments, held_by_machine, is_consumed};
-use super::placement::{Assigned, How, Placement};
+use super::placement::{AssignmentMethod, PlacedHost, Placement};
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
 use crate::site::Site;
 
 /// The replacement of a host of a node set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct HostReplacement {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -24,13 +24,13 @@ pub struct Move {
 /// Makes moves, and reports hosts that keep their labels until a snapshot shows them unused. Moves of
 /// hosts that the node set does not have are skipped.
 pub(super) fn make<'a>(
-    moves: &[Move],
+    moves: &[HostReplacement],
     site: &'a Site,
     placements: &mut BTreeMap<ClusterKey, Placement>,
     assignments: &mut Assignments<'a>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for Move {
+    for HostReplacement {
         cluster,
         part,
         from,
@@ -58,9 +58,9 @@ pub(super) fn make<'a>(
             let left = placement.remove(at);
             assignments.release(&cluster.key, left.host, left.how);
         }
-        placement.push(Assigned {
+        placement.push(PlacedHost {
             host: to,
-            how: How::Added,
+            how: AssignmentMethod::Added,
         });
         placement.sort();
         let owner = (&cluster.key, part, &cluster.origin);

@@ -79,7 +79,7 @@ pub(super) fn applied_in_full(
     if origin.file != host.origin.file {
         finding = finding.see(host.origin.name(), "the snapshot, which says so");
     }
-    Some(finding.help(ONE_RENDERER).of(cluster))
+    Some(finding.help(ONE_RENDERER).for_cluster(cluster))
 }
 
 /// Reports a host that is being released although an agent applies it in full. No partial object is
@@ -101,7 +101,7 @@ pub(super) fn applied_during_release(
     let finding = finding.at(host.origin.name()).help(ONE_RENDERER);
     match &release.by {
         Some(cluster) if frozen.contains(cluster) => None,
-        Some(cluster) => Some(finding.of(cluster)),
+        Some(cluster) => Some(finding.for_cluster(cluster)),
         None => Some(finding),
     }
 }
@@ -118,7 +118,7 @@ fn weakened(host: &Host, held: &RecordedAssignment, what: &str, left: &str) -> F
     Finding::new(Code::NoLongerDeclared, message)
         .at(held.origin.name())
         .see(host.origin.name(), left)
-        .of(&held.cluster)
+        .for_cluster(&held.cluster)
 }
 
 fn no_longer_declared(host: &Host, held: &RecordedAssignment) -> Finding {

@@ -14,27 +14,27 @@ pub(super) struct CurrentAssignment<'a> {
     /// Index into the inventory's hosts.
     pub(super) host: usize,
     pub(super) part: &'a Part,
-    pub(super) how: How,
+    pub(super) how: AssignmentMethod,
     /// The file or object that assigns it.
     pub(super) origin: &'a Origin,
 }
 
 /// Planned hosts of one cluster by part, in inventory order.
-pub type Placement = BTreeMap<Part, Vec<Assigned>>;
+pub type Placement = BTreeMap<Part, Vec<PlacedHost>>;
 
 /// A planned host of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Assigned {
+pub struct PlacedHost {
     /// Index into the inventory's hosts.
     pub host: usize,
     /// How the host was assigned.
-    pub how: How,
+    pub how: AssignmentMethod,
 }
 
 /// How a host was assigned to its cluster. Earlier variants are retained first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum How {
+pub enum AssignmentMethod {
     /// The previous output assigns it.
     Stays,
     /// Labels in the inventory assign it, the previous output does not.

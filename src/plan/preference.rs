@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::demand::Demand;
+use super::demand::NodeSetDemand;
 use super::eligibility;
 use crate::api::names::Namespace;
 use crate::inventory::Host;
@@ -24,14 +24,14 @@ pub(super) struct Preference {
 
 /// The properties of a host on which its preference depends. All hosts of a class have the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Traits<'a> {
+pub(super) struct HostTraits<'a> {
     has_apply_option: bool,
     is_doubtful: bool,
     is_proven: bool,
     namespace: Option<&'a Namespace>,
 }
 
-impl Traits<'_> {
+impl HostTraits<'_> {
     /// Ranks hosts with these properties for clusters of a namespace.
     pub(super) fn preference(self, home: Option<&Namespace>) -> Preference {
         Preference {
@@ -45,12 +45,12 @@ impl Traits<'_> {
 
 /// The namespaces that have both clusters and hosts. Where all hosts are in one, none counts.
 #[derive(Default)]
-pub(super) struct Homes<'a>(HashSet<&'a Namespace>);
+pub(super) struct SharedNamespaces<'a>(HashSet<&'a Namespace>);
 
-impl<'a> Homes<'a> {
+impl<'a> SharedNamespaces<'a> {
     /// Returns the namespaces of demands in which some hosts, but not all, are.
     pub(super) fn new<'d>(
-        demands: impl Iterator<Item = &'d Demand<'a>>,
+        demands: impl Iterator<Item = &'d NodeSetDemand<'a>>,
         hosts: impl Iterator<Item = &'a Host>,
     ) -> Self
     where
@@ -74,14 +74,14 @@ impl<'a> Homes<'a> {
     }
 
     /// Returns the namespace whose hosts a demand prefers.
-    pub(super) fn home(&self, demand: &Demand<'a>) -> Option<&'a Namespace> {
+    pub(super) fn home(&self, demand: &NodeSetDemand<'a>) -> Option<&'a Namespace> {
         namespace(demand).filter(|namespace| self.0.contains(namespace))
     }
 
     /// Returns the properties of a host.
-    pub(super) fn traits(&self, host: &'a Host) -> Traits<'a> {
+    pub(super) fn traits(&self, host: &'a Host) -> HostTraits<'a> {
         let namespace = Some(&host.key.namespace);
-        Traits {
+        HostTraits {
             has_apply_option: !host.apply_options.is_empty(),
             is_doubtful: host.same_machine.is_some(),
             is_proven: eligibility::is_ready(host),
@@ -92,7 +92,7 @@ impl<'a> Homes<'a> {
 
 /// Returns the namespace of a demand's cluster, unless that decides already or does not matter: no
 /// Cluster API claims the machines of a Provisioning.
-fn namespace<'a>(demand: &Demand<'a>) -> Option<&'a Namespace> {
+fn namespace<'a>(demand: &NodeSetDemand<'a>) -> Option<&'a Namespace> {
     let matters = demand.needs.namespace.is_none() && !demand.needs.system().is_required();
     matters.then_some(&demand.cluster.key.namespace)
 }

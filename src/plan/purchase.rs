@@ -13,8 +13,8 @@ use kube::core::{Expression, SelectorExt};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::{PlanHypothesis, PlannedSite, Verdict, smallest};
-use super::demand::Demand;
+use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
+use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Namespace, Part};
@@ -72,7 +72,7 @@ pub struct Buyer {
 type Labels = BTreeMap<String, String>;
 
 /// Hosts of one kind.
-struct Kind {
+struct PurchasableKind {
     namespace: Namespace,
     labels: BTreeMap<String, String>,
     /// Topology keys whose values are open.
@@ -90,7 +90,7 @@ struct Kind {
 }
 
 /// Questions about hosts that are bought.
-struct Search<'p, 'q> {
+struct PurchaseSearch<'p, 'q> {
     planned: &'p PlannedSite<'p>,
     hypothesis: &'p PlanHypothesis<'q>,
     goal: Goal,
@@ -116,7 +116,7 @@ pub fn purchase(
     goal: Goal,
     unwanted: impl Fn(&Labels) -> bool,
 ) -> Option<Purchase> {
-    if goal.verdict(planned, hypothesis) == Verdict::Served {
+    if goal.verdict(planned, hypothesis) == HypothesisVerdict::Served {
         return None;
     }
     let unwanted = |labels: &Labels| {
@@ -144,7 +144,7 @@ pub fn purchase(
         }
     }
     let with_bought = planned.with_bought(&hosts, hypothesis.more);
-    let search = Search {
+    let search = PurchaseSearch {
         planned: &with_bought,
         hypothesis,
         goal,
@@ -155,7 +155,11 @@ pub fn purchase(
 }
 
 impl Goal {
-    fn verdict(self, planned: &PlannedSite<'_>, hypothesis: &PlanHypothesis<'_>) -> Verdict {
+    fn verdict(
+        self,
+        planned: &PlannedSite<'_>,
+        hypothesis: &PlanHypothesis<'_>,
+    ) -> HypothesisVerdict {
         match self {
             Goal::All => planned.is_all_served(hypothesis),
             Goal::NoWorse => planned.is_served(hypothesis),
@@ -163,9 +167,9 @@ impl Goal {
     }
 }
 
-impl Search<'_, '_> {
+impl PurchaseSearch<'_, '_> {
     /// Returns a purchase; `None` if even all hosts together do not suffice.
-    fn purchase(&self, kinds: &[Kind], hosts: &[Host]) -> Option<Purchase> {
+    fn purchase(&self, kinds: &[PurchasableKind], hosts: &[Host]) -> Option<Purchase> {
         let mut counts: Vec<usize> = kinds.iter().map(|kind| kind.own.len()).collect();
         if !self.suffices(&chosen(kinds, &counts)) {
             return None;
@@ -215,7 +219,7 @@ impl Search<'_, '_> {
     /// purchase still suffices. Returns the hosts, those in known domains first.
     fn in_known_domains(
         &self,
-        kind: &Kind,
+        kind: &PurchasableKind,
         count: usize,
         bought: &mut BTreeSet<usize>,
     ) -> Vec<usize> {
@@ -247,14 +251,14 @@ impl Search<'_, '_> {
         let others = self.all.clone().filter(|host| !bought.contains(host));
         hypothesis.gone.extend(others);
         let verdict = self.goal.verdict(self.planned, &hypothesis);
-        if verdict == Verdict::Undecided {
+        if verdict == HypothesisVerdict::Undecided {
             self.was_undecided.set(true);
         }
-        verdict == Verdict::Served
+        verdict == HypothesisVerdict::Served
     }
 }
 
-impl Kind {
+impl PurchasableKind {
     /// Appends hosts of this kind in these domains, or each in a domain of its own for each topology
     /// key. Returns their indices.
     fn add(
@@ -305,7 +309,7 @@ impl Kind {
 }
 
 /// Returns the first hosts of each kind.
-fn chosen(kinds: &[Kind], counts: &[usize]) -> BTreeSet<usize> {
+fn chosen(kinds: &[PurchasableKind], counts: &[usize]) -> BTreeSet<usize> {
     let hosts = kinds.iter().zip(counts);
     let hosts = hosts.flat_map(|(kind, count)| kind.own.clone().take(*count));
     hosts.collect()
@@ -315,14 +319,14 @@ fn chosen(kinds: &[Kind], counts: &[usize]) -> BTreeSet<usize> {
 /// that is lacking: a machine that needs an installed host, or a selector that excludes every host.
 fn kinds(
     site: &Site,
-    demands: &[Demand<'_>],
+    demands: &[NodeSetDemand<'_>],
     lacking: &BTreeSet<usize>,
     unwanted: &dyn Fn(&Labels) -> bool,
-) -> Option<Vec<Kind>> {
+) -> Option<Vec<PurchasableKind>> {
     let hosts = &site.inventory.hosts;
     let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
     let interfaces: BTreeSet<String> = interfaces.map(|name| (*name).to_owned()).collect();
-    let mut kinds: Vec<Kind> = Vec::new();
+    let mut kinds: Vec<PurchasableKind> = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
         let mut choices = if demand.needs.machine.is_some() {
@@ -342,7 +346,7 @@ fn kinds(
                 .filter(|key| !labels.contains_key(**key))
                 .map(|key| (*key).to_owned())
                 .collect();
-            let is_alike = |kind: &&mut Kind| {
+            let is_alike = |kind: &&mut PurchasableKind| {
                 kind.namespace == namespace && kind.labels == labels && kind.open_keys == open_keys
             };
             let buyer = Buyer {
@@ -355,7 +359,7 @@ fn kinds(
                     kind.is_lacking |= is_lacking;
                     kind.buyers.push(buyer);
                 }
-                None => kinds.push(Kind {
+                None => kinds.push(PurchasableKind {
                     namespace: namespace.clone(),
                     labels,
                     open_keys,
@@ -374,7 +378,7 @@ fn kinds(
 
 /// Requirements of a selector on one label.
 #[derive(Default)]
-struct Required<'s> {
+struct LabelRequirement<'s> {
     exists: bool,
     allowed: Option<BTreeSet<&'s str>>,
     denied: BTreeSet<&'s str>,
@@ -383,7 +387,7 @@ struct Required<'s> {
 /// Returns the labels of hosts that a selector matches: those that it requires. If it limits the
 /// values of a topology key, there is a choice for each of them.
 fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, String>> {
-    let mut required: BTreeMap<&str, Required<'_>> = BTreeMap::new();
+    let mut required: BTreeMap<&str, LabelRequirement<'_>> = BTreeMap::new();
     for (expression, _) in &needs.requirements {
         let (key, allowed, denied, exists) = match expression {
             Expression::In(key, values) => (key, Some(texts(values)), BTreeSet::new(), true),
@@ -393,10 +397,10 @@ fn label_choices(needs: &Needs<'_>, hosts: &[Host]) -> Vec<BTreeMap<String, Stri
             Expression::Exists(key) => (key, None, BTreeSet::new(), true),
             Expression::DoesNotExist(key) => (key, None, BTreeSet::new(), false),
         };
-        let of_key = required.entry(key).or_default();
-        of_key.exists |= exists;
-        of_key.denied.extend(denied);
-        of_key.allowed = match (of_key.allowed.take(), allowed) {
+        let key_requirement = required.entry(key).or_default();
+        key_requirement.exists |= exists;
+        key_requirement.denied.extend(denied);
+        key_requirement.allowed = match (key_requirement.allowed.take(), allowed) {
             (Some(known), Some(allowed)) => Some(&known & &allowed),
             (known, allowed) => known.or(allowed),
         };
@@ -437,16 +441,16 @@ fn texts(values: &BTreeSet<String>) -> BTreeSet<&str> {
 }
 
 /// Returns the values that a label may have, the most common among hosts first.
-fn values(key: &str, required: &Required<'_>, hosts: &[Host]) -> Vec<String> {
+fn values(key: &str, required: &LabelRequirement<'_>, hosts: &[Host]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for value in hosts.iter().filter_map(|host| host.labels.get(key)) {
         *counts.entry(value).or_default() += 1;
     }
-    let of_hosts = counts.keys().copied();
+    let host_values = counts.keys().copied();
     let allowed = required.allowed.iter().flatten().copied();
     // A label without a value exists.
     let any = required.allowed.is_none().then_some("");
-    let all: BTreeSet<&str> = of_hosts.chain(allowed).chain(any).collect();
+    let all: BTreeSet<&str> = host_values.chain(allowed).chain(any).collect();
     let is_allowed = |value: &&str| {
         let allowed = required.allowed.as_ref();
         allowed.is_none_or(|allowed| allowed.contains(value)) && !required.denied.contains(value)

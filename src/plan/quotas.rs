@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Plan;
-use super::demand::Demand;
+use super::demand::NodeSetDemand;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::finding::{Code, Finding};
 use crate::settings::quotas::Quota;
@@ -76,8 +76,8 @@ impl<'a> QuotaUses<'a> {
     ) -> Self {
         let mut by_namespace: HashMap<&Namespace, Vec<usize>> = HashMap::new();
         for (index, quota) in site.settings.quotas.iter().enumerate() {
-            let of_namespace = by_namespace.entry(&quota.namespace).or_default();
-            of_namespace.push(index);
+            let namespace_quotas = by_namespace.entry(&quota.namespace).or_default();
+            namespace_quotas.push(index);
         }
         let mut used_by = vec![BTreeMap::new(); site.settings.quotas.len()];
         for (host, cluster) in assigned {
@@ -109,7 +109,7 @@ impl<'a> QuotaUses<'a> {
     /// assigned hosts, those that are gone, given with their clusters, do not count.
     pub(super) fn binding<'g>(
         &self,
-        demands: &[Demand<'_>],
+        demands: &[NodeSetDemand<'_>],
         gone: impl Iterator<Item = (usize, &'g ClusterKey)> + Clone,
     ) -> Vec<QuotaUse> {
         if self.all.is_empty() {
@@ -121,12 +121,12 @@ impl<'a> QuotaUses<'a> {
             *wanted.entry(&demand.cluster.key.namespace).or_default() +=
                 demand.missing + demand.replaceable.len();
         }
-        let of_demands = wanted.iter().flat_map(|(namespace, wanted)| {
+        let wanted_by_quota = wanted.iter().flat_map(|(namespace, wanted)| {
             let quotas = self.by_namespace.get(*namespace).into_iter().flatten();
             quotas.map(|quota| (*quota, *wanted))
         });
-        let of_demands: BTreeMap<usize, usize> = of_demands.collect();
-        let binding = of_demands.into_iter().filter_map(|(index, wanted)| {
+        let wanted_by_quota: BTreeMap<usize, usize> = wanted_by_quota.collect();
+        let binding = wanted_by_quota.into_iter().filter_map(|(index, wanted)| {
             let quota = &self.all[index];
             let mut used_by = quota.used_by.clone();
             for (host, cluster) in gone.clone() {

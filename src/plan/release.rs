@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::assignments::Assignments;
 use super::claims::{has_agent_labels, label_place, removal_command};
-use super::placement::How;
+use super::placement::AssignmentMethod;
 use crate::api::assignment::ReleaseProgress;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
@@ -115,12 +115,12 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -
 /// more hosts. No file of this repo can remove those labels, because they are not in the manifest
 /// and another field manager owns them.
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
-    let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
+    let stays = |(_, index, how): &&(&ClusterKey, usize, AssignmentMethod)| {
         let host = &site.inventory.hosts[*index];
         !can_remove_labels(host, *how) && !has_agent_labels(site, host)
     };
     let surplus = assignments.released.iter().filter(stays);
-    let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
+    let describe = |(cluster, index, _): &(&ClusterKey, usize, AssignmentMethod)| {
         let host = &site.inventory.hosts[*index];
         let place = label_place(
             site,
@@ -140,14 +140,16 @@ pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding
             label_owner(site, host),
             removal_command(host)
         ))
-        .of(cluster)
+        .for_cluster(cluster)
     };
     surplus.map(describe).collect()
 }
 
 /// Returns whether a file of this repo can remove the labels of a host.
-fn can_remove_labels(host: &Host, how: How) -> bool {
-    how == How::Stays || host.evidence == Evidence::Live || !host.assignment.in_manifest.is_empty()
+fn can_remove_labels(host: &Host, how: AssignmentMethod) -> bool {
+    how == AssignmentMethod::Stays
+        || host.evidence == Evidence::Live
+        || !host.assignment.in_manifest.is_empty()
 }
 
 /// Describes the owner of labels that no file of this repo can remove. An agent that was replaced

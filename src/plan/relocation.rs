@@ -6,20 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
-use super::ask::Lacking;
-use super::choose::{Chosen, choose};
-use super::demand::{Demand, by_priority};
-use super::eligibility::{self, Asker, Availability, Needs, RequiredSystem};
+use super::ask::NodeSetLack;
+use super::choose::{ChosenHosts, choose};
+use super::demand::{NodeSetDemand, by_priority};
+use super::eligibility::{self, Availability, Needs, RequestingNodeSet, RequiredSystem};
 use super::host_classes::HostClasses;
-use super::placement::Assigned;
+use super::placement::PlacedHost;
 use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::Shortage;
-use super::supply::Supply;
+use super::supply::HostSupply;
 use super::topology;
 use super::violations::in_use_as;
 use crate::api::names::{ClusterKey, Part};
 use crate::inventory::Host;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::request::{Cluster, NodeSet};
 use crate::settings::quotas::Quota;
 use crate::site::Site;
@@ -154,12 +154,12 @@ impl<'a> Relocation<'a> {
         &self,
         drained: &BTreeSet<usize>,
         leaving: &BTreeMap<usize, usize>,
-    ) -> Result<BTreeMap<usize, Vec<usize>>, Vec<Lacking>> {
+    ) -> Result<BTreeMap<usize, Vec<usize>>, Vec<NodeSetLack>> {
         let owners = self.owners();
         let availability =
-            Availability::of_all(self.site, &owners, &self.plan.released, &BTreeSet::new());
+            Availability::all(self.site, &owners, &self.plan.released, &BTreeSet::new());
         let affected: BTreeSet<usize> = leaving.values().copied().collect();
-        let demands: Vec<Demand<'_>> = affected
+        let demands: Vec<NodeSetDemand<'_>> = affected
             .iter()
             .map(|index| {
                 let set = &self.node_sets[*index];
@@ -173,7 +173,7 @@ impl<'a> Relocation<'a> {
         let lost = lost.filter_map(|host| Some((*host, *owners.get(host)?)));
         let quotas = QuotaUses::new(self.site, self.plan.assigned(self.site));
         let quotas = quotas.binding(&demands, lost);
-        let supply = Supply {
+        let supply = HostSupply {
             hosts: &self.site.inventory.hosts,
             availability: &availability,
             gone: &gone,
@@ -222,11 +222,11 @@ impl<'a> Relocation<'a> {
         &self,
         drained: &BTreeSet<usize>,
         waiting: &BTreeMap<usize, usize>,
-    ) -> Vec<Lacking> {
+    ) -> Vec<NodeSetLack> {
         let released = self.released_hosts();
         let availability = self.availability_if_released();
         let mut kept: BTreeMap<usize, &ClusterKey> = self.plan.frozen_hosts(self.site).collect();
-        let demands: Vec<Demand<'_>> = self
+        let demands: Vec<NodeSetDemand<'_>> = self
             .node_sets
             .iter()
             .map(|set| {
@@ -240,18 +240,19 @@ impl<'a> Relocation<'a> {
                     if waiting.contains_key(host) {
                         return false;
                     }
-                    let asker = Asker {
+                    let asker = RequestingNodeSet {
                         cluster: &set.cluster.key,
                         needs: &set.needs,
                         availability: &availability[**host],
                         assigned_to: None,
                         domains: &BTreeSet::new(),
                     };
-                    let of_host = topology::domains(&released[**host], &set.needs.topology_keys);
-                    let mut of_host = of_host.into_iter();
+                    let host_domains =
+                        topology::domains(&released[**host], &set.needs.topology_keys);
+                    let mut host_domains = host_domains.into_iter();
                     drained.contains(host)
                         || eligibility::refusal(**host, &released[**host], &asker).is_none()
-                            && of_host.all(|domain| domains.insert(domain))
+                            && host_domains.all(|domain| domains.insert(domain))
                 };
                 let missing = set.hosts.iter().filter(needs_place).count();
                 self.demand(set, &[], missing)
@@ -263,7 +264,7 @@ impl<'a> Relocation<'a> {
         let exceeded = exceeded.filter(|quota| quota.used() > quota.quota.hosts);
         let exceeded: Vec<Quota> = exceeded.map(|quota| quota.quota).collect();
         quotas.retain(|quota| !exceeded.contains(&quota.quota));
-        let supply = Supply {
+        let supply = HostSupply {
             hosts: &released,
             availability: &availability,
             gone: drained,
@@ -278,7 +279,7 @@ impl<'a> Relocation<'a> {
         for host in sets.flat_map(|set| &set.hosts) {
             let live = &mut hosts[*host].live;
             // Metal3 does not deprovision such a host.
-            if live.usage != Some(Usage::ExternallyProvisioned) {
+            if live.usage != Some(HostUsage::ExternallyProvisioned) {
                 live.usage = None;
                 live.provisioning = Some("available".to_owned());
             }
@@ -288,8 +289,7 @@ impl<'a> Relocation<'a> {
 
     fn availability_if_released(&self) -> Vec<Availability> {
         let frozen = self.plan.frozen_hosts(self.site).collect();
-        let mut all =
-            Availability::of_all(self.site, &frozen, &self.plan.released, &BTreeSet::new());
+        let mut all = Availability::all(self.site, &frozen, &self.plan.released, &BTreeSet::new());
         // Labels of its cluster are removed with the release.
         for set in &self.node_sets {
             set.hosts
@@ -304,15 +304,15 @@ impl<'a> Relocation<'a> {
         self.plan.assigned(self.site).collect()
     }
 
-    fn demand(&self, set: &OccupiedSet<'a>, kept: &[usize], missing: usize) -> Demand<'a> {
+    fn demand(&self, set: &OccupiedSet<'a>, kept: &[usize], missing: usize) -> NodeSetDemand<'a> {
         let assigned = self.plan.clusters.get(&set.cluster.key);
         let assigned = assigned.and_then(|placement| placement.get(set.part));
         let stays = assigned.into_iter().flatten();
-        let stays: Vec<Assigned> = stays
+        let stays: Vec<PlacedHost> = stays
             .filter(|assigned| kept.contains(&assigned.host))
             .copied()
             .collect();
-        let demand = Demand::new(
+        let demand = NodeSetDemand::new(
             self.site,
             set.cluster,
             set.part,
@@ -320,7 +320,7 @@ impl<'a> Relocation<'a> {
             &stays,
             |_| false,
         );
-        Demand {
+        NodeSetDemand {
             wanted: stays.len() + missing,
             missing,
             ..demand
@@ -329,10 +329,13 @@ impl<'a> Relocation<'a> {
 }
 
 /// Returns the demands that are not served.
-fn lacking(demands: &[Demand<'_>], chosen: Vec<Result<Chosen, Box<Shortage>>>) -> Vec<Lacking> {
+fn lacking(
+    demands: &[NodeSetDemand<'_>],
+    chosen: Vec<Result<ChosenHosts, Box<Shortage>>>,
+) -> Vec<NodeSetLack> {
     let results = demands.iter().zip(chosen);
     let lacking = results.filter_map(|(demand, chosen)| {
-        Some(Lacking {
+        Some(NodeSetLack {
             cluster: demand.cluster.key.clone(),
             part: demand.part.clone(),
             today: 0,

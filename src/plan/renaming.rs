@@ -11,7 +11,7 @@ use super::machines::by_role_and_name;
 use super::placement::CurrentAssignment;
 use super::violations::{Violation, own_violation};
 use crate::api::names::Part;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::request::Cluster;
 use crate::site::Site;
 
@@ -44,13 +44,17 @@ pub(super) fn inherit<'a>(
         let is_nobodys = part.node.is_some()
             || !matches!(
                 site.inventory.hosts[assignment.host].live.usage,
-                Some(Usage::Consumer(_))
+                Some(HostUsage::Consumer(_))
             );
         is_nobodys && !cluster.node_sets.contains_key(part)
     };
     let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = assignments
         .iter()
-        .flat_map(|(part, of_part)| of_part.iter().map(|assignment| (*part, *assignment)))
+        .flat_map(|(part, part_assignments)| {
+            part_assignments
+                .iter()
+                .map(|assignment| (*part, *assignment))
+        })
         .filter(|(part, assignment)| is_gone(part, assignment))
         .collect();
     if heirs.is_empty() || gone.is_empty() || gone.len() > MOST {
@@ -69,7 +73,7 @@ pub(super) fn inherit<'a>(
             .is_none_or(|violation| violation == Violation::NotInstalled)
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
-    let mut pairs = Pairs {
+    let mut pairs = BipartiteMatching {
         fits,
         is_preferred: has_same_role,
         heirs: vec![None; gone.len()],
@@ -84,8 +88,8 @@ pub(super) fn inherit<'a>(
         .collect();
     for (gone_one, heir) in &inherited {
         let (part, assignment) = gone[*gone_one];
-        if let Some(of_part) = assignments.get_mut(part) {
-            of_part.retain(|other| other.host != assignment.host);
+        if let Some(part_assignments) = assignments.get_mut(part) {
+            part_assignments.retain(|other| other.host != assignment.host);
         }
         assignments
             .entry(heirs[*heir].0)
@@ -96,7 +100,7 @@ pub(super) fn inherit<'a>(
 }
 
 /// A maximum bipartite matching of heirs and things.
-struct Pairs<F, P> {
+struct BipartiteMatching<F, P> {
     /// Returns whether an heir can have a thing.
     fits: F,
     /// Returns whether an heir prefers a thing.
@@ -105,7 +109,7 @@ struct Pairs<F, P> {
     heirs: Vec<Option<usize>>,
 }
 
-impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
+impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> BipartiteMatching<F, P> {
     /// Serves heirs `0..heirs` in order.
     fn find_all(&mut self, heirs: usize) {
         // A thing that was tried in vain leads nowhere until a search succeeds.
@@ -146,7 +150,7 @@ mod tests {
 
     /// Returns the heir of each of three things.
     fn paired(heirs: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
-        let mut pairs = Pairs {
+        let mut pairs = BipartiteMatching {
             fits,
             is_preferred: |_, _| false,
             heirs: vec![None; 3],

@@ -1,39 +1,39 @@
 //! Results of a search for hosts. Both searches, the flow of `choose` and `crossing`, return them.
 //!
-//! Demands, classes and domains are indices of the [`Problem`](super::matching::Problem).
+//! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::Problem).
 
-use super::matching::{Cut, Pick, Problem};
+use super::matching::{Cut, FlowUnit, MatchingProblem};
 
 /// Hosts found for each demand of a problem.
 pub(super) struct SearchResult {
-    pub(super) picks: Vec<Vec<Pick>>,
+    pub(super) picks: Vec<Vec<FlowUnit>>,
     /// Retained hosts of each demand that some of its picks replace.
     pub(super) replaced: Vec<Vec<usize>>,
-    pub(super) unserved: Vec<Unserved>,
+    pub(super) unserved: Vec<ShortDemand>,
 }
 
 /// A demand without enough hosts.
 #[derive(Clone)]
-pub(super) struct Unserved {
+pub(super) struct ShortDemand {
     /// Index of the demand.
     pub(super) index: usize,
     /// Number of hosts that it could have.
     pub(super) found: usize,
-    pub(super) why: Why,
+    pub(super) why: ShortageProof,
 }
 
 /// The proof that a demand cannot be served.
 #[derive(Clone)]
-pub(super) enum Why {
-    Counted(Count),
-    Crossing(Conflict),
+pub(super) enum ShortageProof {
+    Counted(CutCount),
+    Crossing(DemandConflict),
     /// The search ended at its limit of steps.
     Undecided,
 }
 
 /// The result of counting a [`Cut`]. Clusters with equal demands share it, so it does not list classes.
 #[derive(Debug, Clone)]
-pub(super) struct Count {
+pub(super) struct CutCount {
     pub(super) demands: Vec<usize>,
     /// The largest number of hosts that the demands can have together.
     pub(super) can_be_had: usize,
@@ -46,7 +46,7 @@ pub(super) struct Count {
 /// Demands that cannot be served together, even if only these domains kept hosts apart and only these
 /// quotas counted.
 #[derive(Debug, Clone)]
-pub(super) struct Conflict {
+pub(super) struct DemandConflict {
     pub(super) demands: Vec<usize>,
     /// Quotas that suffice for the conflict.
     pub(super) quotas: Vec<usize>,
@@ -76,8 +76,11 @@ impl SearchResult {
     }
 }
 
-impl Unserved {
-    pub(super) fn by_cut(problem: &Problem, (index, found, cut): (usize, usize, Cut)) -> Self {
+impl ShortDemand {
+    pub(super) fn by_cut(
+        problem: &MatchingProblem,
+        (index, found, cut): (usize, usize, Cut),
+    ) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
         let closed = cut.domains.iter().filter(|(demand, _)| *demand == index);
@@ -85,7 +88,7 @@ impl Unserved {
         Self {
             index,
             found,
-            why: Why::Counted(Count {
+            why: ShortageProof::Counted(CutCount {
                 demands: cut.demands.into_iter().collect(),
                 can_be_had: capacity + cut.domains.len(),
                 is_limited: cut.is_limited,
@@ -95,7 +98,7 @@ impl Unserved {
     }
 
     /// Translates the result of one cluster to another cluster with equal demands.
-    pub(super) fn translated(&self, from: &[usize], to: &[usize]) -> Unserved {
+    pub(super) fn translated(&self, from: &[usize], to: &[usize]) -> ShortDemand {
         let translated = |demand: usize| {
             from.iter()
                 .position(|other| *other == demand)
@@ -103,11 +106,11 @@ impl Unserved {
         };
         let mut why = self.why.clone();
         match &mut why {
-            Why::Crossing(conflict) => conflict
+            ShortageProof::Crossing(conflict) => conflict
                 .demands
                 .iter_mut()
                 .for_each(|demand| *demand = translated(*demand)),
-            Why::Counted(count) => {
+            ShortageProof::Counted(count) => {
                 count
                     .demands
                     .iter_mut()
@@ -115,9 +118,9 @@ impl Unserved {
                 // Demands are listed in the order in which they choose.
                 count.demands.sort_unstable();
             }
-            Why::Undecided => {}
+            ShortageProof::Undecided => {}
         }
-        Unserved {
+        ShortDemand {
             index: translated(self.index),
             found: self.found,
             why,

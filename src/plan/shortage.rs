@@ -7,12 +7,12 @@ use std::sync::Arc;
 use kube::core::Expression;
 use serde::Serialize;
 
-use super::demand::Demand;
-use super::eligibility::{Needs, Obstacle, Refusal};
+use super::demand::NodeSetDemand;
+use super::eligibility::{Needs, Refusal, RefusalRemedy};
 use super::machines::by_role_and_name;
 use super::quotas::QuotaUse;
-use super::search_result::Conflict;
-use super::shortage_causes::{Causes, listed_refusals};
+use super::search_result::DemandConflict;
+use super::shortage_causes::{ShortageCauses, listed_refusals};
 use super::topology;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding};
@@ -43,14 +43,14 @@ pub struct Shortage {
     /// Number of other hosts that its selector matches.
     pub matching: usize,
     /// Topology domains of those hosts, for each topology key.
-    pub topology: Vec<Topology>,
+    pub topology: Vec<MatchedTopology>,
     /// The constraints without each of which it would lack fewer hosts.
     #[serde(skip)]
-    causes: Causes,
+    causes: ShortageCauses,
     /// The reason why there are not more.
-    pub reason: Reason,
+    pub reason: ShortageReason,
     /// Refused hosts by rule, the most common rule first.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<HostsRefusedByRule>,
     /// A required label that no host has, with a label of the same name that hosts have.
     pub unknown_label: Option<(String, Option<String>)>,
     /// The requirement that excludes every host, if its selector matches none.
@@ -71,13 +71,13 @@ pub struct Shortage {
 /// The reason why a node set cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Reason {
+pub enum ShortageReason {
     /// The hosts do not suffice.
     #[serde(rename_all = "camelCase")]
     Counted {
         /// The node sets that compete for the hosts, including this one, in the order in which they
         /// choose.
-        rivals: Vec<Rival>,
+        rivals: Vec<CompetingNodeSet>,
         /// The largest number of further hosts that they can have together. It is less than they
         /// lack.
         can_be_had: usize,
@@ -87,7 +87,7 @@ pub enum Reason {
     #[serde(rename_all = "camelCase")]
     Crossing {
         /// Node sets that cannot be filled together, in the order in which they choose.
-        node_sets: Vec<Rival>,
+        node_sets: Vec<CompetingNodeSet>,
         /// The topology domains that suffice for the conflict, by topology key.
         domains: BTreeMap<String, BTreeSet<String>>,
         /// The quotas that suffice for the conflict, in words.
@@ -107,20 +107,20 @@ pub enum Reason {
     Undecided,
 }
 
-impl Reason {
+impl ShortageReason {
     pub(super) fn counted<'a>(
-        rivals: impl Iterator<Item = &'a Demand<'a>>,
+        rivals: impl Iterator<Item = &'a NodeSetDemand<'a>>,
         can_be_had: usize,
     ) -> Self {
-        Reason::Counted {
-            rivals: rivals.map(Rival::of).collect(),
+        ShortageReason::Counted {
+            rivals: rivals.map(CompetingNodeSet::new).collect(),
             can_be_had,
         }
     }
 
     pub(super) fn crossing<'a>(
-        node_sets: impl Iterator<Item = &'a Demand<'a>>,
-        conflict: &Conflict,
+        node_sets: impl Iterator<Item = &'a NodeSetDemand<'a>>,
+        conflict: &DemandConflict,
         quotas: impl Iterator<Item = &'a QuotaUse>,
     ) -> Self {
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -130,8 +130,8 @@ impl Reason {
                 .or_default()
                 .insert(value.clone());
         }
-        Reason::Crossing {
-            node_sets: node_sets.map(Rival::of).collect(),
+        ShortageReason::Crossing {
+            node_sets: node_sets.map(CompetingNodeSet::new).collect(),
             domains,
             quotas: quotas.map(ToString::to_string).collect(),
             usable: conflict.hosts,
@@ -141,17 +141,17 @@ impl Reason {
         }
     }
 
-    fn rivals(&self) -> &[Rival] {
+    fn rivals(&self) -> &[CompetingNodeSet] {
         match self {
-            Reason::Counted { rivals, .. } => rivals,
-            Reason::Crossing { .. } | Reason::Undecided => &[],
+            ShortageReason::Counted { rivals, .. } => rivals,
+            ShortageReason::Crossing { .. } | ShortageReason::Undecided => &[],
         }
     }
 }
 
 /// Topology domains of the hosts that a labelSelector matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Topology {
+pub struct MatchedTopology {
     /// The topology key.
     pub key: String,
     /// Domains of matching hosts.
@@ -162,7 +162,7 @@ pub struct Topology {
 
 /// A node set that lacks hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rival {
+pub struct CompetingNodeSet {
     /// The cluster.
     pub cluster: ClusterKey,
     /// The part of the cluster.
@@ -172,8 +172,8 @@ pub struct Rival {
     pub missing: usize,
 }
 
-impl Rival {
-    fn of(demand: &Demand<'_>) -> Self {
+impl CompetingNodeSet {
+    fn new(demand: &NodeSetDemand<'_>) -> Self {
         Self {
             cluster: demand.cluster.key.clone(),
             part: demand.part.clone(),
@@ -182,7 +182,7 @@ impl Rival {
     }
 }
 
-impl fmt::Display for Rival {
+impl fmt::Display for CompetingNodeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ({})", self.cluster, self.part, self.missing)
     }
@@ -190,7 +190,7 @@ impl fmt::Display for Rival {
 
 /// The hosts that one rule refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct HostsRefusedByRule {
     /// The rule, as in "5 in use".
     pub rule: String,
     /// The refused hosts.
@@ -200,11 +200,11 @@ pub struct Refused {
 /// The part of a shortage's proof that follows from the refusals of other hosts. Demands with equal
 /// requirements share it, because it requires a pass over all hosts.
 #[derive(Default)]
-pub(super) struct Explanation {
+pub(super) struct ShortageExplanation {
     /// For each topology key, the domains of matching hosts.
     topology: Vec<Arc<BTreeSet<String>>>,
-    refused: Vec<Refused>,
-    excluded: Excluded,
+    refused: Vec<HostsRefusedByRule>,
+    excluded: LabelExclusion,
     remedy: Option<String>,
     /// The refusal of the host that a machine names.
     named: Option<Refusal>,
@@ -212,14 +212,14 @@ pub(super) struct Explanation {
 
 /// The labels that exclude every host.
 #[derive(Clone, Default)]
-pub(super) struct Excluded {
+pub(super) struct LabelExclusion {
     mismatch: Option<Mismatch>,
     unknown_label: Option<(String, Option<String>)>,
 }
 
-impl Excluded {
+impl LabelExclusion {
     /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
-    pub(super) fn of(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
+    pub(super) fn new(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
         let mismatch = if by_value && needs.named().is_none() {
             mismatch(hosts, needs.selector)
         } else {
@@ -238,12 +238,12 @@ impl Excluded {
     }
 }
 
-impl Explanation {
+impl ShortageExplanation {
     /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
     /// empty if refused hosts are not listed.
     pub(super) fn new(
         site: &Site,
-        demand: &Demand<'_>,
+        demand: &NodeSetDemand<'_>,
         refusals: &[(usize, Option<Refusal>)],
     ) -> Self {
         let hosts = &site.inventory.hosts;
@@ -253,7 +253,7 @@ impl Explanation {
                 let is_other = |refusal: &Refusal| {
                     matches!(
                         refusal.obstacle(),
-                        Obstacle::AnotherHost | Obstacle::Requirement
+                        RefusalRemedy::AnotherHost | RefusalRemedy::Requirement
                     )
                 };
                 !refusal.as_ref().is_some_and(is_other)
@@ -265,12 +265,12 @@ impl Explanation {
         Self {
             topology: topology.collect(),
             excluded: if matching.is_empty() {
-                Excluded::of(hosts, &demand.needs, !refusals.is_empty())
+                LabelExclusion::new(hosts, &demand.needs, !refusals.is_empty())
             } else {
-                Excluded::default()
+                LabelExclusion::default()
             },
             remedy: refusals.iter().find_map(|(host, refusal)| {
-                let is_of_network = refusal.as_ref()?.obstacle() == Obstacle::NetworkData;
+                let is_of_network = refusal.as_ref()?.obstacle() == RefusalRemedy::NetworkData;
                 is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
             }),
             named: demand.needs.named().and_then(|named| {
@@ -282,10 +282,14 @@ impl Explanation {
     }
 
     /// Returns what an answer needs that lists no hosts.
-    pub(super) fn brief(hosts: &[Host], demand: &Demand<'_>, causes: &Causes) -> Self {
+    pub(super) fn brief(
+        hosts: &[Host],
+        demand: &NodeSetDemand<'_>,
+        causes: &ShortageCauses,
+    ) -> Self {
         let mut brief = Self::default();
         if causes.matching == 0 {
-            brief.excluded = Excluded::of(hosts, &demand.needs, true);
+            brief.excluded = LabelExclusion::new(hosts, &demand.needs, true);
         }
         brief
     }
@@ -300,16 +304,16 @@ impl Shortage {
     /// Collects the proof. `explanation` is about the hosts that the node set does not have.
     pub(super) fn new(
         site: &Site,
-        demand: &Demand<'_>,
+        demand: &NodeSetDemand<'_>,
         found: usize,
-        explanation: &Explanation,
-        causes: Causes,
-        reason: Reason,
+        explanation: &ShortageExplanation,
+        causes: ShortageCauses,
+        reason: ShortageReason,
     ) -> Self {
         let hosts = &site.inventory.hosts;
         let keys = demand.needs.topology_keys.iter();
         let topology = keys.zip(&explanation.topology);
-        let topology = topology.map(|(key, domains)| Topology {
+        let topology = topology.map(|(key, domains)| MatchedTopology {
             key: (*key).to_owned(),
             domains: domains.clone(),
             used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
@@ -333,16 +337,16 @@ impl Shortage {
     }
 
     /// Returns whether any host with the required properties would do. Such shortages are reported
-    /// together, by [`of_machines`].
-    pub(super) fn is_of_any_host(&self, demand: &Demand<'_>) -> bool {
+    /// together, by [`machine_shortages`].
+    pub(super) fn is_of_any_host(&self, demand: &NodeSetDemand<'_>) -> bool {
         self.is_machine && demand.needs.named().is_none()
     }
 
     /// Reports the shortage of a node set, or of a machine that names its host.
-    pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, part, .. } = demand;
+    pub(super) fn finding(&self, site: &Site, demand: &NodeSetDemand<'_>) -> Finding {
+        let NodeSetDemand { cluster, part, .. } = demand;
         if let Some(named) = demand.needs.named() {
-            return self.of_named(site, &site.inventory.hosts[named], demand);
+            return self.named_host_finding(site, &site.inventory.hosts[named], demand);
         }
         let short = self.short_of();
         let finding = Finding::new(
@@ -372,12 +376,12 @@ impl Shortage {
             .into_iter()
             .chain(proof.iter().map(String::as_str))
             .collect();
-        finding.help(lines.join("\n")).of(&cluster.key)
+        finding.help(lines.join("\n")).for_cluster(&cluster.key)
     }
 
     /// Reports that a machine cannot have the host that it names.
-    fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, part, .. } = demand;
+    fn named_host_finding(&self, site: &Site, host: &Host, demand: &NodeSetDemand<'_>) -> Finding {
+        let NodeSetDemand { cluster, part, .. } = demand;
         let refusal = self
             .named
             .as_ref()
@@ -385,7 +389,9 @@ impl Shortage {
         // A host that this plan releases belongs to its cluster until that is written, applied and
         // seen.
         let has_it_still = match refusal.map(Refusal::obstacle) {
-            Some(Obstacle::Release(by)) if !site.state.released.contains_key(&host.key) => Some(by),
+            Some(RefusalRemedy::Release(by)) if !site.state.released.contains_key(&host.key) => {
+                Some(by)
+            }
             _ => None,
         };
         let why = match (has_it_still, refusal) {
@@ -413,7 +419,7 @@ impl Shortage {
         .at(demand.node_set.at.below(["mac-address".into()]).place())
         .see(host.origin.name(), "the host");
         let owner = match refusal.map(Refusal::obstacle) {
-            Some(Obstacle::Owner(owner)) => site.clusters.get(owner),
+            Some(RefusalRemedy::Owner(owner)) => site.clusters.get(owner),
             _ => None,
         };
         let finding = owner
@@ -422,7 +428,7 @@ impl Shortage {
             .fold(finding, |finding, place| {
                 finding.see(place, "its current cluster")
             });
-        finding.help(help).of(&cluster.key)
+        finding.help(help).for_cluster(&cluster.key)
     }
 
     /// Describes the constraints without each of which fewer hosts would be lacking. The site has this
@@ -450,8 +456,8 @@ impl Shortage {
             return format!("its selector matches no host{besides}{hint}");
         }
         match &self.reason {
-            Reason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
-            Reason::Crossing {
+            ShortageReason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
+            ShortageReason::Crossing {
                 domains,
                 quotas,
                 usable,
@@ -464,7 +470,7 @@ impl Shortage {
                 };
                 format!("the quota is {}{hosts}", quotas.join(", and "))
             }
-            Reason::Crossing {
+            ShortageReason::Crossing {
                 node_sets, quotas, ..
             } => {
                 let others = match node_sets.len() {
@@ -477,15 +483,15 @@ impl Shortage {
                 };
                 format!("no choice of hosts is apart by all topologyKeys at once{others}{within}")
             }
-            Reason::Undecided => {
+            ShortageReason::Undecided => {
                 "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps".to_owned()
             }
         }
     }
 
     /// Describes constraints that are proven by counting.
-    fn count(&self, hosts: usize, rivals: &[Rival], can_be_had: usize) -> String {
-        let Causes {
+    fn count(&self, hosts: usize, rivals: &[CompetingNodeSet], can_be_had: usize) -> String {
+        let ShortageCauses {
             refused, topology, ..
         } = &self.causes;
         let selected = self.matching + self.kept;
@@ -558,13 +564,13 @@ impl Shortage {
                 self.kept, self.wanted
             ));
         }
-        for Topology {
+        for MatchedTopology {
             key, domains, used, ..
         } in self.topology.iter().filter(|_| self.matching > 0)
         {
             let used = domains.intersection(used).count();
             let first = first_by_natural_order(domains, DOMAINS_SHOWN + 1);
-            let (named, of_key) = (
+            let (named, key_domains) = (
                 some_of(first.iter(), DOMAINS_SHOWN),
                 counted(domains.len(), "domain"),
             );
@@ -577,7 +583,9 @@ impl Shortage {
                 1 => "1 other host matches".to_owned(),
                 count => format!("{count} other hosts match"),
             };
-            lines.push(format!("{matching}, in {of_key} of {key} ({named}){used}"));
+            lines.push(format!(
+                "{matching}, in {key_domains} of {key} ({named}){used}"
+            ));
         }
         if self.reason.rivals().len() > 1 {
             let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
@@ -585,7 +593,7 @@ impl Shortage {
                 "competing node sets, with the hosts that they miss: {rivals}"
             ));
         }
-        if let Reason::Crossing {
+        if let ShortageReason::Crossing {
             node_sets,
             domains,
             quotas,
@@ -612,7 +620,7 @@ impl Shortage {
             };
             lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
-        for Refused { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
+        for HostsRefusedByRule { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
             lines.push(format!(
                 "{:>5} {rule} ({})",
                 hosts.len(),
@@ -633,7 +641,7 @@ impl Shortage {
 
 /// Describes a conflict, line by line. It names every node set and domain, because it is the proof.
 fn conflict(
-    node_sets: &[Rival],
+    node_sets: &[CompetingNodeSet],
     (domains, quotas): (&BTreeMap<String, BTreeSet<String>>, &[String]),
     usable: usize,
     outside: usize,
@@ -695,14 +703,14 @@ struct SimilarShortages<'a> {
     constraint: String,
     proof: Vec<String>,
     mismatch: Option<&'a Mismatch>,
-    demands: Vec<&'a Demand<'a>>,
+    demands: Vec<&'a NodeSetDemand<'a>>,
 }
 
 /// Reports machines for which no host has the required properties. Machines of a cluster and role
 /// that lack a host for the same reasons share a finding.
-pub(super) fn of_machines<'a>(
+pub(super) fn machine_shortages<'a>(
     site: &Site,
-    short: &[(&'a Demand<'a>, &'a Shortage)],
+    short: &[(&'a NodeSetDemand<'a>, &'a Shortage)],
 ) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
     let mut groups: Vec<SimilarShortages<'a>> = Vec::new();
@@ -743,7 +751,7 @@ impl SimilarShortages<'_> {
         self.demands
             .sort_by(|a, b| by_role_and_name(a.part, b.part));
         let (first, others) = self.demands.split_first()?;
-        let Demand {
+        let NodeSetDemand {
             cluster,
             part,
             node_set,
@@ -769,7 +777,7 @@ impl SimilarShortages<'_> {
             "no host can be found for {who} of {}: {}",
             cluster.key, self.constraint
         );
-        let place = |demand: &Demand<'_>| demand.node_set.at.place();
+        let place = |demand: &NodeSetDemand<'_>| demand.node_set.at.place();
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
             // The cause is the requirement that excludes every host, not the machine.
@@ -779,7 +787,7 @@ impl SimilarShortages<'_> {
         Some(
             others
                 .iter()
-                .fold(finding.of(&cluster.key), |finding, demand| {
+                .fold(finding.for_cluster(&cluster.key), |finding, demand| {
                     finding.see(place(demand), "and this one")
                 }),
         )
@@ -813,7 +821,7 @@ fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<
     domains.into_iter().map(str::to_owned).collect()
 }
 
-fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
+fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefusedByRule> {
     let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
     let mut rule = String::new();
     for (host, refusal) in refusals {
@@ -827,9 +835,9 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<Refused> {
             None => drop(by_rule.insert(rule.clone(), vec![host])),
         }
     }
-    let mut rules: Vec<Refused> = by_rule
+    let mut rules: Vec<HostsRefusedByRule> = by_rule
         .into_iter()
-        .map(|(rule, hosts)| Refused {
+        .map(|(rule, hosts)| HostsRefusedByRule {
             rule,
             hosts: hosts.into(),
         })

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::demand::Demand;
-use super::eligibility::{self, Availability, Needs, Obstacle, Refusal};
+use super::demand::NodeSetDemand;
+use super::eligibility::{self, Availability, Needs, Refusal, RefusalRemedy};
 use super::flow_network::Instance;
-use super::search_result::Why;
+use super::search_result::ShortageProof;
 use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
@@ -30,16 +30,18 @@ pub(super) struct TopologyLimits {
 
 impl TopologyLimits {
     /// Translates the proof for a demand of a problem.
-    pub(super) fn new(instance: &Instance<'_>, demand: usize, why: &Why) -> Self {
+    pub(super) fn new(instance: &Instance<'_>, demand: usize, why: &ShortageProof) -> Self {
         let pool = instance.problem.demands[demand].pool;
         let (is_limited, closed) = match why {
-            Why::Counted(count) if instance.crossing[pool].is_empty() => {
+            ShortageProof::Counted(count) if instance.crossing[pool].is_empty() => {
                 let values = instance.domain_values(pool, &count.closed);
                 let values = values.into_iter().map(str::to_owned);
                 (count.is_limited, ClosedDomains::Values(values.collect()))
             }
-            Why::Counted(count) => (count.is_limited, ClosedDomains::OfUsable),
-            Why::Crossing(_) | Why::Undecided => (false, ClosedDomains::OfUsable),
+            ShortageProof::Counted(count) => (count.is_limited, ClosedDomains::OfUsable),
+            ShortageProof::Crossing(_) | ShortageProof::Undecided => {
+                (false, ClosedDomains::OfUsable)
+            }
         };
         Self { is_limited, closed }
     }
@@ -47,7 +49,7 @@ impl TopologyLimits {
 
 /// Constraints without each of which a node set would lack fewer hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Causes {
+pub(super) struct ShortageCauses {
     /// Number of hosts that match and that the node set does not have.
     pub(super) matching: usize,
     pub(super) refused: RefusedCounts,
@@ -55,11 +57,11 @@ pub(super) struct Causes {
     pub(super) topology: Vec<(String, usize)>,
 }
 
-impl Causes {
+impl ShortageCauses {
     pub(super) fn new(
         matching: &MatchingHosts<'_>,
         hosts: &[Host],
-        demand: &Demand<'_>,
+        demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
         limits: &TopologyLimits,
     ) -> Self {
@@ -133,7 +135,7 @@ impl<'h> MatchingHosts<'h> {
             let is_other = |refusal: &Refusal| {
                 matches!(
                     refusal.obstacle(),
-                    Obstacle::AnotherHost | Obstacle::Requirement
+                    RefusalRemedy::AnotherHost | RefusalRemedy::Requirement
                 )
             };
             if objections.peek().is_some_and(is_other) {
@@ -185,7 +187,7 @@ impl<'h> MatchingHosts<'h> {
     }
 
     /// Returns the number of hosts that a node set does not have. Hosts that are gone do not count.
-    pub(super) fn others(&self, demand: &Demand<'_>, gone: &BTreeSet<usize>) -> usize {
+    pub(super) fn others(&self, demand: &NodeSetDemand<'_>, gone: &BTreeSet<usize>) -> usize {
         let excepted = demand.kept.union(gone);
         let excepted = excepted.filter(|host| self.contains(**host));
         self.hosts.len() - excepted.count()
@@ -199,8 +201,9 @@ impl<'h> MatchingHosts<'h> {
         hosts: &[Host],
         gone: &BTreeSet<usize>,
     ) -> usize {
-        let of_key = || self.by_domain.iter().filter(|((of, _), _)| *of == at);
-        let mut unlabelled = self.hosts.len() - of_key().map(|(_, hosts)| hosts).sum::<usize>();
+        let key_domains = || self.by_domain.iter().filter(|((of, _), _)| *of == at);
+        let mut unlabelled =
+            self.hosts.len() - key_domains().map(|(_, hosts)| hosts).sum::<usize>();
         let mut lost: HashMap<&str, usize> = HashMap::new();
         for host in gone.iter().filter(|host| self.contains(**host)) {
             match topology::domain(&hosts[*host], key) {
@@ -208,7 +211,7 @@ impl<'h> MatchingHosts<'h> {
                 None => unlabelled -= 1,
             }
         }
-        let left = of_key().filter(|((_, domain), hosts)| lost.get(domain) != Some(hosts));
+        let left = key_domains().filter(|((_, domain), hosts)| lost.get(domain) != Some(hosts));
         left.count() + unlabelled
     }
 
@@ -219,7 +222,7 @@ impl<'h> MatchingHosts<'h> {
     /// Counts the hosts that would help a node set if rules did not refuse them.
     pub(super) fn refused(
         &self,
-        demand: &Demand<'_>,
+        demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
         closed: &ClosedDomains,
     ) -> RefusedCounts {

@@ -8,7 +8,7 @@ use crate::inventory::Host;
 
 /// Hosts of a site with their availability.
 #[derive(Clone, Copy)]
-pub(super) struct Supply<'a> {
+pub(super) struct HostSupply<'a> {
     pub(super) hosts: &'a [Host],
     /// The availability of each host.
     pub(super) availability: &'a [Availability],
@@ -16,7 +16,7 @@ pub(super) struct Supply<'a> {
     pub(super) gone: &'a BTreeSet<usize>,
 }
 
-impl<'a> Supply<'a> {
+impl<'a> HostSupply<'a> {
     /// Returns the hosts that exist.
     pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'a Host)> {
         let hosts = self.hosts.iter().enumerate();

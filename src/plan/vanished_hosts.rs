@@ -9,7 +9,7 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::output::state::RecordedAssignment;
-use crate::site::{HostLeftOut, Site};
+use crate::site::{LeftOutHost, Site};
 
 /// Reports an assigned host that is missing from the inventory.
 pub(super) fn vanished(
@@ -30,7 +30,7 @@ pub(super) fn vanished(
             } else {
                 "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
             })
-            .of(&held.cluster)
+            .for_cluster(&held.cluster)
     };
     let finding = || {
         site.left_out
@@ -42,7 +42,7 @@ pub(super) fn vanished(
 
 /// Reports a host that a kustomization renders although it is not an input. It would lose its
 /// labels without being gone.
-fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &HostLeftOut) -> Finding {
+fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &LeftOutHost) -> Finding {
     Finding::new(
         Code::HostLeftOut,
         format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
@@ -53,7 +53,7 @@ fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &HostLeft
         "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
          the repo",
     )
-    .of(&held.cluster)
+    .for_cluster(&held.cluster)
 }
 
 /// Reports that a frozen cluster patches a host that the patched build no longer renders.
@@ -83,6 +83,6 @@ pub(super) fn patch_without_host(
         ))
         .at(held.origin.name())
         .help(help)
-        .of(&held.cluster)
+        .for_cluster(&held.cluster)
     })
 }

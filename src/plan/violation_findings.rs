@@ -128,7 +128,7 @@ impl Assignments<'_> {
                 };
                 finding = finding.see(place, asks);
             }
-            Some(finding.help(help).of(cluster))
+            Some(finding.help(help).for_cluster(cluster))
         };
         self.violations.iter().filter_map(describe).collect()
     }

@@ -11,7 +11,7 @@ use super::topology;
 use crate::api::host::{PAUSED, UNHEALTHY};
 use crate::api::names::Part;
 use crate::inventory::Host;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::request::NodeSet;
 use crate::site::Site;
 
@@ -193,8 +193,8 @@ pub(super) fn by_retention<'a>(
 /// whether something was installed.
 pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
     match &host.live.usage {
-        Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
-        Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
+        Some(HostUsage::Consumer(_)) => Some("a Machine consumes it"),
+        Some(HostUsage::NodeReuse(_)) => Some("a Machine is to use it again"),
         Some(_) => Some("it has an operating system, and may be running"),
         None => (part.node.is_some() && is_provisioned(host))
             .then_some("it is provisioned, and may be running"),

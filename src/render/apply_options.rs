@@ -27,7 +27,7 @@ pub(super) fn findings(site: &Site, plan: &Plan) -> Vec<Finding> {
                              REASON`"
                         );
                         let finding = apply_options::finding(&subject, option);
-                        finding.of(cluster).help(help)
+                        finding.for_cluster(cluster).help(help)
                     },
                     |finding| finding.at(option.place.clone()),
                 );

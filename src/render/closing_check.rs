@@ -11,7 +11,7 @@ use super::planned_hosts::{AllowedChanges, PlannedHost, changed_field, planned_h
 use crate::api::kustomization::Patch;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
-use crate::kustomize::{OverlayBase, OverlayBuild, PatchFile, Root};
+use crate::kustomize::{BuildRoot, OverlayBase, OverlayBuild, PatchFile};
 use crate::layout;
 use crate::plan::Plan;
 use crate::settings::gitops::HostsForm;
@@ -33,7 +33,7 @@ struct OverlayKustomization {
 }
 
 /// A difference between a build and the plan.
-struct Difference<'a> {
+struct BuildDifference<'a> {
     why: String,
     host: Option<&'a Host>,
     /// Set if the patches apply, and change more than planned.
@@ -51,9 +51,9 @@ pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>
     let mut planned = planned_hosts(site, plan);
     let allowed = AllowedChanges::new(site, plan);
     let roots = site.inventory.roots.iter();
-    let check = |(index, root): (&usize, &Root)| {
+    let check = |(index, root): (&usize, &BuildRoot)| {
         let directory = layout::declared_directory(&root.directory);
-        let files = Patches {
+        let files = RenderedPatches {
             site,
             allowed: &allowed,
             overlay: &site.settings.output.join(&directory),
@@ -62,7 +62,7 @@ pub(super) fn check(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>
             kept,
         };
         let planned = planned.remove(index).unwrap_or_default();
-        let Difference {
+        let BuildDifference {
             why,
             host,
             is_changed,
@@ -92,9 +92,9 @@ fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
     is_up && rest == target
 }
 
-impl<'a> Difference<'a> {
+impl<'a> BuildDifference<'a> {
     fn new(why: String, host: Option<&'a Host>) -> Self {
-        Difference {
+        BuildDifference {
             why,
             host,
             is_changed: false,
@@ -103,7 +103,7 @@ impl<'a> Difference<'a> {
 }
 
 /// The rendered files of a root.
-struct Patches<'a> {
+struct RenderedPatches<'a> {
     site: &'a Site,
     allowed: &'a AllowedChanges,
     overlay: &'a Utf8Path,
@@ -112,17 +112,17 @@ struct Patches<'a> {
     kept: &'a BTreeSet<&'a str>,
 }
 
-impl Patches<'_> {
+impl RenderedPatches<'_> {
     /// Returns the first difference from the plan.
     fn difference<'h>(
         &self,
         index: usize,
-        root: &Root,
+        root: &BuildRoot,
         planned: &[PlannedHost<'h>],
-    ) -> Option<Difference<'h>> {
+    ) -> Option<BuildDifference<'h>> {
         let file = self.directory.join(layout::KUSTOMIZATION);
         let text = self.tree.get(file.as_str())?;
-        let only = |why: &str| Some(Difference::new(why.to_owned(), None));
+        let only = |why: &str| Some(BuildDifference::new(why.to_owned(), None));
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
             return only("its kustomization.yaml has other fields");
         };
@@ -136,7 +136,7 @@ impl Patches<'_> {
             return only("it is not based on the hosts of the repo");
         }
         let component = (!is_overlay).then_some(self.overlay);
-        let bases = self.site.overlay_bases.of(index, component);
+        let bases = self.site.overlay_bases.for_root(index, component);
         let check =
             |base: &OverlayBase| self.difference_of_build(base.build(), &kustomization, planned);
         if bases.is_empty() {
@@ -156,7 +156,7 @@ impl Patches<'_> {
         mut build: OverlayBuild<'_>,
         kustomization: &OverlayKustomization,
         planned: &[PlannedHost<'h>],
-    ) -> Option<Difference<'h>> {
+    ) -> Option<BuildDifference<'h>> {
         let mut by_position = HashMap::with_capacity(planned.len());
         for planned in planned {
             let (name, namespace) = &planned.named;
@@ -167,7 +167,7 @@ impl Patches<'_> {
                     let why = format!(
                         "the patch of `{key}` matches {count} hosts by their names or former names"
                     );
-                    return Some(Difference::new(why, Some(planned.host)));
+                    return Some(BuildDifference::new(why, Some(planned.host)));
                 }
             };
             build.add_known_labels(position, planned.removed_labels());
@@ -175,7 +175,7 @@ impl Patches<'_> {
         }
         let file = |name: &str| self.patch_file(name, planned);
         if let Err(problem) = build.apply(&kustomization.patches, file, self.overlay) {
-            return Some(Difference::new(problem.to_string(), None));
+            return Some(BuildDifference::new(problem.to_string(), None));
         }
         for (position, object) in build.objects().enumerate() {
             let planned = by_position.get(&position);
@@ -196,9 +196,9 @@ impl Patches<'_> {
                 (!is_right).then(|| format!("a patch changes more of `{}` than planned", named()))
             });
             if let Some(why) = difference {
-                return Some(Difference {
+                return Some(BuildDifference {
                     is_changed: true,
-                    ..Difference::new(why, planned.map(|planned| planned.host))
+                    ..BuildDifference::new(why, planned.map(|planned| planned.host))
                 });
             }
         }
@@ -212,8 +212,8 @@ impl Patches<'_> {
         let path = self.directory.join(name);
         let text = self.tree.get(path.as_str());
         let kept = || {
-            let of_file = planned.iter().filter(|planned| planned.file == name);
-            let patches = of_file.map(PlannedHost::patch).collect();
+            let file_hosts = planned.iter().filter(|planned| planned.file == name);
+            let patches = file_hosts.map(PlannedHost::patch).collect();
             let is_kept = self.kept.contains(path.as_str());
             is_kept.then_some(PatchFile::Known(patches))
         };

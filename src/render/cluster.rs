@@ -15,7 +15,7 @@ use crate::request::{Cluster, ClusterService};
 use crate::site::Site;
 
 /// The rendered files of a cluster.
-pub(super) struct Rendered {
+pub(super) struct RenderedCluster {
     /// The files; `None` if the cluster is up to date: the disk has exactly these files, and the shared
     /// ones that they refer to. Most clusters of most runs are, and all their texts together take a
     /// quarter of what the inventory takes.
@@ -32,7 +32,7 @@ pub(super) fn render(
     site: &Site,
     templates: &Templates,
     shared: &SharedFiles,
-) -> Rendered {
+) -> RenderedCluster {
     let mut renderer = Renderer::new(cluster, placement, site, templates, shared);
     for service in &cluster.services {
         services::render(&mut renderer, service);
@@ -65,13 +65,13 @@ pub(super) fn render(
     let findings = renderer
         .findings
         .into_iter()
-        .map(|finding| finding.of(&cluster.key))
+        .map(|finding| finding.for_cluster(&cluster.key))
         .collect();
     let mut tree = renderer.tree;
     hosts::render(site, cluster, placement, &mut tree);
     let is_up_to_date =
         renderer.shared_is_up_to_date && site.state.is_up_to_date(&cluster.key, &tree);
-    Rendered {
+    RenderedCluster {
         tree: (!is_up_to_date).then_some(tree),
         used_shared: renderer.used_shared,
         findings,

@@ -13,7 +13,7 @@ pub(super) const TEMPLATE: &str = "cluster/kustomization.yaml";
 
 /// Values of the template.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values<'a> {
+pub(super) struct ClusterKustomizationValues<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
     /// Directories of its services, and that of its installer.
@@ -22,7 +22,7 @@ pub(super) struct Values<'a> {
 
 /// Returns the values of a kustomization that lists `services`.
 pub(super) fn context(cluster: &Cluster, services: Vec<String>) -> Value {
-    Value::from(Serde(Values {
+    Value::from(Serde(ClusterKustomizationValues {
         cluster: &cluster.key,
         services,
     }))

@@ -84,9 +84,9 @@ fn check(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), Str
         ("object", Value::Object(fields)) => check_fields(schema, fields, at)?,
         ("array", Value::Array(items)) => {
             check_limits(schema, "Items", items.len(), at)?;
-            if let Some(Value::Object(of_items)) = schema.get("items") {
+            if let Some(Value::Object(item_schema)) = schema.get("items") {
                 for (index, item) in items.iter().enumerate() {
-                    check(of_items, item, &format!("{at}[{index}]"))?;
+                    check(item_schema, item, &format!("{at}[{index}]"))?;
                 }
             }
         }
@@ -128,9 +128,9 @@ fn check_fields(
     let keeps_others =
         schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
     for (field, value) in fields {
-        let of_field = known.and_then(|known| known.get(field));
-        match of_field.or(schema.get("additionalProperties")) {
-            Some(Value::Object(of_field)) => check(of_field, value, &path(field))?,
+        let field_schema = known.and_then(|known| known.get(field));
+        match field_schema.or(schema.get("additionalProperties")) {
+            Some(Value::Object(field_schema)) => check(field_schema, value, &path(field))?,
             Some(Value::Bool(true)) => {}
             _ if keeps_others => {}
             _ => return Err(format!("{} is no field", path(field))),

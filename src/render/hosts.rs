@@ -88,12 +88,12 @@ pub(super) fn assigned_by_part<'a>(
     site: &'a Site,
     cluster: &'a Cluster,
     placement: &'a Placement,
-) -> impl Iterator<Item = (&'a Part, &'a Host, Rc<OfPart>)> {
+) -> impl Iterator<Item = (&'a Part, &'a Host, Rc<PartLabels>)> {
     placement.iter().flat_map(move |(part, assigned)| {
-        let of_part = Rc::new(OfPart::new(site, cluster, part));
+        let part_labels = Rc::new(PartLabels::new(site, cluster, part));
         assigned.iter().map(move |assigned| {
             let host = &site.inventory.hosts[assigned.host];
-            (part, host, of_part.clone())
+            (part, host, part_labels.clone())
         })
     })
 }
@@ -102,12 +102,12 @@ pub(super) fn assigned_by_part<'a>(
 pub(super) type Labels = BTreeMap<String, Option<String>>;
 
 /// The labels and the comment that the hosts of a part have in common.
-pub(super) struct OfPart {
+pub(super) struct PartLabels {
     labels: Labels,
     record: Option<String>,
 }
 
-impl OfPart {
+impl PartLabels {
     fn new(site: &Site, cluster: &Cluster, part: &Part) -> Self {
         let labels = site.settings.assignment.labels_of(&cluster.key, part);
         Self {
@@ -169,15 +169,15 @@ fn render_declared(
     tree: &mut Tree,
 ) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for (part, host, of_part) in assigned_by_part(site, cluster, placement) {
+    for (part, host, part_labels) in assigned_by_part(site, cluster, placement) {
         if let Evidence::Applied { root } = host.evidence {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
             write_host(
                 text,
                 site,
                 host,
-                of_part.record.as_deref(),
-                &of_part.declared_labels_of(cluster, part, host),
+                part_labels.record.as_deref(),
+                &part_labels.declared_labels_of(cluster, part, host),
                 &declared_annotations(site, host),
             );
         }
@@ -203,15 +203,15 @@ fn render_observed(
     let mut text = made_from.to_owned();
     let mut any = false;
     let annotations = observed_annotations(site);
-    for (part, host, of_part) in assigned_by_part(site, cluster, placement)
+    for (part, host, part_labels) in assigned_by_part(site, cluster, placement)
         .filter(|(_, host, _)| host.evidence == Evidence::Live)
     {
         write_host(
             &mut text,
             site,
             host,
-            of_part.record.as_deref(),
-            &of_part.labels_of(cluster, part, host),
+            part_labels.record.as_deref(),
+            &part_labels.labels_of(cluster, part, host),
             &annotations,
         );
         any = true;

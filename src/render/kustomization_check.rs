@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 1024 * 1024;
 /// Files that the kustomization of a service lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kustomization {
+struct ServiceKustomization {
     #[serde(default)]
     resources: Vec<String>,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub(super) fn check(
             if is_unchanged(site, tree, new_files, path, directory) {
                 return None;
             }
-            let kustomization: Kustomization = yaml::from_str(text).ok()?;
+            let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
             Some(misfits(site, tree, templates, path, &kustomization))
         })
         .flatten()
@@ -101,7 +101,7 @@ fn misfits(
     tree: &Tree,
     templates: &Templates,
     path: &Utf8Path,
-    kustomization: &Kustomization,
+    kustomization: &ServiceKustomization,
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
@@ -155,20 +155,28 @@ fn misfits(
         }
     }
     match layout::cluster_of(path) {
-        Some(key) => found.into_iter().map(|finding| finding.of(&key)).collect(),
+        Some(key) => found
+            .into_iter()
+            .map(|finding| finding.for_cluster(&key))
+            .collect(),
         None => found,
     }
 }
 
 /// Returns the size of what shared files put into a ConfigMap.
-fn shared_bytes(tree: &Tree, path: &Utf8Path, kustomization: &Kustomization, name: &str) -> usize {
+fn shared_bytes(
+    tree: &Tree,
+    path: &Utf8Path,
+    kustomization: &ServiceKustomization,
+    name: &str,
+) -> usize {
     let shared = kustomization
         .resources
         .iter()
         .filter_map(|entry| layout::shared_directory_of(path, entry));
     let sizes = shared.filter_map(|directory| {
         let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
-        let kustomization: Kustomization = yaml::from_str(text).ok()?;
+        let kustomization: ServiceKustomization = yaml::from_str(text).ok()?;
         let generators = kustomization.config_map_generator.iter();
         let files = generators
             .filter(|generator| generator.name == name)

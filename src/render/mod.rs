@@ -53,7 +53,7 @@ use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
-use crate::inventory::networks::Network;
+use crate::inventory::networks::ReadNetworkData;
 use crate::layout;
 use crate::output::{Tree, TreePath};
 use crate::plan::Plan;
@@ -69,7 +69,7 @@ pub use templates::Templates;
 pub(crate) use yaml_block::document_of;
 
 /// The result of rendering a plan.
-pub struct Rendered<'a> {
+pub struct RenderedPlan<'a> {
     /// The files, without those in `kept`.
     pub tree: Tree,
     /// The files of `tree` that are not on the disk with the same text.
@@ -82,30 +82,31 @@ pub struct Rendered<'a> {
 }
 
 /// Renders a plan.
-pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendered<'a> {
+pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> RenderedPlan<'a> {
     let clusters: Vec<&Cluster> = plan
         .clusters
         .keys()
         .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
         .collect();
     let shared = SharedFiles::default();
-    let of_cluster = |cluster: &&Cluster| {
+    let rendered_cluster = |cluster: &&Cluster| {
         let placement = &plan.clusters[&cluster.key];
         cluster::render(cluster, placement, site, templates, &shared)
     };
-    let rendered: Vec<cluster::Rendered> = clusters.par_iter().map(of_cluster).collect();
+    let rendered: Vec<cluster::RenderedCluster> =
+        clusters.par_iter().map(rendered_cluster).collect();
     let mut findings = hosts::lost_patches(site, plan);
     findings.extend(apply_options::findings(site, plan));
     let mut used_shared = BTreeSet::new();
     let mut files: Vec<(TreePath, String)> = Vec::new();
     let mut unchanged: Vec<&ClusterKey> = plan.frozen.iter().collect();
-    for (cluster, of_cluster) in clusters.iter().zip(rendered) {
-        match of_cluster.tree {
+    for (cluster, rendered_cluster) in clusters.iter().zip(rendered) {
+        match rendered_cluster.tree {
             Some(tree) => files.extend(tree),
             None => unchanged.push(&cluster.key),
         }
-        used_shared.extend(of_cluster.used_shared);
-        findings.extend(of_cluster.findings);
+        used_shared.extend(rendered_cluster.used_shared);
+        findings.extend(rendered_cluster.findings);
     }
     let kept = site.state.files_of(unchanged);
     let kept = kept.chain(site.state.shared_files_of(&plan.frozen));
@@ -140,13 +141,13 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         .inventory
         .hosts
         .iter()
-        .any(|host| matches!(host.network.data, Network::Refused(_)));
+        .any(|host| matches!(host.network.data, ReadNetworkData::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
         let new_files = new_files.iter().map(|(path, _)| path.as_str()).collect();
         let found = kustomization_check::check(site, &tree, &new_files, templates);
         findings.extend(found);
     }
-    Rendered {
+    RenderedPlan {
         kept,
         new_files: new_files
             .into_iter()
@@ -189,7 +190,7 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     let mut found = memchr::memmem::find_iter(text.as_bytes(), layout::VARIABLE.as_bytes());
     let at = found.find(|at| !is_name(at))?;
     let line = text[..at].matches('\n').count() + 1;
-    let of_file = || {
+    let file_message = || {
         let file = site.settings.output.join(path);
         format!("{file} would have `${{` in line {line}, which Flux reads as a variable")
     };
@@ -202,25 +203,28 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
         let hosts = site.inventory.hosts.iter().filter(is_variable);
         let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
         places
-            .fold(Finding::new(Code::VariableRendered, of_file()), Finding::at)
+            .fold(
+                Finding::new(Code::VariableRendered, file_message()),
+                Finding::at,
+            )
             .help("it comes from an annotation of a host: write it there without `${`")
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
         // The message is the same for all clusters, so that the findings are merged.
-        let of_template = |place: &Place| {
+        let template_message = |place: &Place| {
             format!(
                 "the template {} renders `${{`, which Flux reads as a variable",
                 place.file()
             )
         };
-        let message = places.first().map_or_else(of_file, of_template);
+        let message = places.first().map_or_else(file_message, template_message);
         places
             .into_iter()
             .fold(Finding::new(Code::VariableRendered, message), Finding::at)
             .help("write it there without `${`, in a shell as `$NAME`")
     };
     Some(match layout::cluster_of(path) {
-        Some(cluster) => finding.of(&cluster),
+        Some(cluster) => finding.for_cluster(&cluster),
         None => finding,
     })
 }
@@ -284,7 +288,7 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
         )),
     };
     match layout::cluster_of(path) {
-        Some(cluster) => finding.of(&cluster),
+        Some(cluster) => finding.for_cluster(&cluster),
         None => finding,
     }
 }

@@ -50,8 +50,12 @@ pub(crate) fn planned_hosts<'a>(
         let cluster = site.clusters.get(key).and_then(|it| it.cluster.as_ref());
         let Some(cluster) = cluster else { continue };
         let file = layout::patch_file(key);
-        for (part, host, of_part) in assigned_by_part(site, cluster, placement) {
-            add(host, of_part.declared_labels_of(cluster, part, host), &file);
+        for (part, host, part_labels) in assigned_by_part(site, cluster, placement) {
+            add(
+                host,
+                part_labels.declared_labels_of(cluster, part, host),
+                &file,
+            );
         }
     }
     for host in plan

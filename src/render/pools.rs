@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::api::ipam::claim_of;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
-use crate::inventory::addresses::Pool;
+use crate::inventory::addresses::AddressPool;
 use crate::plan::Placement;
 use crate::request::{Cluster, ClusterKind};
 use crate::site::Site;
@@ -42,7 +42,7 @@ pub(super) fn pinned(
     let (mut pinned, mut findings) = (Vec::new(), Vec::new());
     let pools = site.inventory.pools.get(namespace).into_iter().flatten();
     // A pool without a Cluster may serve any.
-    let own = |pool: &Pool| {
+    let own = |pool: &AddressPool| {
         let owner = pool.cluster.as_deref().filter(|owner| !owner.is_empty());
         owner.is_none_or(|owner| owner == cluster.key.name.as_str())
     };
@@ -71,7 +71,7 @@ pub(super) fn pinned(
                         "correct the address of the host, or the ranges and `preAllocations` of the pool: Metal3 gives \
                          the Machine of this host another address than its services use",
                     );
-                    findings.push(finding.of(&cluster.key));
+                    findings.push(finding.for_cluster(&cluster.key));
                 }
                 None if kept.is_some() => {}
                 None => {
@@ -88,7 +88,12 @@ pub(super) fn pinned(
 }
 
 /// Returns why a pool cannot keep an address for a host, with the place of the reason.
-fn conflict(pool: &Pool, claim: &str, address: IpAddr, host: &Host) -> Option<(String, Place)> {
+fn conflict(
+    pool: &AddressPool,
+    claim: &str,
+    address: IpAddr,
+    host: &Host,
+) -> Option<(String, Place)> {
     let origin = pool.origin.as_ref()?;
     let kept_at = |claim: &str| origin.at(["spec", "preAllocations", claim]);
     if let Some(other) = pool.kept.get(claim) {

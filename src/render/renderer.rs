@@ -15,7 +15,7 @@ use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::Host;
 use crate::inventory::network_remedy::remedy;
-use crate::inventory::networks::Unaddressed;
+use crate::inventory::networks::NoAddressReason;
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::request::{Cluster, ClusterService};
@@ -36,18 +36,18 @@ impl TemplateSet {
             .filter(|directory| directory.file_name() != Some(layout::SHARED))
     }
 
-    fn content(&self, file: &Utf8Path) -> Content {
+    fn content(&self, file: &Utf8Path) -> YamlConsumer {
         if self.configuration.contains(&file.as_str()) {
-            Content::Configuration
+            YamlConsumer::Configuration
         } else {
-            Content::Manifests
+            YamlConsumer::Manifests
         }
     }
 }
 
 /// The reader of a rendered YAML file.
 #[derive(Clone, Copy)]
-pub(super) enum Content {
+pub(super) enum YamlConsumer {
     /// Kubernetes.
     Manifests,
     /// Another program.
@@ -159,7 +159,7 @@ impl<'a> Renderer<'a> {
         }
         let (site, own) = (self.site, self.templates);
         let verify = |template: &str, file: &Utf8Path, text: &str| {
-            verified(site, own, template, Content::Manifests, file, text)
+            verified(site, own, template, YamlConsumer::Manifests, file, text)
         };
         let directory = self.shared.directory(templates, texts, &site.state, verify);
         self.findings.extend(directory.findings.iter().cloned());
@@ -179,10 +179,10 @@ impl<'a> Renderer<'a> {
 
     /// Renders one template into a file with manifests.
     pub(super) fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
-        self.add(template, Content::Manifests, file, context);
+        self.add(template, YamlConsumer::Manifests, file, context);
     }
 
-    fn add(&mut self, template: &str, content: Content, file: Utf8PathBuf, context: &Value) {
+    fn add(&mut self, template: &str, content: YamlConsumer, file: Utf8PathBuf, context: &Value) {
         match rendered(
             self.site,
             self.templates,
@@ -210,7 +210,7 @@ impl<'a> Renderer<'a> {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
                 // Another finding reports this with advice.
-                Err(Unaddressed::Refused(_)) => complete = false,
+                Err(NoAddressReason::Refused(_)) => complete = false,
                 Err(reason) => {
                     complete = false;
                     self.findings.push(
@@ -295,7 +295,7 @@ pub(super) fn rendered(
     site: &Site,
     templates: &Templates,
     template: &str,
-    content: Content,
+    content: YamlConsumer,
     file: &Utf8Path,
     made_from: &dyn std::fmt::Display,
     context: Value,
@@ -333,7 +333,7 @@ fn verified(
     site: &Site,
     templates: &Templates,
     template: &str,
-    content: Content,
+    content: YamlConsumer,
     file: &Utf8Path,
     text: &str,
 ) -> Result<(), Box<Finding>> {
@@ -341,12 +341,12 @@ fn verified(
         return Ok(());
     }
     let read = match content {
-        Content::Manifests => verify::manifests(text),
-        Content::Configuration => verify::yaml(text),
+        YamlConsumer::Manifests => verify::manifests(text),
+        YamlConsumer::Configuration => verify::yaml(text),
     };
     read.map_err(|unreadable| {
         Box::new(match templates.own_file(template) {
-            Some(own) => unreadable.of_template(own),
+            Some(own) => unreadable.template_finding(own),
             None => unreadable.finding(&site.settings.output.join(file)),
         })
     })

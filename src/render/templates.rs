@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
-use super::bounds::{self, Edited, Unfit};
+use super::bounds::{self, BoundedSource, TemplateRejection};
 use super::json::tojson;
 use super::yaml_block::block;
 use crate::finding::{Code, Finding, Place};
@@ -117,7 +117,7 @@ pub struct Templates {
     environment: Environment<'static>,
     syntax: SyntaxConfig,
     /// Original texts, with the rewritten texts that are compiled.
-    sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
+    sources: BTreeMap<String, (Cow<'static, str>, BoundedSource)>,
     /// The repo's template directory.
     directory: Utf8PathBuf,
     /// The repo's own templates by name.
@@ -168,7 +168,7 @@ impl Templates {
         for (name, text) in EMBEDDED {
             let text = Cow::Borrowed(*text);
             if own.is_empty() {
-                let unchanged = Edited::unchanged(&text);
+                let unchanged = BoundedSource::unchanged(&text);
                 let name = (*name).to_owned();
                 templates.sources.insert(name, (text, unchanged));
             } else {
@@ -221,7 +221,7 @@ impl Templates {
     fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
         let edited = match bounds::edited(&text, &self.syntax) {
             Ok(edited) => edited,
-            Err(Unfit { message, at }) => {
+            Err(TemplateRejection { message, at }) => {
                 // The built-in template must not replace it silently.
                 self.environment.remove_template(name);
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));

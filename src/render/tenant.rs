@@ -25,13 +25,13 @@ const TEMPLATES: TemplateSet = TemplateSet {
 
 /// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values<'a> {
+pub(super) struct TenantValues<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
     /// Values for other manifests, by name.
     endpoints: BTreeMap<String, String>,
     /// Address of the tenant's API, if the SIPCluster has it.
-    control_plane_endpoint: Option<Endpoint>,
+    control_plane_endpoint: Option<EndpointAddress>,
     /// Labels that all hosts of the cluster have in common.
     host_labels: BTreeMap<String, String>,
     /// Label by which a Metal3MachineTemplate says the role of its Machines.
@@ -64,7 +64,7 @@ struct RoleLabels {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Endpoint {
+struct EndpointAddress {
     /// IPv6 without brackets.
     host: IpAddr,
     /// NodePort.
@@ -92,14 +92,14 @@ fn values<'a>(
     pools: Vec<PinnedPool>,
     placement: &'a Placement,
     site: &'a Site,
-) -> Values<'a> {
+) -> TenantValues<'a> {
     let labels_of = |role: Role| {
         let assignment = &site.settings.assignment;
         assignment.selected_by(&cluster.key, &role.into())
     };
-    let of_roles = Role::ALL.map(labels_of);
-    let mut host_labels = of_roles[0].clone();
-    host_labels.retain(|key, value| of_roles[1].get(key) == Some(value));
+    let role_labels = Role::ALL.map(labels_of);
+    let mut host_labels = role_labels[0].clone();
+    host_labels.retain(|key, value| role_labels[1].get(key) == Some(value));
     let mut roles = Role::ALL.map(|role| RoleLabels {
         role,
         labels: labels_of(role),
@@ -111,7 +111,7 @@ fn values<'a>(
     for service in &cluster.services {
         endpoints.extend(service.endpoints());
     }
-    Values {
+    TenantValues {
         cluster: &cluster.key,
         endpoints,
         control_plane_endpoint: cluster.services.iter().find_map(control_plane_endpoint),
@@ -135,15 +135,17 @@ fn values<'a>(
 /// Returns the values of labels for selectors in other manifests, by the labels' names without
 /// prefix.
 fn host_selectors(
-    of_all: &BTreeMap<String, String>,
+    cluster_endpoints: &BTreeMap<String, String>,
     roles: &[RoleLabels],
 ) -> BTreeMap<String, String> {
     let name = |key: &String| {
         let name = key.rsplit('/').next().unwrap_or(key);
         format!("host-selector-{name}")
     };
-    let of_all = of_all.iter().map(|(key, value)| (name(key), value.clone()));
-    let of_role = |RoleLabels { role, labels }: &RoleLabels| {
+    let cluster_endpoints = cluster_endpoints
+        .iter()
+        .map(|(key, value)| (name(key), value.clone()));
+    let role_endpoints = |RoleLabels { role, labels }: &RoleLabels| {
         let values = labels.iter();
         let values = values.map(|(key, value)| {
             (
@@ -153,7 +155,9 @@ fn host_selectors(
         });
         values.collect::<Vec<_>>()
     };
-    of_all.chain(roles.iter().flat_map(of_role)).collect()
+    cluster_endpoints
+        .chain(roles.iter().flat_map(role_endpoints))
+        .collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.
@@ -180,12 +184,12 @@ fn failure_domains<'a>(
 const MOST_DOMAINS: usize = 100;
 
 /// Returns the address of the tenant's API, if the SIPCluster has it.
-fn control_plane_endpoint(service: &ClusterService) -> Option<Endpoint> {
+fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
     let endpoint = service.descriptor().endpoint.as_ref()?;
     if endpoint.kind != EndpointKind::ControlPlane {
         return None;
     }
-    Some(Endpoint {
+    Some(EndpointAddress {
         host: service.cluster_ip?,
         port: *service.node_ports().first()?,
     })

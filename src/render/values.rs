@@ -13,7 +13,7 @@ use crate::layout;
 
 /// A value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct TemplateValue {
     /// Expression in a template: `cluster.name`, or `servers[].name` for a field of list items.
     pub name: String,
     /// Type: `text`, `number`, `list`, …; with the suffix `or none` if it is optional.
@@ -26,7 +26,7 @@ pub struct Given {
 ///
 /// Templates of one directory have the same values. A file below `partials/` has those of the
 /// template that includes it; the list has those common to all services.
-pub fn given(template: &str) -> Option<Vec<Given>> {
+pub fn given(template: &str) -> Option<Vec<TemplateValue>> {
     let (directory, _) = template.split_once('/')?;
     if templates::embedded(template).is_none() && !template.starts_with(templates::PARTIALS) {
         return None;
@@ -39,21 +39,21 @@ pub fn given(template: &str) -> Option<Vec<Given>> {
 /// Returns the schema of the values for a directory of templates.
 fn schema(directory: &str) -> Option<Schema> {
     Some(match directory {
-        "cluster" => schema_of::<cluster_kustomization::Values<'_>>(),
-        layout::CRDS => schema_of::<Nothing>(),
-        layout::INSTALLER => schema_of::<installation::Values<'_>>(),
-        "partials" => schema_of::<services::Context<'_, Nothing>>(),
-        "tenant" => schema_of::<tenant::Values<'_>>(),
+        "cluster" => schema_of::<cluster_kustomization::ClusterKustomizationValues<'_>>(),
+        layout::CRDS => schema_of::<NoValues>(),
+        layout::INSTALLER => schema_of::<installation::InstallerValues<'_>>(),
+        "partials" => schema_of::<services::ServiceContext<'_, NoValues>>(),
+        "tenant" => schema_of::<tenant::TenantValues<'_>>(),
         service => return services::schema(service),
     })
 }
 
 /// No values.
 #[derive(Serialize, JsonSchema)]
-struct Nothing {}
+struct NoValues {}
 
 /// Collects the fields of an object, each followed by those inside it.
-fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
+fn collect(inside: &str, schema: &Value, given: &mut Vec<TemplateValue>) {
     for (field, schema) in schema
         .get("properties")
         .and_then(Value::as_object)
@@ -72,7 +72,7 @@ fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
             .replace('\n', " ");
         let (present, is_optional) = present(schema);
         let kind = kind(present) + if is_optional { ", or none" } else { "" };
-        given.push(Given {
+        given.push(TemplateValue {
             name: name.clone(),
             kind,
             meaning,

@@ -22,12 +22,12 @@ use crate::text::yaml;
 
 /// The reason why a rendered text is invalid.
 #[derive(Debug)]
-pub(super) struct Unreadable {
+pub(super) struct InvalidRendering {
     what: String,
     reason: String,
 }
 
-impl Unreadable {
+impl InvalidRendering {
     /// Returns the finding for a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
         Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
@@ -36,7 +36,7 @@ impl Unreadable {
 
     /// Returns the finding for a template of the repo. Clusters with the same reason share one
     /// finding.
-    pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
+    pub(super) fn template_finding(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
             format!(
@@ -50,7 +50,7 @@ impl Unreadable {
 }
 
 /// Parses every document of a text.
-pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
+pub(super) fn manifests(text: &str) -> Result<(), InvalidRendering> {
     let mut any = false;
     for value in values(text)? {
         if !value.is_null() {
@@ -58,14 +58,14 @@ pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
             any = true;
         }
     }
-    let empty = || Unreadable {
+    let empty = || InvalidRendering {
         what: "a manifest".to_owned(),
         reason: "it holds no object".to_owned(),
     };
     any.then_some(()).ok_or_else(empty)
 }
 
-fn values(text: &str) -> Result<Vec<Value>, Unreadable> {
+fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
     let documents = load::texts_of_documents(text).map(yaml::from_str);
     if let Ok(values) = documents.collect() {
         return Ok(values);
@@ -77,15 +77,15 @@ fn values(text: &str) -> Result<Vec<Value>, Unreadable> {
         .map_err(not_yaml)
 }
 
-fn not_yaml(error: yaml_serde::Error) -> Unreadable {
-    Unreadable {
+fn not_yaml(error: yaml_serde::Error) -> InvalidRendering {
+    InvalidRendering {
         what: "YAML".to_owned(),
         reason: error.to_string(),
     }
 }
 
 /// Parses YAML that another program reads.
-pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
+pub(super) fn yaml(text: &str) -> Result<(), InvalidRendering> {
     yaml::from_str::<Value>(text).map(drop).map_err(not_yaml)
 }
 
@@ -96,12 +96,12 @@ pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
 struct AnyObject {
     api_version: String,
     kind: String,
-    metadata: Named,
+    metadata: NamedResource,
 }
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "read to see that it is there")]
-struct Named {
+struct NamedResource {
     name: String,
 }
 
@@ -110,7 +110,7 @@ struct Named {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
-struct Kustomization {
+struct WrittenKustomization {
     api_version: String,
     kind: String,
     #[serde(default)]
@@ -161,7 +161,7 @@ struct LabelledMetadata {
     annotations: std::collections::BTreeMap<String, String>,
 }
 
-fn object(value: &Value) -> Result<(), Unreadable> {
+fn object(value: &Value) -> Result<(), InvalidRendering> {
     let text = |field: &str| {
         value
             .get(field)
@@ -182,14 +182,14 @@ fn object(value: &Value) -> Result<(), Unreadable> {
     match (api_version.as_str(), kind.as_str()) {
         // An agent with pruning treats an empty build as a request to delete everything.
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
-            Err(Unreadable {
+            Err(InvalidRendering {
                 what: "a kustomization".to_owned(),
                 reason: "it has no resources".to_owned(),
             })
         }
         ("kustomize.config.k8s.io/v1beta1", "Kustomization")
         | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
-            read_as::<Kustomization>(value, "a kustomization")
+            read_as::<WrittenKustomization>(value, "a kustomization")
         }
         (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
         ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
@@ -217,7 +217,7 @@ fn object(value: &Value) -> Result<(), Unreadable> {
         _ => {
             let object = serde_json::to_value(value).unwrap_or_default();
             match custom_resources::violation(&api_version, &kind, &object) {
-                Some(reason) => Err(Unreadable {
+                Some(reason) => Err(InvalidRendering {
                     what: format!("an object of kind {kind} ({api_version})"),
                     reason,
                 }),
@@ -234,10 +234,13 @@ fn has_resources(kustomization: &Value) -> bool {
         .is_some_and(|resources| !resources.is_empty())
 }
 
-fn read_as<'de, T: Deserialize<'de>>(value: &'de Value, what: &str) -> Result<(), Unreadable> {
+fn read_as<'de, T: Deserialize<'de>>(
+    value: &'de Value,
+    what: &str,
+) -> Result<(), InvalidRendering> {
     match T::deserialize(value) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Unreadable {
+        Err(error) => Err(InvalidRendering {
             what: what.to_owned(),
             reason: error.to_string(),
         }),

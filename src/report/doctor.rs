@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::findings::counts;
 use super::{ADDED, ERROR, FAINT, ReportText, WARNING, one_line, styled};
-use crate::doctor::{Check, State};
+use crate::doctor::{CheckState, DoctorCheck};
 use crate::load::{Files, Texts};
 
 /// Version of the JSON format of [`Examination`].
@@ -41,7 +41,7 @@ pub struct ExaminedCheck {
     /// output. A subject may have several checks.
     pub subject: &'static str,
     /// Its result.
-    pub state: State,
+    pub state: CheckState,
     /// The fact.
     pub fact: String,
     /// File of the setting to fix, relative to the repo's root.
@@ -56,7 +56,7 @@ pub struct ExaminedCheck {
 
 impl Examination {
     /// Converts the checks of a repo and of its sites, by name.
-    pub fn new(checks: &[(&str, Vec<Check>)], files: &Files) -> Self {
+    pub fn new(checks: &[(&str, Vec<DoctorCheck>)], files: &Files) -> Self {
         let mut texts = Texts::new(files);
         let mut examined = Vec::new();
         for (site, checks) in checks {
@@ -76,8 +76,8 @@ impl Examination {
         }
         Self {
             version: VERSION,
-            failed: count(checks, State::Failed),
-            warnings: count(checks, State::Warning),
+            failed: count(checks, CheckState::Failed),
+            warnings: count(checks, CheckState::Warning),
             checks: examined,
         }
     }
@@ -88,13 +88,13 @@ impl Examination {
     }
 }
 
-fn count(checks: &[(&str, Vec<Check>)], state: State) -> usize {
+fn count(checks: &[(&str, Vec<DoctorCheck>)], state: CheckState) -> usize {
     let checks = checks.iter().flat_map(|(_, checks)| checks);
     checks.filter(|check| check.state == state).count()
 }
 
 /// Formats checks, one per line, with the fixes.
-pub fn checks(checks: &[Check], files: &Files) -> ReportText {
+pub fn checks(checks: &[DoctorCheck], files: &Files) -> ReportText {
     let mut texts = Texts::new(files);
     let mut out = ReportText::default();
     for check in checks {
@@ -104,12 +104,12 @@ pub fn checks(checks: &[Check], files: &Files) -> ReportText {
     out
 }
 
-fn write_check(out: &mut ReportText, check: &Check, texts: &mut Texts<'_>) -> fmt::Result {
+fn write_check(out: &mut ReportText, check: &DoctorCheck, texts: &mut Texts<'_>) -> fmt::Result {
     let (style, state) = match check.state {
-        State::Ok => (ADDED, "ok"),
-        State::Note => (FAINT, "note"),
-        State::Warning => (WARNING, "warning"),
-        State::Failed => (ERROR, "failed"),
+        CheckState::Ok => (ADDED, "ok"),
+        CheckState::Note => (FAINT, "note"),
+        CheckState::Warning => (WARNING, "warning"),
+        CheckState::Failed => (ERROR, "failed"),
     };
     writeln!(
         out,
@@ -129,10 +129,10 @@ fn write_check(out: &mut ReportText, check: &Check, texts: &mut Texts<'_>) -> fm
 }
 
 /// Formats the number of checks on one line.
-pub fn tally_of_checks(checks: &[(&str, Vec<Check>)]) -> ReportText {
+pub fn tally_of_checks(checks: &[(&str, Vec<DoctorCheck>)]) -> ReportText {
     let counts = counts(&[
-        (count(checks, State::Failed), "failed check", ERROR),
-        (count(checks, State::Warning), "warning", WARNING),
+        (count(checks, CheckState::Failed), "failed check", ERROR),
+        (count(checks, CheckState::Warning), "warning", WARNING),
     ]);
     let words = counts.unwrap_or_else(|| "no problems found".to_owned());
     format!("{words}\n").into()

@@ -8,7 +8,7 @@ use super::capacity::{capitalized, write_purchase, write_purchase_as_markdown};
 use super::markdown::code;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::drain::{Drain, Move, Occupant, Verdict};
+use crate::drain::{Drain, DrainMove, DrainVerdict, Occupant};
 use crate::text::{abbreviated, counted};
 
 /// Maximum number of unused hosts that a text names.
@@ -35,7 +35,7 @@ struct PageMove {
 
 impl DrainWords {
     pub(super) fn new(drain: &Drain) -> Self {
-        let words = |made: &Move| PageMove {
+        let words = |made: &DrainMove| PageMove {
             cluster: made.from.cluster.clone(),
             role: made.from.part.role,
             from: made.from.host.clone(),
@@ -70,9 +70,9 @@ pub fn drain_as_markdown(drain: &Drain) -> ReportText {
 
 fn write_text(out: &mut ReportText, drain: &Drain) -> fmt::Result {
     let style = match drain.verdict {
-        Verdict::Planned => STRONG,
-        Verdict::Undecided => WARNING,
-        Verdict::Impossible | Verdict::NoOrder => ERROR,
+        DrainVerdict::Planned => STRONG,
+        DrainVerdict::Undecided => WARNING,
+        DrainVerdict::Impossible | DrainVerdict::NoOrder => ERROR,
     };
     writeln!(out, "{}", styled(style, verdict(drain)))?;
     for bound in &drain.bound {
@@ -217,13 +217,13 @@ fn write_markdown(out: &mut String, drain: &Drain) -> fmt::Result {
 
 fn verdict(drain: &Drain) -> String {
     match drain.verdict {
-        Verdict::Planned if drain.moves == 0 && drain.waiting.is_empty() => {
+        DrainVerdict::Planned if drain.moves == 0 && drain.waiting.is_empty() => {
             "no move needed: no cluster has these hosts".to_owned()
         }
-        Verdict::Planned if drain.moves == 0 => {
+        DrainVerdict::Planned if drain.moves == 0 => {
             "no move needed: other hosts have replaced these hosts".to_owned()
         }
-        Verdict::Planned => {
+        DrainVerdict::Planned => {
             let proof = match (drain.has_fewest_moves, drain.has_fewest_steps) {
                 (true, true) => "fewer are impossible",
                 (true, false) => "fewer moves are impossible, fewer steps may be possible",
@@ -235,19 +235,19 @@ fn verdict(drain: &Drain) -> String {
             );
             format!("{moves} in {steps}; {proof}")
         }
-        Verdict::Impossible if drain.steps.is_empty() => {
+        DrainVerdict::Impossible if drain.steps.is_empty() => {
             "the hosts cannot be emptied: the other hosts do not suffice".to_owned()
         }
-        Verdict::Impossible => {
+        DrainVerdict::Impossible => {
             format!(
                 "{} cannot be emptied; the others can",
                 counted(drain.bound.len(), "host")
             )
         }
-        Verdict::NoOrder => {
+        DrainVerdict::NoOrder => {
             "the hosts cannot be emptied: no order of moves keeps every constraint".to_owned()
         }
-        Verdict::Undecided => {
+        DrainVerdict::Undecided => {
             "undecided: the search for moves of other hosts ended at its limit".to_owned()
         }
     }
@@ -257,13 +257,13 @@ fn set(occupant: &Occupant) -> String {
     one_line(&format!("{} {}", occupant.cluster, occupant.part))
 }
 
-fn line(made: &Move) -> String {
+fn line(made: &DrainMove) -> String {
     let move_ = format!("{} -> {}", made.from.host, made.to);
     format!("{}: {}", set(&made.from), one_line(&move_))
 }
 
 /// Returns why a host moves that is not drained, and what releases it.
-fn details(made: &Move) -> Vec<String> {
+fn details(made: &DrainMove) -> Vec<String> {
     let why = made.reason.iter().map(|reason| format!("because {reason}"));
     why.chain(first(&made.from)).collect()
 }

@@ -7,10 +7,10 @@ use std::fmt;
 use super::{ERROR, ReportText, STRONG, one_line, styled};
 use crate::api::names::{ClusterKey, Role};
 use crate::plan::explain::{
-    AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
+    AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, NodeSetRefusal,
 };
-use crate::plan::host_state::Assignment;
-use crate::plan::{How, Shortage};
+use crate::plan::host_state::HostOwner;
+use crate::plan::{AssignmentMethod, Shortage};
 use crate::text::{abbreviated, counted};
 
 /// Explains the hosts of a cluster.
@@ -228,7 +228,7 @@ fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Resul
         ..
     } = explanation;
     let whose = match assigned {
-        Some(Assignment { cluster, part, how }) => {
+        Some(HostOwner { cluster, part, how }) => {
             let how = how.map_or("stays because the cluster has errors", how_in_words);
             format!("{part} of {cluster} ({how})")
         }
@@ -260,8 +260,8 @@ fn write_host(out: &mut ReportText, explanation: &HostExplanation) -> fmt::Resul
 
 /// Lists the node sets that do not have the host, with reasons. Machines of a Provisioning with the
 /// same reason share a line.
-fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
-    let mut lines: Vec<(Vec<&RefusedBy>, String)> = Vec::new();
+fn folded(refused: &[NodeSetRefusal]) -> Vec<(String, String)> {
+    let mut lines: Vec<(Vec<&NodeSetRefusal>, String)> = Vec::new();
     let mut known: HashMap<(&ClusterKey, Role, String), usize> = HashMap::new();
     for refusal in refused {
         let why = match &refusal.why {
@@ -282,7 +282,7 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
             }
         }
     }
-    let line = |(of, why): (Vec<&RefusedBy>, String)| {
+    let line = |(of, why): (Vec<&NodeSetRefusal>, String)| {
         let [first, others @ ..] = of.as_slice() else {
             return (String::new(), why);
         };
@@ -312,10 +312,10 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
     lines.into_iter().map(line).collect()
 }
 
-fn how_in_words(how: How) -> &'static str {
+fn how_in_words(how: AssignmentMethod) -> &'static str {
     match how {
-        How::Stays => "stays",
-        How::Adopted => "adopted",
-        How::Added => "picked",
+        AssignmentMethod::Stays => "stays",
+        AssignmentMethod::Adopted => "adopted",
+        AssignmentMethod::Added => "picked",
     }
 }

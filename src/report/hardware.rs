@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{ReportText, STRONG, one_line, styled};
 use crate::api::hardware::{Hardware, Nic, Storage, memory};
-use crate::inventory::hardware::{Found, HostHardware};
+use crate::inventory::hardware::{HostHardware, InspectedHardware};
 
 /// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
 /// known.
@@ -23,7 +23,7 @@ fn write_hardware(
 ) -> fmt::Result {
     let mut rows: Vec<(&str, String)> = Vec::new();
     rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", mac.clone())));
-    if let Some(Found { hardware, .. }) = found {
+    if let Some(InspectedHardware { hardware, .. }) = found {
         rows.extend(hardware_rows(hardware));
     }
     if rows.is_empty() {

@@ -56,7 +56,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::render::values::Given;
+use crate::render::values::TemplateValue;
 use crate::text::visible::visible;
 
 pub use capacity::{capacity, capacity_as_markdown};
@@ -139,8 +139,8 @@ fn one_line(text: &str) -> String {
 }
 
 /// Formats the values that a template receives as a table.
-pub fn given(values: &[Given]) -> ReportText {
-    let width = |of: fn(&Given) -> &str| {
+pub fn given(values: &[TemplateValue]) -> ReportText {
+    let width = |of: fn(&TemplateValue) -> &str| {
         values
             .iter()
             .map(|value| of(value).chars().count())
@@ -148,7 +148,7 @@ pub fn given(values: &[Given]) -> ReportText {
             .unwrap_or_default()
     };
     let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
-    let row = |value: &Given| {
+    let row = |value: &TemplateValue| {
         format!(
             "{:name$}  {:kind$}  {}\n",
             value.name, value.kind, value.meaning

@@ -238,7 +238,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
 }
 
 /// A host, with the machine's name if it has one.
-type Named<'a> = (Option<&'a NodeName>, &'a HostKey);
+type NamedHost<'a> = (Option<&'a NodeName>, &'a HostKey);
 
 /// The role and the node set of a group of hosts.
 type HostGroup<'a> = (Role, Option<&'a NodeName>);
@@ -247,8 +247,9 @@ type HostGroup<'a> = (Role, Option<&'a NodeName>);
 /// have replaced the other under the same name. Machines are in natural order of their names.
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
-) -> Vec<(HostGroup<'a>, Vec<Named<'a>>)> {
-    let mut by_role: BTreeMap<(Role, Option<&NodeName>, bool), Vec<Named<'a>>> = BTreeMap::new();
+) -> Vec<(HostGroup<'a>, Vec<NamedHost<'a>>)> {
+    let mut by_role: BTreeMap<(Role, Option<&NodeName>, bool), Vec<NamedHost<'a>>> =
+        BTreeMap::new();
     for (part, host) in hosts {
         by_role
             .entry((part.role, part.node_set.as_ref(), part.node.is_some()))
@@ -267,7 +268,7 @@ fn by_role<'a>(
 
 /// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
 /// worker-1 on a/b, worker-2 on a/c`.
-fn listed(group: HostGroup<'_>, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
+fn listed(group: HostGroup<'_>, hosts: &[NamedHost<'_>], what: &str, name: Name<'_>) -> String {
     let (role, node_set) = group;
     let of = node_set.map_or(String::new(), |set| format!(" of {}", name(set)));
     let noun = if hosts.iter().any(|(node, _)| node.is_some()) {

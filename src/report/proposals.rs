@@ -36,7 +36,7 @@ impl ExistingInputs {
     pub fn from_runs<'a>(runs: impl IntoIterator<Item = &'a GeneratedSite>) -> Self {
         let mut all = Self::default();
         for run in runs {
-            let standings = host_state::of_all(&run.site, &run.plan);
+            let standings = host_state::host_standings(&run.site, &run.plan);
             let free = |standing: &&HostStanding| standing.state == HostState::Free;
             all.not_opted_in
                 .extend(run.site.clusters_not_opted_in().cloned());

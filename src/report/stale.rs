@@ -18,7 +18,7 @@ const FILES_SHOWN: usize = 20;
 
 /// Selects the changes that make a file stale. A change of only the comment that names the input
 /// does not count.
-fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = Stale<'_>> {
+fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = StaleFile<'_>> {
     let stale = changes
         .files
         .iter()
@@ -94,8 +94,8 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else {
         return Vec::new();
     };
-    let mut by_cluster: BTreeMap<ClusterKey, Vec<Stale<'_>>> = BTreeMap::new();
-    let mut shared: Vec<Stale<'_>> = Vec::new();
+    let mut by_cluster: BTreeMap<ClusterKey, Vec<StaleFile<'_>>> = BTreeMap::new();
+    let mut shared: Vec<StaleFile<'_>> = Vec::new();
     for (path, change) in stale_of(changes) {
         let cluster = path
             .strip_prefix(&generated.site.settings.output)
@@ -107,13 +107,13 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
             })
             .push((path, change));
     }
-    let cluster_finding = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
+    let cluster_finding = |(cluster, files): (&ClusterKey, &Vec<StaleFile<'_>>)| {
         let request = generated
             .site
             .clusters
             .get(cluster)
             .map(|request| request.origin.at(["metadata", "name"]));
-        finding(&format!("of {cluster}"), request, files, remedy).of(cluster)
+        finding(&format!("of {cluster}"), request, files, remedy).for_cluster(cluster)
     };
     let mut findings: Vec<Finding> = by_cluster.iter().map(cluster_finding).collect();
     if !shared.is_empty() {
@@ -122,15 +122,15 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
     findings
 }
 
-type Stale<'a> = (&'a Utf8Path, &'a Change);
+type StaleFile<'a> = (&'a Utf8Path, &'a Change);
 
-fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], remedy: &str) -> Finding {
+fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str) -> Finding {
     let verb_of_all = if files.len() == 1 { "is" } else { "are" };
     let count = counted(files.len(), "generated file");
     let mut finding =
         Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
-    let see = |finding: Finding, (path, change): &Stale<'_>| {
+    let see = |finding: Finding, (path, change): &StaleFile<'_>| {
         finding.see(
             Place::File(Arc::from(*path)),
             format!("to be {}", verb(change)),

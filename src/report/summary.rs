@@ -10,7 +10,7 @@ use crate::api::names::ClusterKey;
 use crate::finding::Finding;
 use crate::generate::GeneratedSite;
 use crate::output::compare::{Change, OutputChanges};
-use crate::plan::{How, Plan};
+use crate::plan::{AssignmentMethod, Plan};
 use crate::review::{ReleasedObservedHost, Review};
 use crate::sites::Location;
 use crate::text::counted;
@@ -161,7 +161,7 @@ fn outlived(released: &ReleasedObservedHost) -> String {
 }
 
 fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result {
-    let mut count: BTreeMap<How, usize> = BTreeMap::new();
+    let mut count: BTreeMap<AssignmentMethod, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
     }
@@ -171,10 +171,10 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) -> fmt::Result
         "{}: {} assigned, {} added, {given_back} released",
         counted(plan.clusters.len(), "cluster"),
         counted(count.values().sum(), "host"),
-        of(How::Added)
+        of(AssignmentMethod::Added)
     );
-    if of(How::Adopted) > 0 {
-        write!(total, ", {} adopted", of(How::Adopted))?;
+    if of(AssignmentMethod::Adopted) > 0 {
+        write!(total, ", {} adopted", of(AssignmentMethod::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
     let notes = [

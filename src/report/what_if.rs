@@ -12,7 +12,7 @@ use crate::hypothesis::Hypothesis;
 use crate::load::{Files, Texts};
 use crate::review::Review;
 use crate::text::counted;
-use crate::what_if::{Consequences, Impact, NodeSetImpact, Quorum, SpareChange};
+use crate::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
 
 /// Version of the JSON format of [`WhatIf`].
 const VERSION: u32 = 1;
@@ -29,7 +29,7 @@ pub struct WhatIf {
     /// Whether every cluster can be served. Otherwise the exit code is 1.
     pub is_served: bool,
     /// Clusters that lose hosts or cannot be served.
-    pub clusters: Vec<Impact>,
+    pub clusters: Vec<ClusterImpact>,
     /// Spare hosts by selector.
     pub spare: Vec<SpareChange>,
     /// What `sipgen generate` would change; null if errors prevent it.
@@ -163,7 +163,7 @@ fn heading(out: &mut ReportText, text: &str) -> fmt::Result {
     writeln!(out, "{}", styled(STRONG, text))
 }
 
-fn quorums(consequences: &Consequences) -> impl Iterator<Item = (&Impact, &Quorum)> {
+fn quorums(consequences: &Consequences) -> impl Iterator<Item = (&ClusterImpact, &Quorum)> {
     let clusters = consequences.clusters.iter();
     clusters.filter_map(|impact| Some((impact, impact.control_plane.as_ref()?)))
 }
@@ -172,7 +172,9 @@ fn has_quorums(consequences: &Consequences) -> bool {
     quorums(consequences).next().is_some()
 }
 
-fn shortages(consequences: &Consequences) -> impl Iterator<Item = (&Impact, &NodeSetImpact)> {
+fn shortages(
+    consequences: &Consequences,
+) -> impl Iterator<Item = (&ClusterImpact, &NodeSetImpact)> {
     let clusters = consequences.clusters.iter();
     let sets = clusters.flat_map(|impact| impact.node_sets.iter().map(move |set| (impact, set)));
     sets.filter(|(_, set)| set.then < set.wanted)

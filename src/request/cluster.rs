@@ -14,7 +14,7 @@ use crate::api::machine_names::MachineNames;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::api::reservation::Tenants;
 use crate::finding::{DocumentField, Origin};
-use crate::inventory::machine::AskedMachine;
+use crate::inventory::machine::RequiredMachine;
 use crate::settings::services::KubernetesVersion;
 
 /// A valid request.
@@ -106,7 +106,7 @@ pub struct NodeSet {
     /// Number of additional hosts for upgrades.
     pub standby: usize,
     /// Requirements of the machine, if a Provisioning requests it.
-    pub machine: Option<AskedMachine>,
+    pub machine: Option<RequiredMachine>,
     /// Names of the Machines that Cluster API makes for it.
     pub machine_names: MachineNames,
     /// Place of the node set.

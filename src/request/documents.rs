@@ -110,7 +110,7 @@ impl ClusterDocument {
             )
             .at(self.origin.at(["metadata", "name"]))
             .help("choose a shorter name")
-            .of(&self.key),
+            .for_cluster(&self.key),
         );
     }
 
@@ -129,7 +129,7 @@ impl ClusterDocument {
                 .help(
                     "write a number in quotes, such as \"10\"; clusters with a higher priority choose first",
                 )
-                .of(&self.key),
+                .for_cluster(&self.key),
             );
             0
         })

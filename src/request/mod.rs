@@ -31,7 +31,7 @@ pub(crate) use documents::{
     ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedDocument,
 };
 pub use kind::ClusterKind;
-pub use service::{Auth, ClusterService, Detail, ServiceKind};
+pub use service::{ClusterService, Detail, DexSettings, ServiceKind};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;

@@ -12,12 +12,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 
 /// Path from the root of a SIPCluster to a mapping: `*` is any key, `[]` any item.
-type Way = [&'static str];
+type LegacyPath = [&'static str];
 
-const SPEC: &Way = &["spec"];
-const NODE_SET: &Way = &["spec", "nodes", "*"];
-const SERVICES: &Way = &["spec", "services"];
-const JUMP_HOST: &Way = &["spec", "services", "jumpHost", "[]"];
+const SPEC: &LegacyPath = &["spec"];
+const NODE_SET: &LegacyPath = &["spec", "nodes", "*"];
+const SERVICES: &LegacyPath = &["spec", "services"];
+const JUMP_HOST: &LegacyPath = &["spec", "services", "jumpHost", "[]"];
 
 /// Type of an older field.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ enum LegacyFieldType {
 }
 
 /// Path, name, type and description of each field.
-const FIELDS: [(&Way, &str, LegacyFieldType, &str); 12] = [
+const FIELDS: [(&LegacyPath, &str, LegacyFieldType, &str); 12] = [
     (
         SPEC,
         "cluster-name",
@@ -132,7 +132,7 @@ pub(super) fn add_to(schema: &mut JSONSchemaProps) {
     }
 }
 
-fn at<'a>(schema: &'a mut JSONSchemaProps, way: &Way) -> Option<&'a mut JSONSchemaProps> {
+fn at<'a>(schema: &'a mut JSONSchemaProps, way: &LegacyPath) -> Option<&'a mut JSONSchemaProps> {
     let Some((step, rest)) = way.split_first() else {
         return Some(schema);
     };

@@ -311,7 +311,7 @@ impl Settings {
 
     /// Returns whether `sources` allow a path as input.
     pub fn may_read(&self, path: &Utf8Path) -> bool {
-        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
+        self.sources.is_empty() || self.sources.iter().any(|source| source.contains(path))
     }
 
     /// Returns whether a directory is inside the output directory, or contains it.

@@ -83,7 +83,7 @@ impl InputSource {
     }
 
     /// Returns whether a file may be one of its inputs.
-    pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
+    pub(crate) fn contains(&self, file: &Utf8Path) -> bool {
         match &self.kustomization {
             Some(directory) => file.starts_with(directory),
             None => self.globs().is_none_or(|globs| globs.take(file)),
@@ -217,7 +217,7 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
         .map(|file| format!("!{}", globset::escape(file.as_str())))
         .collect();
     let them = if files.len() == 1 { "it" } else { "them" };
-    let has_any = |source: &InputSource| files.iter().any(|file| source.takes(file));
+    let has_any = |source: &InputSource| files.iter().any(|file| source.contains(file));
     format!("to exclude {them}, {}", changed(settings, &globs, has_any))
 }
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
-use super::interpret::{Object, interpret_resource};
-use super::substitution::{Naming, VariableSources};
+use super::interpret::{InterpretedObject, interpret_resource};
+use super::substitution::{NamespaceInputs, VariableSources};
 use crate::delivery::{AgentObject, Agents, BuildChanges};
 use crate::finding::Origin;
-use crate::kustomize::{AgentBuild, Wanted};
+use crate::kustomize::{AgentBuild, EvaluatedFiles};
 use crate::layout;
 use crate::load::ReadError;
 
@@ -35,14 +35,14 @@ struct CommonMetadata {
 ///
 /// Returns an error if a file cannot be read.
 pub(super) fn collect(
-    naming: Naming<'_>,
-    objects: &mut Vec<Object>,
+    naming: NamespaceInputs<'_>,
+    objects: &mut Vec<InterpretedObject>,
 ) -> Result<AgentBuilds, ReadError> {
     // Moved, because generators of ApplicationSets may be large.
     let mut written: Vec<AgentObject> = Vec::new();
     for object in std::mem::take(objects) {
         match object {
-            Object::Agent(agent) => written.push(*agent),
+            InterpretedObject::Agent(agent) => written.push(*agent),
             other => objects.push(other),
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn collect(
     }
     // Secrets that name clusters.
     let clusters = objects.iter().filter_map(|object| match object {
-        Object::ClusterSecret(agent, _) => Some((**agent).clone()),
+        InterpretedObject::ClusterSecret(agent, _) => Some((**agent).clone()),
         _ => None,
     });
     let clusters: Vec<AgentObject> = clusters.collect();
@@ -61,7 +61,7 @@ pub(super) fn collect(
         .map(|reach| naming.builds.root(reach.root).directory.clone())
         .collect();
     let mut builds = AgentBuilds::new();
-    let mut delivered = Delivered::new(naming, &written, &builds);
+    let mut delivered = DeliveredAgentObjects::new(naming, &written, &builds);
     for _ in 0..LEVELS {
         let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
         let changing = delivered
@@ -75,31 +75,31 @@ pub(super) fn collect(
         if !builds.keys().any(|root| is_new(&root)) {
             break;
         }
-        delivered = Delivered::new(naming, &written, &builds);
+        delivered = DeliveredAgentObjects::new(naming, &written, &builds);
     }
-    let Delivered {
+    let DeliveredAgentObjects {
         replaced,
         objects: made,
     } = delivered;
     written.retain(|object| !replaced.contains(&object.origin));
     let all = written.into_iter().chain(made);
-    objects.extend(all.map(|object| Object::Agent(Box::new(object))));
+    objects.extend(all.map(|object| InterpretedObject::Agent(Box::new(object))));
     Ok(builds)
 }
 
 /// Agents' objects as builds deliver them. Those of builds that cannot be evaluated stay as written.
-struct Delivered {
+struct DeliveredAgentObjects {
     /// Objects that builds deliver otherwise, or not at all.
     replaced: HashSet<Origin>,
     /// The objects that they deliver.
     objects: Vec<AgentObject>,
 }
 
-impl Delivered {
-    fn new(naming: Naming<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
+impl DeliveredAgentObjects {
+    fn new(naming: NamespaceInputs<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
         let files = written.iter().map(|object| object.origin.file.clone());
         let none = HashSet::new();
-        let wanted = Wanted {
+        let wanted = EvaluatedFiles {
             files: &files.collect(),
             vital: &none,
             vital_kinds: &[],
@@ -113,10 +113,10 @@ impl Delivered {
         let delivered = evaluated.delivered.values().flatten();
         let objects =
             delivered.filter_map(|document| match interpret_resource(&document.document())? {
-                Object::Agent(agent) => Some(*agent),
+                InterpretedObject::Agent(agent) => Some(*agent),
                 _ => None,
             });
-        Delivered {
+        DeliveredAgentObjects {
             objects: objects.collect(),
             replaced: evaluated.read.into_keys().collect(),
         }
@@ -130,8 +130,11 @@ impl Delivered {
 }
 
 /// Returns the changes of agents' objects by root.
-fn by_root(naming: Naming<'_>, objects: Vec<AgentObject>) -> Result<AgentBuilds, ReadError> {
-    let Naming {
+fn by_root(
+    naming: NamespaceInputs<'_>,
+    objects: Vec<AgentObject>,
+) -> Result<AgentBuilds, ReadError> {
+    let NamespaceInputs {
         repo,
         settings,
         builds: all_builds,
@@ -159,7 +162,7 @@ fn by_root(naming: Naming<'_>, objects: Vec<AgentObject>) -> Result<AgentBuilds,
 
 /// Returns the changes of one object to one build.
 fn agent_build(
-    naming: Naming<'_>,
+    naming: NamespaceInputs<'_>,
     changes: &BuildChanges,
     is_above: bool,
     variables: &VariableSources,
@@ -193,14 +196,14 @@ fn agent_build(
     }
     if let Some(post_build) = &changes.post_build {
         let namespaces = naming.namespaces(&origin, changes.namespace.as_deref());
-        build.variables = variables.of(&origin, post_build, &namespaces);
+        build.variables = variables.merged_variables(&origin, post_build, &namespaces);
     }
     build
 }
 
 /// Relates directories that agents apply to roots.
 struct Coverage<'a> {
-    naming: Naming<'a>,
+    naming: NamespaceInputs<'a>,
     /// Root of each overlay of hosts.
     overlays: HashMap<Utf8PathBuf, &'a Utf8Path>,
     /// Overlays that kustomizations list, with the directory of the kustomization.
@@ -208,10 +211,10 @@ struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    fn new(naming: Naming<'a>) -> Self {
+    fn new(naming: NamespaceInputs<'a>) -> Self {
         let output = &naming.settings.output;
         let roots = naming.builds.roots();
-        let overlay = |root: &'a crate::kustomize::Root| {
+        let overlay = |root: &'a crate::kustomize::BuildRoot| {
             let overlay = output.join(layout::declared_directory(&root.directory));
             (overlay, root.directory.as_path())
         };

@@ -24,8 +24,8 @@ pub(super) fn resolve(
     for host in &mut inventory.hosts {
         for (claim, _) in &mut host.assignment.claims {
             if let Claim::Named(NamedClaim { name, part, labels }) = claim {
-                let of_name = by_name.get(name).map_or(&[][..], Vec::as_slice);
-                *claim = match owner(&host.key, name, of_name, state) {
+                let named_clusters = by_name.get(name).map_or(&[][..], Vec::as_slice);
+                *claim = match owner(&host.key, name, named_clusters, state) {
                     Some(cluster) => Claim::Cluster(cluster.clone(), part.clone()),
                     None => Claim::Unclear(std::mem::take(labels)),
                 };
@@ -48,7 +48,7 @@ pub(super) fn resolve(
 fn owner<'a>(
     host: &HostKey,
     name: &ObjectName,
-    of_name: &[&'a ClusterKey],
+    named_clusters: &[&'a ClusterKey],
     state: &'a PreviousOutput,
 ) -> Option<&'a ClusterKey> {
     let held = state.held.get(host).into_iter().flatten();
@@ -58,12 +58,12 @@ fn owner<'a>(
         .and_then(|release| release.by.as_ref());
     let mut before = held.map(|held| &held.cluster).chain(released);
     let in_namespace = || {
-        let mut beside = of_name
+        let mut beside = named_clusters
             .iter()
             .filter(|cluster| cluster.namespace == host.namespace);
         beside.next().copied()
     };
-    let only = || match of_name {
+    let only = || match named_clusters {
         [only] => Some(*only),
         _ => None,
     };
@@ -81,17 +81,17 @@ fn known_part(cluster: &Cluster, part: &Part) -> Part {
     if *part != part.role.into() || cluster.node_sets.contains_key(part) {
         return part.clone();
     }
-    let of_role = || {
+    let role_parts = || {
         cluster
             .node_sets
             .keys()
             .filter(|other| other.role == part.role && other.node.is_none())
     };
-    let named_like_role = of_role().find(|other| {
+    let named_like_role = role_parts().find(|other| {
         let name = other.node_set.as_ref();
         name.is_some_and(|name| name.as_str() == part.role.in_lower_case())
     });
-    let mut all = of_role();
+    let mut all = role_parts();
     let only = all.next().filter(|_| all.next().is_none());
     named_like_role.or(only).unwrap_or(part).clone()
 }
@@ -140,7 +140,7 @@ fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
             .at(cluster.origin.name())
             .see(settings.place(["assignment".into()]), "the labels of assigned hosts")
             .help("keys and values have at most 63 letters, digits, `-`, `_` and `.`: shorten the name of the cluster, or change `assignment`")
-            .of(&cluster.key),
+            .for_cluster(&cluster.key),
     )
 }
 
@@ -200,8 +200,8 @@ fn same_labels(
             "the labels of assigned hosts",
         )
         .help(help)
-        .of(&one.key)
-        .of(&other.key)
+        .for_cluster(&one.key)
+        .for_cluster(&other.key)
 }
 
 /// Reports hosts whose labels would be replaced in one step. Until every selector has the new
@@ -240,6 +240,6 @@ fn changed_at_once(
     Some(
         clusters
             .into_iter()
-            .fold(finding, |finding, cluster| finding.of(cluster)),
+            .fold(finding, |finding, cluster| finding.for_cluster(cluster)),
     )
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use camino::Utf8PathBuf;
 
 use super::concern::Concern;
-use super::inputs::Inputs;
-use super::interpret::{Object, is_kustomization};
+use super::inputs::InputSelection;
+use super::interpret::{InterpretedObject, is_kustomization};
 use super::operators_templates::OperatorsTemplate;
 use super::plaintext_secrets::PlainSecret;
 use crate::api::hardware_identity::HardwareIdentity;
@@ -63,69 +63,73 @@ pub(super) type ReadHost = (
 );
 
 impl ByKind {
-    pub(super) fn of(objects: impl Iterator<Item = Object>) -> Self {
+    pub(super) fn from_objects(objects: impl Iterator<Item = InterpretedObject>) -> Self {
         let mut all = Self::default();
         objects.for_each(|object| all.add(object));
         all
     }
 
-    fn add(&mut self, object: Object) {
+    fn add(&mut self, object: InterpretedObject) {
         match object {
-            Object::Cluster(origin, kind, metadata, spec, found) => {
+            InterpretedObject::Cluster(origin, kind, metadata, spec, found) => {
                 self.clusters.push((origin, kind, metadata, spec, found));
             }
-            Object::Software(origin, metadata, spec, found) => {
+            InterpretedObject::Software(origin, metadata, spec, found) => {
                 self.software.push((origin, metadata, spec, found));
             }
-            Object::ClusterPart(part) => self.cluster_parts.push(*part),
-            Object::BrokenClusterPart(origin, finding) => {
+            InterpretedObject::ClusterPart(part) => self.cluster_parts.push(*part),
+            InterpretedObject::BrokenClusterPart(origin, finding) => {
                 self.broken_cluster_parts.push((origin, *finding));
             }
-            Object::Host(origin, host, doubts, found) => {
+            InterpretedObject::Host(origin, host, doubts, found) => {
                 self.hosts.push((origin, host, doubts, found));
             }
-            Object::Secret(origin, object) => self.secrets.push((origin, object)),
-            Object::PlainSecret(plain, network_data) => {
+            InterpretedObject::Secret(origin, object) => self.secrets.push((origin, object)),
+            InterpretedObject::PlainSecret(plain, network_data) => {
                 self.plain_secrets.push(*plain);
                 self.secrets.extend(network_data);
             }
             // Rendered kustomizations build nothing. Those of the repo were removed earlier.
-            Object::Kustomization(..) => {}
-            Object::Template(template) => self.templates.push(*template),
-            Object::Agent(object) => self.agent_objects.push(*object),
-            Object::ClusterSecret(object, plain) => {
+            InterpretedObject::Kustomization(..) => {}
+            InterpretedObject::Template(template) => self.templates.push(*template),
+            InterpretedObject::Agent(object) => self.agent_objects.push(*object),
+            InterpretedObject::ClusterSecret(object, plain) => {
                 self.agent_objects.push(*object);
                 self.plain_secrets.extend(plain.map(|plain| *plain));
             }
-            Object::Service(origin, service) => self.services.push((origin, service)),
-            Object::Address(origin, object) => {
+            InterpretedObject::Service(origin, service) => self.services.push((origin, service)),
+            InterpretedObject::Address(origin, object) => {
                 let (metadata, object) = *object;
                 self.address_objects.push((origin, metadata, object));
             }
-            Object::Hardware(origin, object) => {
+            InterpretedObject::Hardware(origin, object) => {
                 let (metadata, identity) = *object;
                 self.hardware.push((origin, metadata, identity));
             }
-            Object::OperatorsTemplates(templates) => self.operators_templates.extend(templates),
-            Object::Definition(name) => {
+            InterpretedObject::OperatorsTemplates(templates) => {
+                self.operators_templates.extend(templates)
+            }
+            InterpretedObject::Definition(name) => {
                 self.definitions.insert(name);
             }
-            Object::GeneratedHosts(file) => self.generated_hosts.push(file),
-            Object::Unreadable(origin, finding) => self.unreadable.push((origin, *finding)),
-            Object::UnreadableHost(origin, finding) => {
+            InterpretedObject::GeneratedHosts(file) => self.generated_hosts.push(file),
+            InterpretedObject::Unreadable(origin, finding) => {
+                self.unreadable.push((origin, *finding))
+            }
+            InterpretedObject::UnreadableHost(origin, finding) => {
                 self.unreadable_hosts.push((origin, *finding));
             }
         }
     }
 
-    pub(super) fn of_hosts(&self) -> impl Iterator<Item = (&Origin, &BareMetalHost)> {
+    pub(super) fn host_documents(&self) -> impl Iterator<Item = (&Origin, &BareMetalHost)> {
         self.hosts
             .iter()
             .map(|(origin, host, ..)| (origin, &**host))
     }
 
     /// Returns whether a Cluster of Cluster API is a request, or any may be.
-    pub(super) fn asks_for_cluster_api(&self, settings: &Settings) -> bool {
+    pub(super) fn has_cluster_api_request(&self, settings: &Settings) -> bool {
         let is_asked = |(_, kind, metadata, ..): &ReadCluster| {
             *kind == ClusterKind::ClusterApi && cluster_api::is_asked(metadata, settings)
         };
@@ -133,7 +137,7 @@ impl ByKind {
             || self.clusters.iter().any(is_asked)
     }
 
-    pub(super) fn of_requests(&self) -> impl Iterator<Item = &Origin> {
+    pub(super) fn request_origins(&self) -> impl Iterator<Item = &Origin> {
         let clusters = self.clusters.iter().map(|(origin, ..)| origin);
         clusters.chain(self.software.iter().map(|(origin, ..)| origin))
     }
@@ -142,7 +146,7 @@ impl ByKind {
     pub(super) fn unreadable(
         &mut self,
         builds: &Builds,
-        inputs: &Inputs<'_>,
+        inputs: &InputSelection<'_>,
         concern: &Concern<'_>,
     ) -> Vec<Finding> {
         // A patch may omit its apiVersion. It is not an object.
@@ -152,14 +156,14 @@ impl ByKind {
         let mut findings = Vec::new();
         for (origin, finding) in self.unreadable.drain(..) {
             if is_kustomization(&origin.file) {
-                findings.push(concern.of_kustomization(finding));
-            } else if inputs.takes(&origin) && !is_patch(&origin, &finding) {
+                findings.push(concern.kustomization_finding(finding));
+            } else if inputs.contains(&origin) && !is_patch(&origin, &finding) {
                 findings.push(finding);
             }
         }
         for (origin, finding) in self.unreadable_hosts.drain(..) {
-            if inputs.takes(&origin) && !is_patch(&origin, &finding) {
-                findings.push(concern.of_host(finding, &origin));
+            if inputs.contains(&origin) && !is_patch(&origin, &finding) {
+                findings.push(concern.host_finding(finding, &origin));
             }
         }
         findings

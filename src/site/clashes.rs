@@ -14,7 +14,7 @@ use crate::output::state::PreviousOutput;
 use crate::request::{Cluster, ClusterService, Request, ServiceKind};
 
 /// Reports resources that two services claim, or that would move from one service to another.
-pub(super) fn of_services(
+pub(super) fn service_clashes(
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
 ) -> Vec<Finding> {
@@ -68,11 +68,11 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
         .at(place(users[second]))
         .see(place(users[first]), "asked for here first")
         .help("NodePorts are unique in the base cluster: choose another one")
-        .of(&two.key);
+        .for_cluster(&two.key);
         if one.key == two.key {
             finding
         } else {
-            finding.of(&one.key)
+            finding.for_cluster(&one.key)
         }
     };
     shared.into_iter().map(describe).collect()
@@ -112,7 +112,7 @@ fn moved_node_ports<'a>(
                          other NodePorts, or remove the other Service first, in a separate commit. Append new entries \
                          of a kind at the end of the list",
                 )
-                .of(&cluster.key)
+                .for_cluster(&cluster.key)
             }));
         }
     }
@@ -157,7 +157,7 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
                 } else {
                     finding.see(place, "another one")
                 };
-                finding.of(&cluster.key)
+                finding.for_cluster(&cluster.key)
             })
     };
     shared.map(describe).collect()

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::inputs::Inputs;
+use super::inputs::InputSelection;
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::{HostKey, ObjectName};
 use crate::decode::suspected_templates::is_placeholder;
-use crate::delivery::Followed;
+use crate::delivery::FollowedDirectory;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::HostDocument;
-use crate::kustomize::{Builds, Refusal, join};
+use crate::kustomize::{Builds, KustomizationRefusal, join};
 use crate::load::Files;
 use crate::output::state::PreviousOutput;
 use crate::request::{ClusterDocument, Spec};
@@ -49,7 +49,7 @@ pub(super) struct Concern<'a> {
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
     /// Directories without a kustomization whose files agents apply as they are.
-    applied: Vec<Followed>,
+    applied: Vec<FollowedDirectory>,
     /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.
@@ -67,8 +67,8 @@ impl<'a> Concern<'a> {
         repo: &'a Files,
         settings: &'a Settings,
         builds: &'a Builds,
-        inputs: &Inputs<'_>,
-        mut applied: Vec<Followed>,
+        inputs: &InputSelection<'_>,
+        mut applied: Vec<FollowedDirectory>,
         hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
@@ -89,32 +89,34 @@ impl<'a> Concern<'a> {
             directories,
             secrets,
         };
-        let hosts: Vec<_> = hosts.filter(|(origin, _)| inputs.takes(origin)).collect();
+        let hosts: Vec<_> = hosts
+            .filter(|(origin, _)| inputs.contains(origin))
+            .collect();
         // The hosts of a file follow one another, and share most facts.
         let is_same_file = |(one, _): &(&Origin, _), (other, _): &(&Origin, _)| {
             Arc::ptr_eq(&one.file, &other.file) && one.is_rendered() == other.is_rendered()
         };
-        for of_file in hosts.chunk_by(is_same_file) {
-            let origin = of_file[0].0;
+        for file_hosts in hosts.chunk_by(is_same_file) {
+            let origin = file_hosts[0].0;
             concern.files.insert(origin.file.clone());
             let is_intended = concern.is_intended(origin);
-            let hosts = of_file.iter().map(|(_, host)| *host);
-            let mut of_inventory = hosts
+            let hosts = file_hosts.iter().map(|(_, host)| *host);
+            let mut inventory_hosts = hosts
                 .filter(|host| is_intended || host.is_live())
                 .peekable();
-            if of_inventory.peek().is_none() {
+            if inventory_hosts.peek().is_none() {
                 continue;
             }
             concern.has_inventory = true;
             let directory = origin.file.parent().map(Utf8Path::to_owned);
             concern.directories.extend(directory);
-            let specs = of_inventory.filter_map(|host| host.spec.as_ref());
+            let specs = inventory_hosts.filter_map(|host| host.spec.as_ref());
             let names = specs.flat_map(|spec| spec.references());
             concern
                 .secrets
                 .extend(names.map(|(_, name)| name.to_owned()));
         }
-        for origin in requests.filter(|origin| inputs.takes(origin)) {
+        for origin in requests.filter(|origin| inputs.contains(origin)) {
             concern.files.insert(origin.file.clone());
             if concern.is_intended(origin) || !is_example(&origin.file) {
                 concern
@@ -137,9 +139,9 @@ impl<'a> Concern<'a> {
 
     /// Returns whether an agent applies a file as it is.
     fn is_applied(&self, file: &Utf8Path) -> bool {
-        let takes = |followed: &Followed| {
+        let takes = |followed: &FollowedDirectory| {
             file.strip_prefix(&followed.directory)
-                .is_ok_and(|file| followed.takes(file))
+                .is_ok_and(|file| followed.contains(file))
         };
         self.applied.iter().any(takes)
     }
@@ -180,7 +182,7 @@ impl<'a> Concern<'a> {
     }
 
     /// Downgrades an error in a host to a warning if it concerns no base cluster.
-    pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
+    pub(super) fn host_finding(&self, finding: Finding, origin: &Origin) -> Finding {
         if self.has_host(origin, None) {
             finding
         } else {
@@ -208,14 +210,17 @@ impl<'a> Concern<'a> {
 
     /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
     /// contains them.
-    pub(super) fn refused(&self, mut refused: BTreeMap<Utf8PathBuf, Refusal>) -> Vec<Finding> {
+    pub(super) fn refused(
+        &self,
+        mut refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
+    ) -> Vec<Finding> {
         let mut findings = Vec::new();
         for root in self.builds.roots() {
             if refused.is_empty() {
                 break;
             }
             let made_of = self.builds.made_of(&root.directory);
-            let of_root: Vec<Utf8PathBuf> = refused
+            let root_directories: Vec<Utf8PathBuf> = refused
                 .keys()
                 .filter(|directory| made_of.contains(directory.as_path()))
                 .cloned()
@@ -226,7 +231,7 @@ impl<'a> Concern<'a> {
                     .keys()
                     .any(|file| self.files.contains(file.as_path()))
             };
-            if of_root.is_empty() || !has_any() {
+            if root_directories.is_empty() || !has_any() {
                 continue;
             }
             let directory = if root.directory.as_str().is_empty() {
@@ -234,7 +239,7 @@ impl<'a> Concern<'a> {
             } else {
                 root.directory.as_str()
             };
-            for Refusal { why, place } in of_root
+            for KustomizationRefusal { why, place } in root_directories
                 .iter()
                 .filter_map(|directory| refused.remove(directory))
             {
@@ -253,7 +258,7 @@ impl<'a> Concern<'a> {
     }
 
     /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
-    pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
+    pub(super) fn kustomization_finding(&self, finding: Finding) -> Finding {
         let Some(file) = finding
             .places
             .first()

@@ -7,12 +7,12 @@ use camino::Utf8Path;
 use rayon::prelude::*;
 
 use super::agent_builds::AgentBuilds;
-use super::inputs::Inputs;
-use super::interpret::{Object, interpret_resource};
+use super::inputs::InputSelection;
+use super::interpret::{InterpretedObject, interpret_resource};
 use crate::api::gitops::GitopsAgent;
 use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, DocumentBuilds, Finding, Origin, Place};
-use crate::kustomize::{AsDelivered, Builds, OverlayBases, Renaming, Wanted};
+use crate::kustomize::{Builds, DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
 use crate::load::Files;
 use crate::request::{ClusterKind, cluster_api};
 use crate::settings::Settings;
@@ -33,28 +33,34 @@ pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
     settings: &Settings,
-    inputs: &Inputs<'_>,
+    inputs: &InputSelection<'_>,
     agents: &AgentBuilds,
-    read: Vec<Object>,
-) -> (Vec<Object>, OverlayBases, Vec<Finding>) {
-    let origins = |is_wanted: &dyn Fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
+    read: Vec<InterpretedObject>,
+) -> (Vec<InterpretedObject>, OverlayBases, Vec<Finding>) {
+    let origins = |is_wanted: &dyn Fn(&InterpretedObject) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read
             .iter()
             .filter(|object| is_wanted(object))
-            .filter_map(Object::origin);
+            .filter_map(InterpretedObject::origin);
         wanted
-            .filter(|origin| inputs.takes(origin))
+            .filter(|origin| inputs.contains(origin))
             .map(|origin| origin.file.clone())
             .collect()
     };
     let has_cluster_api = read.iter().any(|object| object.is_asked(settings));
-    let is_vital = |object: &Object| object.is_vital(settings, has_cluster_api);
-    let is_request = |object: &Object| is_vital(object) && !matches!(object, Object::Host(..));
-    let (files, vital) = (origins(&Object::is_built), origins(&is_vital));
-    let unreadable =
-        origins(&|object| matches!(object, Object::Unreadable(..) | Object::UnreadableHost(..)));
-    let is_by_flux = |object: &Object| matches!(object, Object::Agent(agent) if agent.is_by_flux());
-    let wanted = Wanted {
+    let is_vital = |object: &InterpretedObject| object.is_vital(settings, has_cluster_api);
+    let is_request = |object: &InterpretedObject| {
+        is_vital(object) && !matches!(object, InterpretedObject::Host(..))
+    };
+    let (files, vital) = (origins(&InterpretedObject::is_built), origins(&is_vital));
+    let unreadable = origins(&|object| {
+        matches!(
+            object,
+            InterpretedObject::Unreadable(..) | InterpretedObject::UnreadableHost(..)
+        )
+    });
+    let is_by_flux = |object: &InterpretedObject| matches!(object, InterpretedObject::Agent(agent) if agent.is_by_flux());
+    let wanted = EvaluatedFiles {
         files: &files,
         vital: &vital,
         vital_kinds: &VITAL_KINDS,
@@ -70,13 +76,13 @@ pub(super) fn by_builds(
         return (read, evaluated.overlay_bases, evaluated.findings);
     }
     let is_unknown = |root: &usize| evaluated.unknown.contains(root);
-    let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
+    let interpret = |(file, documents): (Arc<Utf8Path>, Vec<DeliveredDocument>)| {
         let objects = documents
             .iter()
             .filter_map(|document| interpret_resource(&document.document()));
-        (file, objects.collect::<Vec<Object>>())
+        (file, objects.collect::<Vec<InterpretedObject>>())
     };
-    let mut delivered: BTreeMap<Arc<Utf8Path>, Vec<Object>> =
+    let mut delivered: BTreeMap<Arc<Utf8Path>, Vec<InterpretedObject>> =
         evaluated.delivered.into_par_iter().map(interpret).collect();
     let mut objects = Vec::with_capacity(read.len());
     for object in read {
@@ -101,7 +107,7 @@ pub(super) fn by_builds(
                 .remove(&file)
                 .into_iter()
                 .flatten()
-                .filter_map(Object::without_plain_text),
+                .filter_map(InterpretedObject::without_plain_text),
         );
         // Roots that deliver the document as it is written keep the original.
         let others: BTreeSet<usize> = object
@@ -119,13 +125,13 @@ pub(super) fn by_builds(
         } else {
             object
         };
-        objects.extend(object.of_roots(others));
+        objects.extend(object.with_roots(others));
     }
     objects.extend(
         delivered
             .into_values()
             .flatten()
-            .filter_map(Object::without_plain_text),
+            .filter_map(InterpretedObject::without_plain_text),
     );
     let mut findings = evaluated.findings;
     findings.extend(lost_references(&objects, &evaluated.renamed));
@@ -134,7 +140,7 @@ pub(super) fn by_builds(
 
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these
 /// references.
-fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
+fn lost_references(objects: &[InterpretedObject], renamed: &[Renaming]) -> Vec<Finding> {
     let by_name = renamed
         .iter()
         .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming));
@@ -142,7 +148,7 @@ fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {
-        let Object::Host(origin, host, ..) = object else {
+        let InterpretedObject::Host(origin, host, ..) = object else {
             continue;
         };
         let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else {
@@ -179,43 +185,45 @@ fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
     findings
 }
 
-impl Object {
+impl InterpretedObject {
     /// Returns the origin of an object that builds may change.
     fn origin(&self) -> Option<&Origin> {
         match self {
-            Object::Cluster(origin, ..)
-            | Object::Software(origin, ..)
-            | Object::Host(origin, ..)
-            | Object::Secret(origin, ..)
-            | Object::Service(origin, _)
-            | Object::Address(origin, ..)
-            | Object::Hardware(origin, ..)
-            | Object::Unreadable(origin, _)
-            | Object::UnreadableHost(origin, _) => Some(origin),
-            Object::ClusterPart(part) => Some(&part.origin),
-            Object::PlainSecret(plain, _) => Some(plain.origin()),
-            Object::Template(template) => Some(&template.origin),
-            Object::Kustomization(..)
-            | Object::Agent(_)
-            | Object::ClusterSecret(..)
-            | Object::OperatorsTemplates(_)
-            | Object::Definition(_)
-            | Object::BrokenClusterPart(..)
-            | Object::GeneratedHosts(_) => None,
+            InterpretedObject::Cluster(origin, ..)
+            | InterpretedObject::Software(origin, ..)
+            | InterpretedObject::Host(origin, ..)
+            | InterpretedObject::Secret(origin, ..)
+            | InterpretedObject::Service(origin, _)
+            | InterpretedObject::Address(origin, ..)
+            | InterpretedObject::Hardware(origin, ..)
+            | InterpretedObject::Unreadable(origin, _)
+            | InterpretedObject::UnreadableHost(origin, _) => Some(origin),
+            InterpretedObject::ClusterPart(part) => Some(&part.origin),
+            InterpretedObject::PlainSecret(plain, _) => Some(plain.origin()),
+            InterpretedObject::Template(template) => Some(&template.origin),
+            InterpretedObject::Kustomization(..)
+            | InterpretedObject::Agent(_)
+            | InterpretedObject::ClusterSecret(..)
+            | InterpretedObject::OperatorsTemplates(_)
+            | InterpretedObject::Definition(_)
+            | InterpretedObject::BrokenClusterPart(..)
+            | InterpretedObject::GeneratedHosts(_) => None,
         }
     }
 
     /// Returns whether the built object counts instead of the one in the file.
     fn is_built(&self) -> bool {
-        !matches!(self, Object::Template(_)) && self.origin().is_some()
+        !matches!(self, InterpretedObject::Template(_)) && self.origin().is_some()
     }
 
     /// Returns whether planning is impossible without the built object.
     fn is_vital(&self, settings: &Settings, has_cluster_api: bool) -> bool {
         match self {
-            Object::Cluster(_, ClusterKind::ClusterApi, ..) => self.is_asked(settings),
-            Object::Cluster(..) | Object::Software(..) | Object::Host(..) => true,
-            Object::ClusterPart(_) => has_cluster_api,
+            InterpretedObject::Cluster(_, ClusterKind::ClusterApi, ..) => self.is_asked(settings),
+            InterpretedObject::Cluster(..)
+            | InterpretedObject::Software(..)
+            | InterpretedObject::Host(..) => true,
+            InterpretedObject::ClusterPart(_) => has_cluster_api,
             _ => false,
         }
     }
@@ -223,7 +231,7 @@ impl Object {
     /// Returns whether the object is a Cluster of Cluster API that requests hosts.
     fn is_asked(&self, settings: &Settings) -> bool {
         match self {
-            Object::Cluster(_, ClusterKind::ClusterApi, metadata, ..) => {
+            InterpretedObject::Cluster(_, ClusterKind::ClusterApi, metadata, ..) => {
                 cluster_api::is_asked(metadata, settings)
             }
             _ => false,
@@ -232,10 +240,12 @@ impl Object {
 
     /// Returns the object unchanged, as delivered by the builds of some roots. Without roots, only
     /// the plain text of a Secret is kept, because it is in the file in any case.
-    fn of_roots(mut self, roots: Vec<usize>) -> Option<Self> {
+    fn with_roots(mut self, roots: Vec<usize>) -> Option<Self> {
         if roots.is_empty() {
             return match self {
-                Object::PlainSecret(plain, _) => Some(Object::PlainSecret(plain, None)),
+                InterpretedObject::PlainSecret(plain, _) => {
+                    Some(InterpretedObject::PlainSecret(plain, None))
+                }
                 _ => None,
             };
         }
@@ -244,17 +254,19 @@ impl Object {
             ..DocumentBuilds::default()
         };
         match &mut self {
-            Object::Cluster(origin, ..)
-            | Object::Software(origin, ..)
-            | Object::Host(origin, ..)
-            | Object::Secret(origin, ..)
-            | Object::Service(origin, _)
-            | Object::Address(origin, ..)
-            | Object::Hardware(origin, ..)
-            | Object::PlainSecret(_, Some((origin, _))) => {
+            InterpretedObject::Cluster(origin, ..)
+            | InterpretedObject::Software(origin, ..)
+            | InterpretedObject::Host(origin, ..)
+            | InterpretedObject::Secret(origin, ..)
+            | InterpretedObject::Service(origin, _)
+            | InterpretedObject::Address(origin, ..)
+            | InterpretedObject::Hardware(origin, ..)
+            | InterpretedObject::PlainSecret(_, Some((origin, _))) => {
                 *origin = origin.clone().delivered_as(delivered)
             }
-            Object::ClusterPart(part) => part.origin = part.origin.clone().delivered_as(delivered),
+            InterpretedObject::ClusterPart(part) => {
+                part.origin = part.origin.clone().delivered_as(delivered)
+            }
             _ => {}
         }
         Some(self)
@@ -263,11 +275,11 @@ impl Object {
     /// Reduces a request to its name, because an unknown build may change its spec.
     fn without_spec(self) -> Self {
         match self {
-            Object::Cluster(origin, kind, metadata, ..) => {
-                Object::Cluster(origin, kind, metadata, None, Vec::new())
+            InterpretedObject::Cluster(origin, kind, metadata, ..) => {
+                InterpretedObject::Cluster(origin, kind, metadata, None, Vec::new())
             }
-            Object::Software(origin, metadata, ..) => {
-                Object::Software(origin, metadata, None, Vec::new())
+            InterpretedObject::Software(origin, metadata, ..) => {
+                InterpretedObject::Software(origin, metadata, None, Vec::new())
             }
             other => other,
         }
@@ -276,10 +288,10 @@ impl Object {
     /// Removes what was already found in the file: the plain text of a Secret, and agents' objects.
     fn without_plain_text(self) -> Option<Self> {
         match self {
-            Object::PlainSecret(_, network_data) => {
-                network_data.map(|(origin, object)| Object::Secret(origin, object))
+            InterpretedObject::PlainSecret(_, network_data) => {
+                network_data.map(|(origin, object)| InterpretedObject::Secret(origin, object))
             }
-            Object::Agent(_) | Object::ClusterSecret(..) => None,
+            InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..) => None,
             other => Some(other),
         }
     }

@@ -32,7 +32,7 @@ use crate::text::counted;
 const SHOWN: usize = 5;
 
 /// Facts that prove hosts.
-pub(super) struct Proofs<'a> {
+pub(super) struct HostProofs<'a> {
     settings: &'a Settings,
     builds: &'a Builds,
     state: &'a PreviousOutput,
@@ -42,7 +42,7 @@ pub(super) struct Proofs<'a> {
     rendered: BTreeMap<HostKey, String>,
 }
 
-impl<'a> Proofs<'a> {
+impl<'a> HostProofs<'a> {
     /// Collects the proofs, and reports what agents apply that sipgen cannot read. `documents` are
     /// all documents of hosts in the repo's files.
     pub(super) fn new(

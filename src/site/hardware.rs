@@ -14,8 +14,8 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::inputs::{Inputs, Rendered};
-use super::objects::Objects;
+use super::inputs::{BuiltSources, InputSelection};
+use super::objects::SiteObjects;
 use super::{Site, listing, names};
 use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
@@ -23,7 +23,7 @@ use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
 use crate::decode::unreadable_annotation;
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::hardware::{Found, HardwareByHost, HostHardware, Source};
+use crate::inventory::hardware::{HardwareByHost, HardwareSource, HostHardware, InspectedHardware};
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, ParseError, ReadError, mentions};
@@ -35,7 +35,10 @@ use crate::settings::Settings;
 /// # Errors
 ///
 /// Returns an error if a file cannot be read.
-pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
+pub fn all_hardware(
+    repo: &Files,
+    site: &Site,
+) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
     let built = (&site.builds, &site.rendered);
     read(repo, &site.settings, built, &is_host, None)
@@ -48,7 +51,7 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(HardwareByHost, Vec<Finding>
 pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
-    objects: &Objects,
+    objects: &SiteObjects,
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
     let uses_hardware = |(document, spec): &(ClusterDocument, request::Spec)| {
         spec.is_some() && document.kind.descriptor().uses_hardware
@@ -80,7 +83,7 @@ pub(super) fn if_it_decides(
 /// # Errors
 ///
 /// Returns an error if a file cannot be read.
-pub fn of(
+pub fn host_hardware(
     repo: &Files,
     site: &Site,
     host: &HostKey,
@@ -97,25 +100,25 @@ struct HardwareDocument {
     metadata: Metadata,
     kind: &'static str,
     boot_mac_address: Option<String>,
-    hardware: Vec<(Source, Hardware)>,
+    hardware: Vec<(HardwareSource, Hardware)>,
     findings: Vec<Finding>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
+struct HardwareObject {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
-    spec: Option<Spec>,
+    spec: Option<HardwareSpec>,
     #[serde(default)]
-    status: Option<Status>,
+    status: Option<HardwareStatus>,
 }
 
 #[derive(Deserialize)]
-struct Spec {
+struct HardwareSpec {
     #[serde(rename = "bootMACAddress", default)]
     boot_mac_address: Option<String>,
     #[serde(default)]
@@ -125,18 +128,18 @@ struct Spec {
 /// An object whose hardware cannot be read. Its other fields still count.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Rest {
+struct UnreadableHardware {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
-    spec: Option<RestOfSpec>,
+    spec: Option<UnreadableSpec>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum RestOfSpec {
+enum UnreadableSpec {
     Mapping {
         #[serde(rename = "bootMACAddress", default)]
         boot_mac_address: Option<String>,
@@ -145,7 +148,7 @@ enum RestOfSpec {
 }
 
 #[derive(Deserialize)]
-struct Status {
+struct HardwareStatus {
     #[serde(default)]
     hardware: Option<Hardware>,
 }
@@ -153,7 +156,7 @@ struct Status {
 fn read(
     repo: &Files,
     settings: &Settings,
-    (builds, rendered): (&Builds, &Rendered),
+    (builds, rendered): (&Builds, &BuiltSources),
     is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
@@ -164,7 +167,7 @@ fn read(
     );
     // Reading the site reported files that are too large.
     let (files, _) = listing::files(repo, &settings.output)?;
-    let (inputs, _) = Inputs::new(repo, settings, &files, builds);
+    let (inputs, _) = InputSelection::new(repo, settings, &files, builds);
     let interpret = |document: Document<'_>| {
         name.is_none_or(|name| document.mentions(&[name]))
             .then(|| hardware_document(&document))
@@ -174,7 +177,7 @@ fn read(
         kinds(content) && named(content) && !layout::is_ours(content)
     };
     let mut said = repo.scan(&files, look, interpret)?;
-    said.retain(|said| inputs.takes(&said.origin));
+    said.retain(|said| inputs.contains(&said.origin));
     said.extend(rendered.read(repo, interpret).1);
 
     let mut findings = Vec::new();
@@ -205,7 +208,7 @@ fn read(
         known.boot_mac_address = known.boot_mac_address.take().or(boot_mac_address);
         for (source, hardware) in hardware {
             match &known.found {
-                Some(other) if other.source == source && source == Source::HardwareData => {
+                Some(other) if other.source == source && source == HardwareSource::HardwareData => {
                     if other.hardware != hardware {
                         findings.push(twice(&key, &origin, &other.origin));
                     }
@@ -213,7 +216,7 @@ fn read(
                 // A better or an equal source is known.
                 Some(other) if other.source <= source => {}
                 _ => {
-                    known.found = Some(Found {
+                    known.found = Some(InspectedHardware {
                         source,
                         hardware,
                         origin: origin.clone(),
@@ -234,16 +237,16 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         _ => return None,
     };
     let origin = document.origin.clone();
-    let object = match document.parse::<Object>() {
+    let object = match document.parse::<HardwareObject>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
         // The fields beside the hardware are still valid.
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
-            let rest = document.parse::<Rest>().ok()?;
+            let rest = document.parse::<UnreadableHardware>().ok()?;
             let boot_mac_address = match rest.spec {
-                Some(RestOfSpec::Mapping { boot_mac_address }) => boot_mac_address,
-                None | Some(RestOfSpec::Other(_)) => None,
+                Some(UnreadableSpec::Mapping { boot_mac_address }) => boot_mac_address,
+                None | Some(UnreadableSpec::Other(_)) => None,
             };
             let finding = unreadable(kind, &error, &origin, origin.at([field]));
             return (group(&rest.api_version) == host::GROUP).then_some(HardwareDocument {
@@ -264,7 +267,7 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         .spec
         .map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
     if kind == hardware::KIND {
-        hardware.extend(in_spec.map(|found| (Source::HardwareData, found)));
+        hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
     } else {
         let annotated = |name: &str| {
             object
@@ -273,31 +276,32 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
                 .as_ref()
                 .and_then(|all| all.get(name))
         };
-        let mut add =
-            |source: Source, name: &str, found: Result<Option<Hardware>, serde_json::Error>| {
-                match found {
-                    Ok(found) => hardware.extend(found.map(|found| (source, found))),
-                    Err(error) => {
-                        findings.push(unreadable_annotation(&origin, host::KIND, name, &error))
-                    }
+        let mut add = |source: HardwareSource,
+                       name: &str,
+                       found: Result<Option<Hardware>, serde_json::Error>| {
+            match found {
+                Ok(found) => hardware.extend(found.map(|found| (source, found))),
+                Err(error) => {
+                    findings.push(unreadable_annotation(&origin, host::KIND, name, &error))
                 }
-            };
+            }
+        };
         add(
-            Source::Status,
+            HardwareSource::Status,
             STATUS,
             Ok(object.status.and_then(|status| status.hardware)),
         );
         if let Some(text) = annotated(STATUS) {
-            let status = serde_json::from_str::<Status>(text);
+            let status = serde_json::from_str::<HardwareStatus>(text);
             add(
-                Source::StatusAnnotation,
+                HardwareSource::StatusAnnotation,
                 STATUS,
                 status.map(|status| status.hardware),
             );
         }
         if let Some(text) = annotated(DETAILS) {
             add(
-                Source::DetailsAnnotation,
+                HardwareSource::DetailsAnnotation,
                 DETAILS,
                 serde_json::from_str(text).map(Some),
             );

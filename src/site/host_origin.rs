@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::inputs::Inputs;
+use super::inputs::InputSelection;
 use crate::api::host::live_field;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
@@ -24,9 +24,9 @@ use crate::text::counted;
 pub(crate) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
-    inputs: &Inputs<'_>,
+    inputs: &InputSelection<'_>,
     settings: &Settings,
-    renamed: impl FnOnce() -> Option<Renamed>,
+    renamed: impl FnOnce() -> Option<RenamingKustomization>,
 ) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
     // All manifests are inputs, so the inputs are complete.
     if inputs.are_all() {
@@ -132,7 +132,7 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings
 }
 
 /// A kustomization that may rename hosts: its file and the renaming field.
-pub(crate) struct Renamed {
+pub(crate) struct RenamingKustomization {
     pub(crate) file: Arc<Utf8Path>,
     pub(crate) field: &'static str,
     pub(crate) place: Place,
@@ -148,8 +148,8 @@ fn names_of(hosts: &[(HostKey, Place)]) -> String {
 
 /// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
 /// their name.
-fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
-    let Renamed { file, field, place } = renamed;
+fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: RenamingKustomization) -> Finding {
+    let RenamingKustomization { file, field, place } = renamed;
     let finding = Finding::new(
         Code::UnknownStanding,
         format!(

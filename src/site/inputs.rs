@@ -12,20 +12,20 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
-use crate::load::kustomize::{self, Build, Built, NotBuilt};
+use crate::load::kustomize::{self, Build, BuildError, BuildOutput};
 use crate::load::{Document, Files, scan_made, scan_stream};
 use crate::settings::Settings;
 use crate::settings::sources::{Glob, InputSource};
 
 /// Selection of input documents.
-pub(crate) struct Inputs<'a> {
+pub(crate) struct InputSelection<'a> {
     sources: &'a [InputSource],
-    which: Which,
+    which: InputScope,
     /// Roots whose builds contain the result of each source.
     roots: Vec<Vec<usize>>,
 }
 
-enum Which {
+enum InputScope {
     /// Every document in the repo's files.
     All,
     /// Documents from streams only.
@@ -34,7 +34,7 @@ enum Which {
     Listed(HashMap<Utf8PathBuf, usize>),
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> InputSelection<'a> {
     /// Determines which of the repo's `files` are inputs, and reports globs that match nothing.
     pub(super) fn new(
         repo: &Files,
@@ -57,7 +57,7 @@ impl<'a> Inputs<'a> {
             return (
                 Self {
                     sources,
-                    which: Which::Streams,
+                    which: InputScope::Streams,
                     roots,
                 },
                 Vec::new(),
@@ -67,7 +67,7 @@ impl<'a> Inputs<'a> {
             return (
                 Self {
                     sources,
-                    which: Which::All,
+                    which: InputScope::All,
                     roots,
                 },
                 Vec::new(),
@@ -117,7 +117,7 @@ impl<'a> Inputs<'a> {
         (
             Self {
                 sources,
-                which: Which::Listed(listed),
+                which: InputScope::Listed(listed),
                 roots,
             },
             findings,
@@ -125,28 +125,28 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns whether a document is an input.
-    pub(super) fn takes(&self, origin: &Origin) -> bool {
+    pub(super) fn contains(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || match &self.which {
-                Which::All => true,
+                InputScope::All => true,
                 // Streams replace the files, and their documents are rendered.
-                Which::Streams => false,
-                Which::Listed(files) => files.contains_key(&*origin.file),
+                InputScope::Streams => false,
+                InputScope::Listed(files) => files.contains_key(&*origin.file),
             }
     }
 
     /// Returns whether the repo's files are the inputs, without `sources` or streams.
     pub(crate) fn are_all(&self) -> bool {
-        matches!(self.which, Which::All)
+        matches!(self.which, InputScope::All)
     }
 
     /// Returns the namespace that the settings give to a document without one.
     pub(super) fn namespace(&self, origin: &Origin) -> Option<&'a str> {
-        let of_file = || match &self.which {
-            Which::Listed(files) if !origin.is_rendered() => files.get(&*origin.file).copied(),
+        let file_source = || match &self.which {
+            InputScope::Listed(files) if !origin.is_rendered() => files.get(&*origin.file).copied(),
             _ => None,
         };
-        let source = origin.made_for().or_else(of_file)?;
+        let source = origin.made_for().or_else(file_source)?;
         self.sources
             .get(source)?
             .namespace
@@ -172,7 +172,7 @@ impl<'a> Inputs<'a> {
 
 /// Objects that sources build. Each source is built once a run, however often its objects are read.
 #[derive(Debug)]
-pub(super) struct Rendered {
+pub(super) struct BuiltSources {
     built: Vec<BuiltSource>,
 }
 
@@ -182,10 +182,10 @@ struct BuiltSource {
     source: usize,
     /// File of its kustomization.
     file: Arc<Utf8Path>,
-    built: Built,
+    built: BuildOutput,
 }
 
-impl Rendered {
+impl BuiltSources {
     /// Builds the sources of the settings, unless streams replace them.
     pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
         let (mut built, mut findings) = (Vec::new(), Vec::new());
@@ -263,27 +263,27 @@ pub(super) fn empty(repo: &Files) -> Finding {
         .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
 }
 
-fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
+fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &BuildError) -> Finding {
     let help = match why {
-        NotBuilt::NoDirectory | NotBuilt::NoKustomization => {
+        BuildError::NoDirectory | BuildError::NoKustomization => {
             "name a directory with a kustomization, or read its files by `paths`"
         }
-        NotBuilt::Elsewhere { .. } => {
+        BuildError::Elsewhere { .. } => {
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"
         }
-        NotBuilt::Output { .. } => {
+        BuildError::Output { .. } => {
             "name a kustomization without it, such as a base of this one, or read the files by `paths`: what \
              sipgen writes would depend on itself"
         }
-        NotBuilt::NoProgram => {
+        BuildError::NoProgram => {
             "install kustomize, or set the environment variable SIPGEN_KUSTOMIZE to its path"
         }
-        NotBuilt::Failed(said) => &format!("fix it; kustomize reports:\n{said}"),
-        NotBuilt::TimedOut(_) => {
+        BuildError::Failed(said) => &format!("fix it; kustomize reports:\n{said}"),
+        BuildError::TimedOut(_) => {
             "split it, allow more time by `timeoutSeconds`, or read its files by `paths`"
         }
-        NotBuilt::Io(_) => "make the repo and the directory for temporary files accessible",
+        BuildError::Io(_) => "make the repo and the directory for temporary files accessible",
     };
     let shown = if directory.as_str().is_empty() {
         "the repo's root"

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::operators_templates::{self, OperatorsTemplate};
-use super::plaintext_secrets::{self, PlainSecret, Secret};
+use super::plaintext_secrets::{self, PlainSecret, SecretManifest};
 use crate::api::cluster_api;
 use crate::api::group;
 use crate::api::hardware;
@@ -24,8 +24,8 @@ use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::decode::{unreadable, unreadable_annotation};
 use crate::delivery::AgentObject;
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::networks::{Kind, NetworkDataObject};
-use crate::kustomize::{self, Refusal};
+use crate::inventory::networks::{HolderKind, NetworkDataObject};
+use crate::kustomize::{self, KustomizationRefusal};
 use crate::load::{Document, ParseError};
 use crate::request::cluster_parts::{self, PartDocument};
 use crate::request::provisioning::{decode_software, unquoted_label};
@@ -34,7 +34,7 @@ use crate::request::{ClusterKind, Spec};
 
 /// An object, before the builds that name it are known. A site has thousands, so large parts are
 /// boxed.
-pub(super) enum Object {
+pub(super) enum InterpretedObject {
     Cluster(Origin, ClusterKind, Box<Metadata>, Spec, Vec<Finding>),
     Software(
         Origin,
@@ -61,7 +61,11 @@ pub(super) enum Object {
     /// A Secret with values in plain text, and its network data.
     PlainSecret(Box<PlainSecret>, Option<(Origin, Box<NetworkDataObject>)>),
     /// A kustomization, with the reason if kustomize refuses to read it.
-    Kustomization(Origin, Box<Kustomization>, Option<Box<Refusal>>),
+    Kustomization(
+        Origin,
+        Box<Kustomization>,
+        Option<Box<KustomizationRefusal>>,
+    ),
     Template(Box<SuspectedTemplate>),
     Agent(Box<AgentObject>),
     /// A Secret that registers a cluster in Argo CD, with its values in plain text.
@@ -80,12 +84,12 @@ pub(super) enum Object {
 
 // In tests only: another compiler may lay it out otherwise, and must still build sipgen.
 #[cfg(test)]
-const _: () = assert!(size_of::<Object>() <= 112);
+const _: () = assert!(size_of::<InterpretedObject>() <= 112);
 
 /// Fields common to all objects.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Envelope {
+struct ObjectEnvelope {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
@@ -98,14 +102,14 @@ pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
 }
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
-pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
+pub(super) fn interpret(document: Document<'_>) -> Option<InterpretedObject> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         return match document.parse_leniently::<DecodedKustomization>() {
             Ok(DecodedKustomization(kustomization, written)) => {
                 let refusal = kustomize::refusal(&document, &written)
                     .filter(|_| !document.looks_like_template());
-                Some(Object::Kustomization(
+                Some(InterpretedObject::Kustomization(
                     origin,
                     Box::new(kustomization),
                     refusal.map(Box::new),
@@ -128,27 +132,31 @@ pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
 
 /// Reads a rendered document of a relevant kind. Objects that configure agents are skipped, because
 /// they are read from the repo's files.
-pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
-    let object = interpret_resource(document)
-        .filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
+pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
+    let object = interpret_resource(document).filter(|object| {
+        !matches!(
+            object,
+            InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..)
+        )
+    });
     object.or_else(|| not_rendered(document))
 }
 
 /// Reports a rendered document that cannot be parsed, whatever its kind: the rendering program
 /// probably failed half-way. Unrendered templates are ignored, as in files.
-fn not_rendered(document: &Document<'_>) -> Option<Object> {
+fn not_rendered(document: &Document<'_>) -> Option<InterpretedObject> {
     let error = document
         .broken()
         .filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
         .help("check the program that renders it: it may have failed, or printed an error here");
-    Some(Object::Unreadable(
+    Some(InterpretedObject::Unreadable(
         document.origin.clone(),
         Box::new(finding),
     ))
 }
 
-pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
+pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedObject> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
         // The kind alone proves little if other API groups have a kind of that name.
@@ -169,7 +177,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             };
             is_ours.then(|| read(origin, error, "resource"))
         };
-        return object.or_else(|| agent_object(document).map(Object::Agent));
+        return object.or_else(|| agent_object(document).map(InterpretedObject::Agent));
     }
     let kind = document.kind()?;
     if let Some(object) = OBJECTS.into_iter().find(|object| object.kind == kind) {
@@ -181,7 +189,12 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);
                 let found = found.map(Box::new);
-                Some(Object::Host(origin, Box::new(host), doubts, found))
+                Some(InterpretedObject::Host(
+                    origin,
+                    Box::new(host),
+                    doubts,
+                    found,
+                ))
             }
             Ok(host) => misspelled_object(document, Some(host.api_version)),
             Err(_) if document.looks_like_template() => None,
@@ -194,7 +207,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
             match document.parse::<Service>() {
                 Ok(service) if service.api_version == "v1" => {
-                    Some(Object::Service(origin, Box::new(service)))
+                    Some(InterpretedObject::Service(origin, Box::new(service)))
                 }
                 _ => None,
             }
@@ -204,15 +217,17 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             defined
                 .into_iter()
                 .find(|name| document.mentions(&[name]))
-                .map(Object::Definition)
+                .map(InterpretedObject::Definition)
         }
         "Secret" => secret(document),
-        "ConfigMap" => match operators_templates::of_config_map(document) {
-            templates if !templates.is_empty() => Some(Object::OperatorsTemplates(templates)),
-            _ => network_data(document).map(|object| Object::Secret(origin, object)),
+        "ConfigMap" => match operators_templates::config_map_templates(document) {
+            templates if !templates.is_empty() => {
+                Some(InterpretedObject::OperatorsTemplates(templates))
+            }
+            _ => network_data(document).map(|object| InterpretedObject::Secret(origin, object)),
         },
-        _ => (agent_object(document).map(Object::Agent))
-            .or_else(|| of_cluster_api(document, kind))
+        _ => (agent_object(document).map(InterpretedObject::Agent))
+            .or_else(|| cluster_api_object(document, kind))
             .or_else(|| misspelled_object(document, None)),
     }
 }
@@ -221,29 +236,29 @@ fn agent_object(document: &Document<'_>) -> Option<Box<AgentObject>> {
     AgentObject::read(document).map(Box::new)
 }
 
-fn template(document: &Document<'_>) -> Object {
-    Object::Template(Box::new(SuspectedTemplate::new(document)))
+fn template(document: &Document<'_>) -> InterpretedObject {
+    InterpretedObject::Template(Box::new(SuspectedTemplate::new(document)))
 }
 
 /// Reads a Secret: one that registers a cluster in Argo CD, or one that may hold network data.
-fn secret(document: &Document<'_>) -> Option<Object> {
-    let Ok(secret) = document.parse::<Secret>() else {
-        return agent_object(document).map(|object| Object::ClusterSecret(object, None));
+fn secret(document: &Document<'_>) -> Option<InterpretedObject> {
+    let Ok(secret) = document.parse::<SecretManifest>() else {
+        return agent_object(document).map(|object| InterpretedObject::ClusterSecret(object, None));
     };
     let origin = &document.origin;
-    let plain = plaintext_secrets::of_document(document, &secret).map(Box::new);
+    let plain = plaintext_secrets::document_secret(document, &secret).map(Box::new);
     if secret.is_of_argocd()
         && let Some(object) = agent_object(document)
     {
-        return Some(Object::ClusterSecret(object, plain));
+        return Some(InterpretedObject::ClusterSecret(object, plain));
     }
     let network_data = secret.into_network_data().map(|secret| {
-        let object = NetworkDataObject::new(Kind::Secret, origin, secret);
+        let object = NetworkDataObject::new(HolderKind::Secret, origin, secret);
         (origin.clone(), Box::new(object))
     });
     match plain {
-        Some(plain) => Some(Object::PlainSecret(plain, network_data)),
-        None => network_data.map(|(origin, object)| Object::Secret(origin, object)),
+        Some(plain) => Some(InterpretedObject::PlainSecret(plain, network_data)),
+        None => network_data.map(|(origin, object)| InterpretedObject::Secret(origin, object)),
     }
 }
 
@@ -256,7 +271,7 @@ fn network_data(document: &Document<'_>) -> Option<Box<NetworkDataObject>> {
         .then(|| document.parse::<NetworkDataSecret>().ok())
         .flatten();
     let object = object.filter(|object| object.api_version == "v1")?;
-    let read = NetworkDataObject::new(Kind::ConfigMap, &document.origin, object);
+    let read = NetworkDataObject::new(HolderKind::ConfigMap, &document.origin, object);
     Some(Box::new(read))
 }
 
@@ -264,14 +279,17 @@ fn network_data(document: &Document<'_>) -> Option<Box<NetworkDataObject>> {
 ///
 /// A possible template of another tool is not reported, but recorded as it may hide a cluster.
 /// `api_version` is read from the document if it is `None`.
-fn misspelled_object(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
+fn misspelled_object(
+    document: &Document<'_>,
+    api_version: Option<String>,
+) -> Option<InterpretedObject> {
     let (kind, finding) = misspelled_kind(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
         let unreadable = if kind == host::KIND {
-            Object::UnreadableHost
+            InterpretedObject::UnreadableHost
         } else {
-            Object::Unreadable
+            InterpretedObject::Unreadable
         };
         return Some(unreadable(origin, Box::new(finding)));
     }
@@ -301,23 +319,26 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 }
 
 /// Reads a Cluster of Cluster API, or one of its parts, in any version.
-fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
+fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<InterpretedObject> {
     if !document.mentions(&[cluster_api::GROUP]) {
         return None;
     }
     if kind != cluster_api::KIND {
         if let Some(finding) = misspelled_part(document, kind) {
             let origin = document.origin.clone();
-            return Some(Object::BrokenClusterPart(origin, Box::new(finding)));
+            return Some(InterpretedObject::BrokenClusterPart(
+                origin,
+                Box::new(finding),
+            ));
         }
         return Some(match cluster_parts::read(document)? {
-            Ok(part) => Object::ClusterPart(Box::new(part)),
+            Ok(part) => InterpretedObject::ClusterPart(Box::new(part)),
             Err(_) if document.looks_like_template() => return None,
             Err(error) => broken_cluster_part(document, &error),
         });
     }
     let origin = document.origin.clone();
-    let envelope = match document.parse::<Envelope>() {
+    let envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         Err(_) if document.looks_like_template() => {
             return Some(template(document));
@@ -328,7 +349,7 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
         return None;
     }
     let (spec, found) = (ClusterKind::ClusterApi.descriptor().decode)(document);
-    Some(Object::Cluster(
+    Some(InterpretedObject::Cluster(
         origin,
         ClusterKind::ClusterApi,
         Box::new(envelope.metadata),
@@ -340,7 +361,7 @@ fn of_cluster_api(document: &Document<'_>, kind: &str) -> Option<Object> {
 /// Reports an object whose kind was probably meant to be one of Cluster API's.
 fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
     let (meant, own_group) = cluster_parts::intended_kind(kind)?;
-    let envelope = document.parse::<Envelope>().ok()?;
+    let envelope = document.parse::<ObjectEnvelope>().ok()?;
     if group(&envelope.api_version) != own_group {
         return None;
     }
@@ -360,17 +381,17 @@ fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
     )
 }
 
-fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> Object {
+fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> InterpretedObject {
     let origin = document.origin.clone();
     let finding = unreadable(&origin, error, "resource");
-    Object::BrokenClusterPart(origin, Box::new(finding))
+    InterpretedObject::BrokenClusterPart(origin, Box::new(finding))
 }
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.
-fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Object> {
+fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<InterpretedObject> {
     let (kind, api_version) = (object.kind, object.api_version);
     let origin = document.origin.clone();
-    let mut envelope = match document.parse::<Envelope>() {
+    let mut envelope = match document.parse::<ObjectEnvelope>() {
         Ok(envelope) => envelope,
         // Other API groups have kinds of this name, with other fields.
         Err(_) if object.has_common_name() && !document.mentions(&[object.group]) => {
@@ -392,7 +413,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
         let finding = Finding::new(Code::UnknownVersion, message)
             .at(origin.at(["apiVersion"]))
             .help(format!("write `apiVersion: {api_version}`"));
-        return Some(Object::Unreadable(origin, Box::new(finding)));
+        return Some(InterpretedObject::Unreadable(origin, Box::new(finding)));
     }
     let unquoted = if object.cluster_label.is_some() {
         unquoted_label(document, kind, &mut envelope.metadata)
@@ -406,14 +427,14 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
             return Some(template(document));
         }
         let metadata = Box::new(envelope.metadata);
-        return Some(Object::Software(origin, metadata, spec, found));
+        return Some(InterpretedObject::Software(origin, metadata, spec, found));
     };
     let (spec, mut found) = (request.descriptor().decode)(document);
     found.extend(unquoted);
     if spec.is_none() && document.looks_like_template() {
         return Some(template(document));
     }
-    Some(Object::Cluster(
+    Some(InterpretedObject::Cluster(
         origin,
         request,
         Box::new(envelope.metadata),
@@ -422,23 +443,23 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<Objec
     ))
 }
 
-fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
+fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> InterpretedObject {
     let finding = unreadable(&origin, error, what);
-    Object::Unreadable(origin, Box::new(finding))
+    InterpretedObject::Unreadable(origin, Box::new(finding))
 }
 
 /// Reads the identity in a HardwareData, and nothing else: most of a snapshot is hardware. Mistakes
 /// are reported where it is read as a whole.
-fn hardware_identity(document: &Document<'_>) -> Option<Object> {
+fn hardware_identity(document: &Document<'_>) -> Option<InterpretedObject> {
     #[derive(Deserialize)]
-    struct Spec {
+    struct HardwareDataSpec {
         #[serde(default)]
         hardware: HardwareIdentity,
     }
-    let object = document.parse::<SpecObject<Spec>>().ok()?;
+    let object = document.parse::<SpecObject<HardwareDataSpec>>().ok()?;
     (group(&object.api_version) == host::GROUP).then(|| {
         let identity = object.spec.hardware;
-        Object::Hardware(
+        InterpretedObject::Hardware(
             document.origin.clone(),
             Box::new((object.metadata, identity)),
         )
@@ -449,17 +470,18 @@ fn address_object<T: DeserializeOwned>(
     document: &Document<'_>,
     kind: &str,
     object: fn(T) -> AddressObject,
-) -> Option<Object> {
+) -> Option<InterpretedObject> {
     let SpecObject {
         api_version,
         metadata,
         spec,
     } = document.parse::<SpecObject<T>>().ok()?;
-    ipam::is_address_object(kind, &api_version)
-        .then(|| Object::Address(document.origin.clone(), Box::new((metadata, object(spec)))))
+    ipam::is_address_object(kind, &api_version).then(|| {
+        InterpretedObject::Address(document.origin.clone(), Box::new((metadata, object(spec))))
+    })
 }
 
-fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {
+fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> InterpretedObject {
     let finding = unreadable(&origin, error, what);
-    Object::UnreadableHost(origin, Box::new(finding))
+    InterpretedObject::UnreadableHost(origin, Box::new(finding))
 }

@@ -18,7 +18,7 @@ use crate::text::counted;
 
 /// A host that a kustomization of the repo renders but that is not an input.
 #[derive(Debug)]
-pub struct HostLeftOut {
+pub struct LeftOutHost {
     /// The manifest.
     pub origin: Origin,
     /// Directory of the outermost kustomization that renders it.
@@ -28,7 +28,7 @@ pub struct HostLeftOut {
     pub(super) root_index: usize,
 }
 
-impl HostLeftOut {
+impl LeftOutHost {
     /// Returns the host of a manifest; `None` if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
@@ -53,9 +53,9 @@ impl HostLeftOut {
 
 /// Returns the hosts that inputs omit. In mode `observed`, only snapshots count, so there are none.
 pub(super) fn hosts(
-    all: HashMap<HostKey, HostLeftOut>,
+    all: HashMap<HostKey, LeftOutHost>,
     settings: &Settings,
-) -> HashMap<HostKey, HostLeftOut> {
+) -> HashMap<HostKey, LeftOutHost> {
     if settings.inventory.mode == InventoryMode::Observed {
         HashMap::new()
     } else {
@@ -66,7 +66,7 @@ pub(super) fn hosts(
 /// Returns the roots of omitted hosts that have a generated overlay: agents apply it, and so these
 /// hosts.
 pub(super) fn roots(
-    left_out: &HashMap<HostKey, HostLeftOut>,
+    left_out: &HashMap<HostKey, LeftOutHost>,
     state: &PreviousOutput,
 ) -> BTreeSet<usize> {
     let applied = left_out
@@ -77,9 +77,9 @@ pub(super) fn roots(
 
 /// Returns the hosts that are assigned to clusters.
 pub(super) fn held(
-    mut left_out: HashMap<HostKey, HostLeftOut>,
+    mut left_out: HashMap<HostKey, LeftOutHost>,
     state: &PreviousOutput,
-) -> HashMap<HostKey, HostLeftOut> {
+) -> HashMap<HostKey, LeftOutHost> {
     left_out.retain(|host, _| state.held.contains_key(host));
     left_out
 }
@@ -92,11 +92,11 @@ pub(super) fn clusters(
     clusters: &BTreeMap<ClusterKey, Request>,
     in_repo: &HashMap<ClusterKey, Origin>,
 ) -> Option<Finding> {
-    let of_state = state
+    let recorded_clusters = state
         .clusters
         .iter()
         .filter(|cluster| !clusters.contains_key(cluster));
-    let left_out: Vec<(&ClusterKey, &Origin)> = of_state
+    let left_out: Vec<(&ClusterKey, &Origin)> = recorded_clusters
         .filter_map(|cluster| Some((cluster, in_repo.get(cluster)?)))
         .collect();
     let names = match left_out.as_slice() {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::api::host;
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::Builds;
-use crate::load::{Files, Kind, ReadError, may_hold_resources, mentions};
+use crate::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
 use crate::request::ClusterKind;
 
 /// Returns the files of a repo that may be relevant, except below `output`. Too large files are
@@ -62,11 +62,11 @@ pub(super) fn listed_elsewhere(
             "it is behind a symbolic link"
         } else {
             match repo.kind(path) {
-                Some(Kind::File) if !may_hold_resources(path) => {
+                Some(EntryKind::File) if !may_hold_resources(path) => {
                     listed.push(path.clone());
                     continue;
                 }
-                Some(Kind::Other) => "it is a pipe, a device or a socket",
+                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
                 _ => continue,
             }
         };
@@ -96,13 +96,13 @@ fn is_harmless_link(
     let Some(target) = repo.resolve(path) else {
         return false;
     };
-    let has_none = |directory: &Utf8Path, of_ours: &dyn Fn(&[u8]) -> bool| {
+    let has_none = |directory: &Utf8Path, is_ours: &dyn Fn(&[u8]) -> bool| {
         let mut files = builds.below(directory).into_keys();
         files.all(|file| {
             file == *path
                 || repo
                     .text(&file)
-                    .is_some_and(|text| !of_ours(text.as_bytes()))
+                    .is_some_and(|text| !is_ours(text.as_bytes()))
         })
     };
     let decides = mentions(&[&ClusterKind::marks()[..], &[host::KIND]].concat());
@@ -110,10 +110,10 @@ fn is_harmless_link(
         .listed_by(path)
         .flat_map(|directory| builds.roots_of(directory));
     match repo.kind(&target) {
-        Some(Kind::File) => repo
+        Some(EntryKind::File) => repo
             .text(&target)
             .is_some_and(|text| !ours(text.as_bytes())),
-        Some(Kind::Directory) => {
+        Some(EntryKind::Directory) => {
             builds.has_kustomization(&target)
                 && has_none(&target, ours)
                 && roots.all(|root| has_none(&builds.root(root).directory, &decides))

@@ -18,7 +18,7 @@ use crate::finding::{Code, Finding, Place};
 use crate::inventory::Evidence;
 use crate::kustomize::{BuildEntry, Builds};
 use crate::layout;
-use crate::load::{Files, Kind, ReadError, mentions};
+use crate::load::{EntryKind, Files, ReadError, mentions};
 use crate::output::state::PreviousOutput;
 use crate::settings::Settings;
 use crate::text::{counted, in_shell};
@@ -27,7 +27,7 @@ use crate::text::{counted, in_shell};
 const SHOWN: usize = 3;
 
 /// Facts that prove or disprove an absence.
-pub(super) struct Known<'a> {
+pub(super) struct AbsenceEvidence<'a> {
     pub(super) repo: &'a Files,
     pub(super) settings: &'a Settings,
     /// Files that were read.
@@ -41,7 +41,7 @@ pub(super) struct Known<'a> {
 }
 
 /// A missing cluster or host.
-struct Lost<'a> {
+struct LostObject<'a> {
     /// Kind and name for messages.
     what: String,
     /// Name in a manifest.
@@ -56,7 +56,7 @@ struct Lost<'a> {
 
 /// Something that is not read and may hold a missing object.
 #[derive(Clone)]
-struct Unread {
+struct UnreadPlace {
     place: Place,
     /// Completes "… is missing, and ".
     why: String,
@@ -65,7 +65,7 @@ struct Unread {
     others: Vec<(Place, &'static str)>,
 }
 
-impl Unread {
+impl UnreadPlace {
     fn new(place: Place, why: String, help: String) -> Self {
         Self {
             place,
@@ -76,7 +76,7 @@ impl Unread {
     }
 
     /// Reports that some of `lost` may be in it, which belong to one cluster.
-    fn finding(self, which: &Lost<'_>, lost: &[Lost<'_>]) -> Finding {
+    fn finding(self, which: &LostObject<'_>, lost: &[LostObject<'_>]) -> Finding {
         let missing = match lost {
             [] | [_] => format!("{} is missing", which.what),
             [_, ..] => format!(
@@ -89,7 +89,7 @@ impl Unread {
         let finding = Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
             .at(self.place)
             .help(self.help)
-            .of(which.cluster);
+            .for_cluster(which.cluster);
         self.others
             .into_iter()
             .fold(finding, |finding, (place, why)| finding.see(place, why))
@@ -101,7 +101,7 @@ impl Unread {
 /// # Errors
 ///
 /// Returns an error if a file or directory cannot be read.
-pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
+pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, ReadError> {
     let lost = known.lost();
     // A stream is read to its end and is complete by definition.
     if lost.is_empty() || !known.repo.streams().is_empty() {
@@ -110,24 +110,24 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     let paths = known.unread_paths()?;
     let texts = known.unread_texts(&lost)?;
     let mut builds = BTreeMap::new();
-    let mut find = |lost: &Lost<'_>| -> Result<Option<Unread>, ReadError> {
+    let mut find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
         let source = known.source_of(lost)?;
-        if let Source::Unread(unread) = source {
+        if let SourceState::Unread(unread) = source {
             return Ok(Some(unread));
         }
-        let of_build = known.in_builds(lost, &mut builds)?;
+        let unread_in_build = known.in_builds(lost, &mut builds)?;
         let elsewhere = || in_texts(lost, &texts).or_else(|| in_paths(&paths));
         Ok(match source {
-            Source::Gone => of_build.or_else(elsewhere),
-            _ => of_build,
+            SourceState::Gone => unread_in_build.or_else(elsewhere),
+            _ => unread_in_build,
         })
     };
     let mut findings = Vec::new();
     // One unproven loss freezes its cluster.
-    for of_cluster in by_cluster(lost) {
-        for lost in &of_cluster {
+    for cluster_losses in by_cluster(lost) {
+        for lost in &cluster_losses {
             if let Some(unread) = find(lost)? {
-                findings.push(unread.finding(lost, &of_cluster));
+                findings.push(unread.finding(lost, &cluster_losses));
                 break;
             }
         }
@@ -135,8 +135,8 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     Ok(findings)
 }
 
-fn by_cluster(lost: Vec<Lost<'_>>) -> impl Iterator<Item = Vec<Lost<'_>>> {
-    let mut groups: BTreeMap<(&ClusterKey, bool), Vec<Lost<'_>>> = BTreeMap::new();
+fn by_cluster(lost: Vec<LostObject<'_>>) -> impl Iterator<Item = Vec<LostObject<'_>>> {
+    let mut groups: BTreeMap<(&ClusterKey, bool), Vec<LostObject<'_>>> = BTreeMap::new();
     for lost in lost {
         let group = groups.entry((lost.cluster, lost.is_cluster)).or_default();
         group.push(lost);
@@ -145,23 +145,23 @@ fn by_cluster(lost: Vec<Lost<'_>>) -> impl Iterator<Item = Vec<Lost<'_>>> {
 }
 
 /// State of the files that a cluster was generated from.
-enum Source {
+enum SourceState {
     /// At least one exists and was not read completely.
-    Unread(Unread),
+    Unread(UnreadPlace),
     /// All existing files were read completely.
     Read,
     /// None exists any longer, or none is known.
     Gone,
 }
 
-impl Known<'_> {
-    fn lost(&self) -> Vec<Lost<'_>> {
+impl AbsenceEvidence<'_> {
+    fn lost(&self) -> Vec<LostObject<'_>> {
         let clusters = self
             .state
             .clusters
             .iter()
             .filter(|cluster| !self.clusters.contains_key(*cluster));
-        let clusters = clusters.map(|cluster| Lost {
+        let clusters = clusters.map(|cluster| LostObject {
             what: format!("cluster `{cluster}`"),
             name: cluster.name.as_str(),
             cluster,
@@ -182,7 +182,7 @@ impl Known<'_> {
                 format!("host `{host}` of `{}`", held.cluster),
                 &held.cluster,
             );
-            Some(Lost {
+            Some(LostObject {
                 what,
                 name: host.name.as_str(),
                 cluster,
@@ -229,9 +229,9 @@ impl Known<'_> {
     /// Returns the first part of the builds of a missing object that is not read.
     fn in_builds(
         &self,
-        lost: &Lost<'_>,
-        known: &mut BTreeMap<Utf8PathBuf, Option<Unread>>,
-    ) -> Result<Option<Unread>, ReadError> {
+        lost: &LostObject<'_>,
+        known: &mut BTreeMap<Utf8PathBuf, Option<UnreadPlace>>,
+    ) -> Result<Option<UnreadPlace>, ReadError> {
         for directory in &lost.builds {
             let unread = match known.get(directory) {
                 Some(unread) => unread.clone(),
@@ -248,7 +248,7 @@ impl Known<'_> {
         Ok(None)
     }
 
-    fn in_build(&self, directory: &Utf8Path) -> Result<Option<Unread>, ReadError> {
+    fn in_build(&self, directory: &Utf8Path) -> Result<Option<UnreadPlace>, ReadError> {
         let mut sources = self.settings.sources.iter();
         let is_built = sources.any(|source| {
             let built = source.kustomization.as_deref();
@@ -268,7 +268,7 @@ impl Known<'_> {
         }
         let read = |path: &Utf8PathBuf| {
             let file = self.repo.resolve(path).unwrap_or_else(|| path.clone());
-            let is_read = self.repo.kind(&file) == Some(Kind::File) && !self.has_error(&file);
+            let is_read = self.repo.kind(&file) == Some(EntryKind::File) && !self.has_error(&file);
             is_read.then_some(file)
         };
         let files: Vec<Utf8PathBuf> = files
@@ -278,7 +278,7 @@ impl Known<'_> {
             .collect();
         let texts = unread_texts::in_manifests(self.repo, &files)?;
         Ok(texts.into_iter().next().map(|text| {
-            Unread::new(
+            UnreadPlace::new(
                 text.place,
                 format!(
                     "{}, which its build lists, is not read: {}",
@@ -300,14 +300,16 @@ impl Known<'_> {
         }
         match self.repo.kind(path) {
             None if self.repo.resolve(path).is_none() => Some("it does not exist in this repo"),
-            Some(Kind::Directory) if !self.repo.has_link(path) => Some("it has no kustomization"),
-            Some(Kind::Other) => Some("it is a pipe, a device or a socket"),
-            Some(Kind::File) if !self.repo.has_link(path) => {
+            Some(EntryKind::Directory) if !self.repo.has_link(path) => {
+                Some("it has no kustomization")
+            }
+            Some(EntryKind::Other) => Some("it is a pipe, a device or a socket"),
+            Some(EntryKind::File) if !self.repo.has_link(path) => {
                 let is_read = self.files.binary_search(path).is_ok();
                 (!is_read).then_some("git ignores it, or it belongs to another repo")
             }
             _ => match self.repo.resolve(path) {
-                Some(target) if self.repo.kind(&target) == Some(Kind::File) => None,
+                Some(target) if self.repo.kind(&target) == Some(EntryKind::File) => None,
                 Some(target) if self.builds.has_kustomization(&target) => None,
                 _ => Some("it is behind a symbolic link"),
             },
@@ -322,7 +324,7 @@ impl Known<'_> {
     }
 
     /// Returns texts that may hold objects and that the settings do not exclude.
-    fn unread_texts(&self, lost: &[Lost<'_>]) -> Result<Vec<UnreadText>, ReadError> {
+    fn unread_texts(&self, lost: &[LostObject<'_>]) -> Result<Vec<UnreadText>, ReadError> {
         let names: Vec<&str> = lost.iter().map(|lost| lost.name).collect();
         let may_read = |file: &Utf8Path| {
             self.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
@@ -339,13 +341,13 @@ impl Known<'_> {
     }
 
     /// Checks the files that a cluster was generated from. They are not recorded for hosts.
-    fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
+    fn source_of(&self, lost: &LostObject<'_>) -> Result<SourceState, ReadError> {
         let made_from = self
             .state
             .made_from
             .get(lost.cluster)
             .filter(|_| lost.is_cluster);
-        let mut source = Source::Gone;
+        let mut source = SourceState::Gone;
         for file in made_from.into_iter().flatten() {
             // No build of this site reaches the file any longer. It may belong to another site.
             if self.repo.is_out_of_reach(file) {
@@ -353,25 +355,25 @@ impl Known<'_> {
             }
             let why = match self.repo.kind(file) {
                 None if !self.repo.has_link(file) => continue,
-                Some(Kind::File) if !self.repo.has_link(file) => {
+                Some(EntryKind::File) if !self.repo.has_link(file) => {
                     if self.has_error(file) {
-                        source = Source::Read;
+                        source = SourceState::Read;
                         continue;
                     }
                     if self.files.binary_search(file).is_ok() {
                         if let Some(unread) = self.broken_in(file)? {
-                            return Ok(Source::Unread(unread));
+                            return Ok(SourceState::Unread(unread));
                         }
-                        source = Source::Read;
+                        source = SourceState::Read;
                         continue;
                     }
                     "git ignores it, or it belongs to another repo"
                 }
-                Some(Kind::Directory) => "it is a directory now",
-                Some(Kind::Other) => "it is a pipe, a device or a socket",
+                Some(EntryKind::Directory) => "it is a directory now",
+                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
                 _ => "it is a symbolic link, or lies behind one",
             };
-            return Ok(Source::Unread(Unread::new(
+            return Ok(SourceState::Unread(UnreadPlace::new(
                 Place::File(Arc::from(file.as_path())),
                 format!("its file {file} is not read: {why}"),
                 format!(
@@ -394,10 +396,10 @@ impl Known<'_> {
     }
 
     /// Returns the first document of the cluster's file that is no object.
-    fn broken_in(&self, file: &Utf8PathBuf) -> Result<Option<Unread>, ReadError> {
+    fn broken_in(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
         let texts = unread_texts::in_manifests(self.repo, std::slice::from_ref(file))?;
         Ok(texts.into_iter().next().map(|text| {
-            Unread::new(
+            UnreadPlace::new(
                 text.place,
                 format!("its file {file} cannot be read: {}", text.why),
                 format!(
@@ -412,7 +414,7 @@ impl Known<'_> {
 /// The reason why an entry is not read if it is no path of this repo.
 const NOT_HERE: &str = "its objects are not in this repo";
 
-fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> Unread {
+fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
     let build = if build.as_str().is_empty() {
         "."
     } else {
@@ -432,7 +434,7 @@ fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> Unread
         "{}, which may render it, lists `{}`, which is not read: {why}",
         part.by, part.name
     );
-    Unread::new(part.place.clone(), why, help)
+    UnreadPlace::new(part.place.clone(), why, help)
 }
 
 /// Returns the directory at the repo's root that a file is below, if any.
@@ -442,7 +444,7 @@ fn top(file: &Utf8Path) -> Option<&str> {
 }
 
 /// Returns a text without objects that may hold the missing one.
-fn in_texts(lost: &Lost<'_>, texts: &[UnreadText]) -> Option<Unread> {
+fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> {
     let may_hold_it = |text: &&UnreadText| {
         // The files of clusters and builds are known.
         if text.has_unknown_past && (lost.is_cluster || !lost.builds.is_empty()) {
@@ -458,7 +460,7 @@ fn in_texts(lost: &Lost<'_>, texts: &[UnreadText]) -> Option<Unread> {
         })
     };
     let text = texts.iter().find(may_hold_it)?;
-    Some(Unread::new(
+    Some(UnreadPlace::new(
         text.place.clone(),
         format!(
             "{}, which may hold it, is not read: {}",
@@ -469,13 +471,13 @@ fn in_texts(lost: &Lost<'_>, texts: &[UnreadText]) -> Option<Unread> {
 }
 
 /// Returns the first of the unread paths, of which any may hold the missing object.
-fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<Unread> {
+fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<UnreadPlace> {
     let ((first, why), rest) = unread.split_first()?;
     let place = |path: &Utf8PathBuf| Place::File(Arc::from(path.as_path()));
     let others = rest.iter().take(SHOWN - 1);
-    Some(Unread {
+    Some(UnreadPlace {
         others: others.map(|(path, why)| (place(path), *why)).collect(),
-        ..Unread::new(
+        ..UnreadPlace::new(
             place(first),
             format!("{first}, which may hold it, is not read: {why}"),
             format!(

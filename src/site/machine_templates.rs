@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use camino::Utf8Path;
 
 use crate::api::names::ClusterKey;
-use crate::kustomize::{Among, Builds, Listing};
+use crate::kustomize::{Builds, ListField, Listing};
 use crate::layout;
 use crate::request::{HostTemplate, Request};
 use crate::settings::Settings;
@@ -47,9 +47,9 @@ pub(super) fn pin(
 /// Returns whether a listed component changes a template.
 fn reaches(listing: &Listing<'_>, template: &HostTemplate, builds: &Builds) -> bool {
     let before = match listing.among {
-        Among::Components(before) => before,
-        Among::ComponentsOfComponent => usize::MAX,
-        Among::Resources => return false,
+        ListField::Components(before) => before,
+        ListField::ComponentsOfComponent => usize::MAX,
+        ListField::Resources => return false,
     };
     builds
         .before_component(listing.directory, before)

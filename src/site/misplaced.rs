@@ -6,7 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::finding::{Code, Finding, Place};
-use crate::load::{Files, Kind};
+use crate::load::{EntryKind, Files};
 use crate::settings::{self, Settings, sources};
 use crate::text::in_shell;
 
@@ -61,7 +61,7 @@ fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Pat
     let above = file.ancestors().skip(1).filter(is_other);
     above
         .into_iter()
-        .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
+        .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(EntryKind::File))
 }
 
 /// Returns the help for a nested site.

@@ -6,7 +6,7 @@ use crate::api::names::ClusterKey;
 use crate::api::provisioning as api;
 use crate::decode::suspected_templates::{SuspectedObject, SuspectedTemplate};
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::load::{Files, Kind, ParseError};
+use crate::load::{EntryKind, Files, ParseError};
 use crate::output::state::PreviousOutput;
 use crate::request::Request;
 
@@ -91,7 +91,7 @@ fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
             .file
             .ancestors()
             .skip(1)
-            .any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
+            .any(|above| repo.kind(&above.join(CHART)) == Some(EntryKind::File))
 }
 
 /// Returns the position of the double braces in a text that cannot be parsed.

@@ -52,10 +52,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::delivery::{self, Wiring};
+use crate::delivery::{self, DeliveryWiring};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::{self, Inventory, identity};
-use crate::kustomize::{BuildEntry, Builds, OverlayBases, Root};
+use crate::kustomize::{BuildEntry, BuildRoot, Builds, OverlayBases};
 use crate::layout;
 use crate::load::{Files, ReadError};
 use crate::output::compare::Change;
@@ -64,10 +64,10 @@ use crate::request::cluster_api::{Claimant, MachineObjects};
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{ClusterKind, Request, RequestContext};
 use crate::settings::Settings;
-use evidence::Proofs;
-use inputs::Rendered;
-pub use left_out::HostLeftOut;
-use lost::Known;
+use evidence::HostProofs;
+use inputs::BuiltSources;
+pub use left_out::LeftOutHost;
+use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
 pub use operators_templates::OperatorsTemplate;
 
@@ -81,12 +81,12 @@ pub struct Site {
     /// Every host.
     pub inventory: Inventory,
     /// Delivery of the output by the repo's kustomizations and agents.
-    pub wiring: Wiring,
+    pub wiring: DeliveryWiring,
     /// Previous output.
     pub state: PreviousOutput,
     /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
     /// valid without them.
-    pub left_out: HashMap<HostKey, HostLeftOut>,
+    pub left_out: HashMap<HostKey, LeftOutHost>,
     /// Services of the repo with NodePorts, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
     /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
@@ -104,7 +104,7 @@ pub struct Site {
     /// The files that each kustomization reaches.
     builds: Builds,
     /// Objects that sources build, kept for reading hardware.
-    rendered: Rendered,
+    rendered: BuiltSources,
 }
 
 impl Site {
@@ -136,7 +136,8 @@ impl Site {
         let (state, findings) = state?;
         take(findings);
         let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
-        let (proofs, findings) = Proofs::new(repo, &settings, builds, &state, agents, documents);
+        let (proofs, findings) =
+            HostProofs::new(repo, &settings, builds, &state, agents, documents);
         take(findings);
         take(proofs.classify(&mut objects.hosts));
         take(concern::without_duplicates(
@@ -208,7 +209,7 @@ impl Site {
             state.held.contains_key(host)
         }));
         take(assignment_labels::mistakes(&clusters, &state, &settings));
-        take(clashes::of_services(&clusters, &state));
+        take(clashes::service_clashes(&clusters, &state));
         take(mistaken_templates::mistaken(
             repo, &state, &clusters, &templates,
         ));
@@ -216,7 +217,7 @@ impl Site {
         let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
         // If clusters are known to be missing from the inputs, their absence needs no proof.
         if missing.is_none() {
-            let known = Known {
+            let known = AbsenceEvidence {
                 repo,
                 settings: &settings,
                 files: &objects.files,
@@ -313,12 +314,12 @@ impl Site {
     }
 
     /// Returns an outermost kustomization, by the index in the evidence of hosts.
-    pub(crate) fn root(&self, index: usize) -> &Root {
+    pub(crate) fn root(&self, index: usize) -> &BuildRoot {
         self.builds.root(index)
     }
 
     /// Returns the roots of declared hosts whose builds also contain a document.
-    pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
+    pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&BuildRoot> {
         let indices: BTreeSet<usize> = self
             .builds
             .reach_of(origin)

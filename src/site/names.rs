@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::inputs::Inputs;
+use super::inputs::InputSelection;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::object_kind::ObjectKind;
@@ -13,7 +13,7 @@ use crate::api::service::Service;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Evidence;
 use crate::inventory::host_document::HostDocument;
-use crate::inventory::networks::{Held, NetworkDataObject};
+use crate::inventory::networks::{LocatedNetworkData, NetworkDataObject};
 use crate::kustomize::Builds;
 use crate::request::provisioning::cluster_of;
 
@@ -34,19 +34,19 @@ pub struct ServiceWithPorts {
 /// name is invalid, which reading the site reports.
 pub(super) fn key(
     builds: &Builds,
-    inputs: &Inputs<'_>,
+    inputs: &InputSelection<'_>,
     kind: &str,
     origin: &Origin,
     metadata: &Metadata,
 ) -> Option<HostKey> {
-    Names::new(builds, inputs, Vec::new()).host_key(kind, origin, metadata)
+    BuildNames::new(builds, inputs, Vec::new()).host_key(kind, origin, metadata)
 }
 
 /// Returns each namespace that builds give to an object, with the kustomization that sets it;
 /// without one, the object's own namespace.
 pub(super) fn namespaces(
     builds: &Builds,
-    inputs: &Inputs<'_>,
+    inputs: &InputSelection<'_>,
     origin: &Origin,
     own: Option<&str>,
 ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
@@ -78,10 +78,10 @@ pub(super) fn namespaces(
 /// Mistakes in its name are not reported.
 pub(super) fn network_data(
     builds: &Builds,
-    inputs: &Inputs<'_>,
+    inputs: &InputSelection<'_>,
     origin: &Origin,
     object: &NetworkDataObject,
-) -> Vec<Held> {
+) -> Vec<LocatedNetworkData> {
     let Some(name) = &object.name else {
         return Vec::new();
     };
@@ -94,21 +94,25 @@ pub(super) fn network_data(
                 name: name.clone(),
             })
         });
-    keys.filter_map(|key| Held::of_object(key, origin, object, builds))
+    keys.filter_map(|key| LocatedNetworkData::from_object(key, origin, object, builds))
         .collect()
 }
 
 /// Names objects as builds do, and collects findings about names.
-pub(super) struct Names<'a> {
+pub(super) struct BuildNames<'a> {
     builds: &'a Builds,
-    pub(super) inputs: &'a Inputs<'a>,
+    pub(super) inputs: &'a InputSelection<'a>,
     pub(super) findings: Vec<Finding>,
     /// Kustomizations already reported for a prefix or suffix.
     renamed: BTreeSet<Arc<Utf8Path>>,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn new(builds: &'a Builds, inputs: &'a Inputs<'a>, findings: Vec<Finding>) -> Self {
+impl<'a> BuildNames<'a> {
+    pub(super) fn new(
+        builds: &'a Builds,
+        inputs: &'a InputSelection<'a>,
+        findings: Vec<Finding>,
+    ) -> Self {
         Self {
             builds,
             inputs,
@@ -137,13 +141,13 @@ impl<'a> Names<'a> {
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<HostKey> {
-        let (namespace, name) = self.of(kind, origin, metadata)?;
+        let (namespace, name) = self.namespace_and_name(kind, origin, metadata)?;
         Some(HostKey { namespace, name })
     }
 
     /// Returns namespace and name of a host or request; `None`, with a finding, if they are
     /// invalid.
-    fn of(
+    fn namespace_and_name(
         &mut self,
         kind: &str,
         origin: &Origin,
@@ -209,7 +213,7 @@ impl<'a> Names<'a> {
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<(ClusterKey, ObjectName)> {
-        let (namespace, own_name) = self.of(object.kind, origin, metadata)?;
+        let (namespace, own_name) = self.namespace_and_name(object.kind, origin, metadata)?;
         if object.cluster_label.is_none() {
             return Some((
                 ClusterKey {
@@ -231,7 +235,7 @@ impl<'a> Names<'a> {
         origin: Origin,
         host: Box<BareMetalHost>,
     ) -> Option<HostDocument> {
-        let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
+        let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
         let own_namespace = host
             .metadata
             .namespace

@@ -8,15 +8,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::by_kind::{ByKind, ReadCluster, ReadHost, ReadSoftware};
 use super::concern::{self, Concern};
-use super::host_origin::{self, Renamed};
-use super::inputs::{self, Inputs, Rendered};
-use super::interpret::{Object, interpret, interpret_rendered, is_kustomization};
-use super::left_out::HostLeftOut;
+use super::host_origin::{self, RenamingKustomization};
+use super::inputs::{self, BuiltSources, InputSelection};
+use super::interpret::{InterpretedObject, interpret, interpret_rendered, is_kustomization};
+use super::left_out::LeftOutHost;
 use super::listing::{listed_elsewhere, not_too_large};
-use super::names::{Names, ServiceWithPorts, network_data};
+use super::names::{BuildNames, ServiceWithPorts, network_data};
 use super::operators_templates::{self, OperatorsTemplate};
 use super::plaintext_secrets;
-use super::substitution::Naming;
+use super::substitution::NamespaceInputs;
 use super::{agent_builds, delivered, misplaced};
 use crate::api::cluster_api::GROUP;
 use crate::api::hardware;
@@ -36,10 +36,10 @@ use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
 use crate::inventory::network_index::{BySecret, Networks};
-use crate::inventory::networks::Referring;
-use crate::kustomize::{Builds, OverlayBases, Refusal};
+use crate::inventory::networks::ReferringHost;
+use crate::kustomize::{Builds, KustomizationRefusal, OverlayBases};
 use crate::layout;
-use crate::load::{Document, Files, FirstLook, ReadError, mentions};
+use crate::load::{Document, Files, ReadError, ScanResult, mentions};
 use crate::request::cluster_api;
 use crate::request::cluster_parts::{ClusterParts, PartDocument};
 use crate::request::registry::OBJECTS;
@@ -47,7 +47,7 @@ use crate::request::{ClusterDocument, ClusterKind, SoftwareDocument, Spec};
 use crate::settings::{Settings, sources};
 
 /// Objects of a repo that decide about clusters and hosts.
-pub(super) struct Objects {
+pub(super) struct SiteObjects {
     pub(super) clusters: Vec<(ClusterDocument, Spec)>,
     /// Requests in files of the repo that are not inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
@@ -58,14 +58,14 @@ pub(super) struct Objects {
     pub(super) cluster_parts: ClusterParts,
     pub(super) hosts: Vec<HostDocument>,
     /// Hosts that kustomizations of the repo render but that are not inputs.
-    pub(super) left_out: HashMap<HostKey, HostLeftOut>,
+    pub(super) left_out: HashMap<HostKey, LeftOutHost>,
     /// Every document in the repo's files that describes a host, input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     /// Identities of machines in HardwareData, by host.
     pub(super) hardware: HashMap<HostKey, HardwareIdentity>,
     pub(super) builds: Builds,
-    pub(super) rendered: Rendered,
+    pub(super) rendered: BuiltSources,
     /// Requests and Softwares that are probably templates of another tool.
     pub(super) templates: Vec<SuspectedTemplate>,
     pub(super) agents: Agents,
@@ -102,22 +102,22 @@ const WORDS: [&str; 9] = [
 ///
 /// Returns an error if a file or directory cannot be read.
 pub(super) fn named(
-    scanned: Scanned,
+    scanned: ScannedFiles,
     repo: &Files,
     settings: &Settings,
-) -> Result<(Objects, Vec<Finding>), ReadError> {
-    let Scanned {
+) -> Result<(SiteObjects, Vec<Finding>), ReadError> {
+    let ScannedFiles {
         objects,
         files,
         closed,
         builds,
         refused,
-        of_builds,
+        build_findings,
         too_large,
         unread,
     } = scanned;
-    let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
-    let naming = Naming {
+    let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
+    let naming = NamespaceInputs {
         repo,
         files: &files,
         builds: &builds,
@@ -126,15 +126,15 @@ pub(super) fn named(
     };
     let mut objects = objects;
     let agents = agent_builds::collect(naming, &mut objects)?;
-    let (objects, overlay_bases, of_evaluation) =
+    let (objects, overlay_bases, evaluation_findings) =
         delivered::by_builds(repo, &builds, settings, &inputs, &agents, objects);
-    let (rendered, mut findings) = Rendered::build(repo, settings);
-    let (count, of_rendered) = rendered.read(repo, |document| interpret_rendered(&document));
+    let (rendered, mut findings) = BuiltSources::build(repo, settings);
+    let (count, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
     if count == 0 && !repo.streams().is_empty() {
         findings.push(inputs::empty(repo));
     }
-    let mut all = ByKind::of(objects.into_iter().chain(of_rendered));
-    findings.extend(of_evaluation);
+    let mut all = ByKind::from_objects(objects.into_iter().chain(rendered_objects));
+    findings.extend(evaluation_findings);
     let concerns = |finding: &Finding| {
         let mut files = finding.places.iter().map(|(place, _)| place.file());
         files.any(|file| settings.may_read(file) || !builds.reach(file).is_empty())
@@ -143,7 +143,7 @@ pub(super) fn named(
     all.generated_hosts
         .retain(|file| !concern::is_excluded(settings, file));
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
-    findings.extend(of_inputs);
+    findings.extend(input_findings);
 
     let agents = Agents::new(
         repo,
@@ -152,38 +152,38 @@ pub(super) fn named(
         mem::take(&mut all.agent_objects),
         &files,
     );
-    let (of_hosts, of_requests) = (all.of_hosts(), all.of_requests());
+    let (host_documents, request_origins) = (all.host_documents(), all.request_origins());
     let concern = Concern::new(
         repo,
         settings,
         &builds,
         &inputs,
         agents.followed(),
-        of_hosts,
-        of_requests,
+        host_documents,
+        request_origins,
     );
-    let of_builds = of_builds.into_iter();
-    findings.extend(of_builds.map(|finding| concern.of_kustomization(finding)));
+    let build_findings = build_findings.into_iter();
+    findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));
     findings.extend(all.unreadable(&builds, &inputs, &concern));
-    if all.asks_for_cluster_api(settings) {
+    if all.has_cluster_api_request(settings) {
         let broken = all.broken_cluster_parts.drain(..);
-        let of_inputs = broken.filter(|(origin, _)| inputs.takes(origin));
-        findings.extend(of_inputs.map(|(_, finding)| finding));
+        let input_findings = broken.filter(|(origin, _)| inputs.contains(origin));
+        findings.extend(input_findings.map(|(_, finding)| finding));
     }
     all.templates
-        .retain(|template| inputs.takes(&template.origin));
-    let plain_secrets = plaintext_secrets::of_generators(&builds).into_iter();
+        .retain(|template| inputs.contains(&template.origin));
+    let plain_secrets = plaintext_secrets::generator_secrets(&builds).into_iter();
     findings.extend(plaintext_secrets::findings(
         plain_secrets.chain(all.plain_secrets).collect(),
         settings,
         &concern,
-        |origin| inputs.takes(origin),
+        |origin| inputs.contains(origin),
     ));
 
-    let of_files = operators_templates::of_files(repo, &builds);
-    all.operators_templates.extend(of_files);
-    let mut names = Names::new(&builds, &inputs, findings);
+    let file_templates = operators_templates::file_templates(repo, &builds);
+    all.operators_templates.extend(file_templates);
+    let mut names = BuildNames::new(&builds, &inputs, findings);
     let (mut clusters, in_repo) = name_clusters(all.clusters, &mut names, &concern, settings);
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
@@ -197,7 +197,7 @@ pub(super) fn named(
         .into_iter()
         .partition(|(document, _)| document.kind == ClusterKind::ClusterApi);
     let secrets = all.secrets.into_iter();
-    let secrets = secrets.filter(|(origin, _)| inputs.takes(origin));
+    let secrets = secrets.filter(|(origin, _)| inputs.contains(origin));
     let held =
         secrets.flat_map(|(origin, object)| network_data(&builds, &inputs, &origin, &object));
     let mut by_secret = BySecret::default();
@@ -215,7 +215,7 @@ pub(super) fn named(
         let sources = settings.sources.iter();
         let built = sources.filter_map(|source| source.kustomization.as_deref());
         let (file, place, field) = builds.that_may_rename(repo, &files.collect(), built)?;
-        Some(Renamed {
+        Some(RenamingKustomization {
             file: file.clone(),
             field,
             place,
@@ -233,9 +233,9 @@ pub(super) fn named(
     let mut findings = names.findings;
     let left_out = left_out
         .into_iter()
-        .filter_map(|document| HostLeftOut::new(document, &builds))
+        .filter_map(|document| LeftOutHost::new(document, &builds))
         .collect();
-    let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
+    let referring: Vec<ReferringHost<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     by_secret.extend(network_files::generated(
         repo, &builds, &referring, &namespace,
@@ -243,7 +243,7 @@ pub(super) fn named(
     let decrypt = settings.sops.decrypt && uses_addresses(&clusters);
     let networks = Networks::new(repo, &files, by_secret, &referring, decrypt, &mut findings)
         .with_claimed(address_objects, &mut findings);
-    let objects = Objects {
+    let objects = SiteObjects {
         clusters,
         in_repo,
         software,
@@ -269,17 +269,17 @@ pub(super) fn named(
 }
 
 /// Objects of a repo's files, and the kustomizations that reach the files.
-pub(super) struct Scanned {
+pub(super) struct ScannedFiles {
     /// Every object except kustomizations.
-    objects: Vec<Object>,
+    objects: Vec<InterpretedObject>,
     /// Files that were read, sorted.
     files: Vec<Utf8PathBuf>,
     /// Directories that cannot be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
     builds: Builds,
     /// Reason why kustomize refuses the kustomization of a directory.
-    refused: BTreeMap<Utf8PathBuf, Refusal>,
-    of_builds: Vec<Finding>,
+    refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
+    build_findings: Vec<Finding>,
     too_large: Vec<Finding>,
     /// Findings about listed files that cannot be read.
     unread: Vec<Finding>,
@@ -290,7 +290,7 @@ pub(super) struct Scanned {
 /// # Errors
 ///
 /// Returns an error if a file or directory cannot be read.
-pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadError> {
+pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, ReadError> {
     let output = &settings.output;
     let (files, closed) = repo.files_and_closed(output)?;
     let (mut files, too_large) = not_too_large(repo, files);
@@ -316,12 +316,12 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadErr
     let requests = mentions(&ClusterKind::marks());
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
-            return FirstLook::from(is_kustomization(file) || ours(content));
+            return ScanResult::from(is_kustomization(file) || ours(content));
         }
         // A request may have sipgen's marker because a user copied the comment from a generated
         // file.
-        let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
-        FirstLook {
+        let says = hosts(content).then(|| InterpretedObject::GeneratedHosts(file.to_owned()));
+        ScanResult {
             says,
             read: requests(content),
         }
@@ -329,13 +329,17 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadErr
     let interpret_file = |document: Document<'_>| {
         let is_for_agents = repo.is_for_agents(&document.origin.file);
         interpret(document).filter(|object| {
-            !is_for_agents || matches!(object, Object::Agent(_) | Object::ClusterSecret(..))
+            !is_for_agents
+                || matches!(
+                    object,
+                    InterpretedObject::Agent(_) | InterpretedObject::ClusterSecret(..)
+                )
         })
     };
     let mut objects = repo.scan(&files, look, interpret_file)?;
     only_first_kustomizations(&mut objects);
     let (kustomizations, refused) = take_kustomizations(&mut objects);
-    let (builds, of_builds) = Builds::new(kustomizations);
+    let (builds, build_findings) = Builds::new(kustomizations);
     let reason = |path: &Utf8Path| {
         let mut closed = closed.iter();
         closed.find_map(|(directory, reason)| path.starts_with(directory).then_some(reason))
@@ -354,13 +358,13 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadErr
     files.extend(listed);
     files.sort();
     unread_for_size.extend(unread);
-    Ok(Scanned {
+    Ok(ScannedFiles {
         objects,
         files,
         closed,
         builds,
         refused,
-        of_builds,
+        build_findings,
         too_large,
         unread: unread_for_size,
     })
@@ -368,10 +372,10 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<Scanned, ReadErr
 
 /// Removes all but the first document of each kustomization file, because kustomize reads no
 /// others.
-fn only_first_kustomizations(objects: &mut Vec<Object>) {
+fn only_first_kustomizations(objects: &mut Vec<InterpretedObject>) {
     let mut known = BTreeSet::new();
     objects.retain(|object| match object {
-        Object::Kustomization(origin, ..) | Object::Unreadable(origin, _)
+        InterpretedObject::Kustomization(origin, ..) | InterpretedObject::Unreadable(origin, _)
             if is_kustomization(&origin.file) =>
         {
             known.insert(origin.file.clone())
@@ -385,12 +389,13 @@ type Kustomizations = Vec<(Origin, Kustomization)>;
 /// Separates kustomizations from the other objects, with the directories whose kustomization is
 /// refused.
 fn take_kustomizations(
-    objects: &mut Vec<Object>,
-) -> (Kustomizations, BTreeMap<Utf8PathBuf, Refusal>) {
+    objects: &mut Vec<InterpretedObject>,
+) -> (Kustomizations, BTreeMap<Utf8PathBuf, KustomizationRefusal>) {
     let (mut kustomizations, mut refused) = (Vec::new(), BTreeMap::new());
-    let is_kustomization = |object: &mut Object| matches!(object, Object::Kustomization(..));
+    let is_kustomization =
+        |object: &mut InterpretedObject| matches!(object, InterpretedObject::Kustomization(..));
     for object in objects.extract_if(.., is_kustomization) {
-        let Object::Kustomization(origin, kustomization, refusal) = object else {
+        let InterpretedObject::Kustomization(origin, kustomization, refusal) = object else {
             continue;
         };
         let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
@@ -403,14 +408,14 @@ fn take_kustomizations(
 /// Names requests, and separates inputs from other requests of the repo.
 fn name_clusters(
     clusters: Vec<ReadCluster>,
-    names: &mut Names<'_>,
+    names: &mut BuildNames<'_>,
     concern: &Concern<'_>,
     settings: &Settings,
 ) -> (Vec<(ClusterDocument, Spec)>, HashMap<ClusterKey, Origin>) {
     let (mut documents, mut in_repo) = (Vec::new(), HashMap::new());
     let mut quiet = names.quiet();
     for (origin, kind, metadata, spec, found) in clusters {
-        let is_input = names.inputs.takes(&origin);
+        let is_input = names.inputs.contains(&origin);
         let is_asked =
             kind != ClusterKind::ClusterApi || cluster_api::is_asked(&metadata, settings);
         let names = if is_input && is_asked {
@@ -433,7 +438,7 @@ fn name_clusters(
             }
             continue;
         }
-        let found = found.into_iter().map(|finding| finding.of(&key));
+        let found = found.into_iter().map(|finding| finding.for_cluster(&key));
         names.findings.extend(found);
         let document = ClusterDocument {
             kind,
@@ -447,10 +452,10 @@ fn name_clusters(
     (documents, in_repo)
 }
 
-fn name_cluster_parts(parts: Vec<PartDocument>, names: &Names<'_>) -> ClusterParts {
+fn name_cluster_parts(parts: Vec<PartDocument>, names: &BuildNames<'_>) -> ClusterParts {
     let mut objects = ClusterParts::default();
     for part in parts {
-        if names.inputs.takes(&part.origin) {
+        if names.inputs.contains(&part.origin) {
             let name = part.metadata.name.clone().unwrap_or_default();
             for namespace in names.namespaces_of(&part.origin, &part.metadata) {
                 objects.add(namespace, name.clone(), part.clone());
@@ -462,12 +467,12 @@ fn name_cluster_parts(parts: Vec<PartDocument>, names: &Names<'_>) -> ClusterPar
 
 fn name_address_objects(
     objects: Vec<(Origin, Metadata, AddressObject)>,
-    names: &Names<'_>,
+    names: &BuildNames<'_>,
 ) -> Vec<NamedObject> {
     let mut named = Vec::new();
     for (origin, metadata, object) in objects
         .into_iter()
-        .filter(|(origin, ..)| names.inputs.takes(origin))
+        .filter(|(origin, ..)| names.inputs.contains(origin))
     {
         let name = metadata.name.clone().unwrap_or_default();
         for namespace in names.namespaces_of(&origin, &metadata) {
@@ -485,11 +490,11 @@ fn name_address_objects(
 /// Names HardwareData. Of two for one host, the first counts.
 fn name_hardware(
     objects: Vec<(Origin, Metadata, HardwareIdentity)>,
-    names: &mut Names<'_>,
+    names: &mut BuildNames<'_>,
 ) -> HashMap<HostKey, HardwareIdentity> {
     let mut by_host = HashMap::with_capacity(objects.len());
     for (origin, metadata, identity) in objects {
-        if names.inputs.takes(&origin)
+        if names.inputs.contains(&origin)
             && let Some(host) = names.host_key(hardware::KIND, &origin, &metadata)
         {
             by_host.entry(host).or_insert(identity);
@@ -498,13 +503,13 @@ fn name_hardware(
     by_host
 }
 
-fn name_software(software: Vec<ReadSoftware>, names: &mut Names<'_>) -> Vec<SoftwareDocument> {
+fn name_software(software: Vec<ReadSoftware>, names: &mut BuildNames<'_>) -> Vec<SoftwareDocument> {
     let mut documents = Vec::new();
     for (origin, metadata, spec, found) in software {
-        if names.inputs.takes(&origin)
+        if names.inputs.contains(&origin)
             && let Some((key, name)) = names.cluster(&provisioning::SOFTWARE, &origin, &metadata)
         {
-            let found = found.into_iter().map(|finding| finding.of(&key));
+            let found = found.into_iter().map(|finding| finding.for_cluster(&key));
             names.findings.extend(found);
             documents.push(SoftwareDocument {
                 key,
@@ -527,12 +532,16 @@ struct HostDocuments {
     documents: Vec<(HostKey, Origin)>,
 }
 
-fn name_hosts(hosts: Vec<ReadHost>, names: &mut Names<'_>, concern: &Concern<'_>) -> HostDocuments {
+fn name_hosts(
+    hosts: Vec<ReadHost>,
+    names: &mut BuildNames<'_>,
+    concern: &Concern<'_>,
+) -> HostDocuments {
     let mut named = HostDocuments::default();
     let mut doubts = Vec::new();
     let mut quiet = names.quiet();
     for (origin, host, doubted, found) in hosts {
-        let is_input = names.inputs.takes(&origin);
+        let is_input = names.inputs.contains(&origin);
         let names = if is_input { &mut *names } else { &mut quiet };
         let is_meant = concern.has_host(&origin, Some(&host));
         let known = names.findings.len();

@@ -11,7 +11,7 @@ use crate::api::names::Role;
 use crate::finding::Place;
 use crate::kustomize::Builds;
 use crate::layout;
-use crate::load::{Document, Files, Kind};
+use crate::load::{Document, EntryKind, Files};
 
 /// A template of the SIP operator.
 #[derive(Debug, Clone)]
@@ -37,16 +37,16 @@ fn role_of(key: &str) -> Option<Role> {
 }
 
 #[derive(Deserialize)]
-struct ConfigMap {
+struct TemplatesConfigMap {
     #[serde(default)]
     data: BTreeMap<String, String>,
 }
 
 /// Reads the templates in a ConfigMap.
-pub(super) fn of_config_map(document: &Document<'_>) -> Vec<OperatorsTemplate> {
+pub(super) fn config_map_templates(document: &Document<'_>) -> Vec<OperatorsTemplate> {
     let Some(config_map) = document
         .mentions(&KEYS)
-        .then(|| document.parse::<ConfigMap>().ok())
+        .then(|| document.parse::<TemplatesConfigMap>().ok())
         .flatten()
     else {
         return Vec::new();
@@ -63,10 +63,10 @@ pub(super) fn of_config_map(document: &Document<'_>) -> Vec<OperatorsTemplate> {
 
 /// Reads the templates beside kustomizations, which generate ConfigMaps from them. An unreadable
 /// file is skipped.
-pub(super) fn of_files(repo: &Files, builds: &Builds) -> Vec<OperatorsTemplate> {
+pub(super) fn file_templates(repo: &Files, builds: &Builds) -> Vec<OperatorsTemplate> {
     let template = |directory: &Utf8Path, key: &str| {
         let file = directory.join(key);
-        if repo.kind(&file) != Some(Kind::File) {
+        if repo.kind(&file) != Some(EntryKind::File) {
             return None;
         }
         Some(OperatorsTemplate {

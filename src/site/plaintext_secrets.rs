@@ -59,11 +59,11 @@ impl PlainSecret {
 /// A Secret. Its values may have any type, because unfinished ones contain secrets too.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Secret {
+pub(crate) struct SecretManifest {
     #[serde(default)]
     api_version: Option<Value>,
     #[serde(default)]
-    metadata: Metadata,
+    metadata: SecretMetadata,
     #[serde(default)]
     data: Option<BTreeMap<String, Value>>,
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(crate) struct Secret {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct SecretMetadata {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -87,7 +87,7 @@ struct Metadata {
     managed_fields: Option<IgnoredAny>,
 }
 
-impl Secret {
+impl SecretManifest {
     /// Returns whether it configures Argo CD.
     pub(crate) fn is_of_argocd(&self) -> bool {
         let mut labels = self.metadata.labels.iter().flatten();
@@ -110,7 +110,7 @@ impl Secret {
         };
         let (data, string_data) = (values(self.data), values(self.string_data));
         let is_of_v1 = matches!(&self.api_version, Some(Value::String(version)) if version == "v1");
-        let Metadata {
+        let SecretMetadata {
             name,
             namespace,
             uid,
@@ -136,12 +136,15 @@ impl Secret {
 }
 
 /// Finds values of a Secret in plain text in a file of the repo.
-pub(crate) fn of_document(document: &Document<'_>, secret: &Secret) -> Option<PlainSecret> {
+pub(crate) fn document_secret(
+    document: &Document<'_>,
+    secret: &SecretManifest,
+) -> Option<PlainSecret> {
     let origin = &document.origin;
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let Secret {
+    let SecretManifest {
         metadata,
         data,
         string_data,
@@ -172,14 +175,14 @@ pub(crate) fn of_document(document: &Document<'_>, secret: &Secret) -> Option<Pl
 }
 
 /// Finds literals of Secret generators in kustomizations.
-pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
+pub(crate) fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
     let is_plain = |literal: &String| {
         let (key, text) = literal.split_once('=').unwrap_or(("", literal));
         is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
     };
-    let of_secrets = builds.generated().filter(|generated| generated.is_secret());
-    let plain =
-        of_secrets.filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let secret_generators = builds.generated().filter(|generated| generated.is_secret());
+    let plain = secret_generators
+        .filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
     let found = plain.map(|generated| PlainSecret {
         origin: generated.origin.clone(),
         place: generated.place_of_name(),
@@ -444,12 +447,12 @@ mod tests {
                 []
             );
         }
-        let of_argocd = "{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {argocd.argoproj.io/secret-type: \
+        let argocd_secret = "{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {argocd.argoproj.io/secret-type: \
                          cluster}}, stringData: {name: a, server: x, config: '${CONFIG}'}}";
-        assert_eq!(found(&[("a.yaml", of_argocd)], None), []);
+        assert_eq!(found(&[("a.yaml", argocd_secret)], None), []);
         assert_eq!(
             found(
-                &[("a.yaml", &of_argocd.replace("'${CONFIG}'", "token"))],
+                &[("a.yaml", &argocd_secret.replace("'${CONFIG}'", "token"))],
                 None
             )
             .len(),

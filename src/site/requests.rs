@@ -21,7 +21,7 @@ use crate::settings::{Settings, sources};
 /// A Cluster of Cluster API beside a SIPCluster of the same name requests nothing; it must only agree.
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
-    of_cluster_api: Vec<(ClusterDocument, Spec)>,
+    cluster_api_documents: Vec<(ClusterDocument, Spec)>,
     templates: Vec<SuspectedTemplate>,
     context: &RequestContext<'_>,
 ) -> (
@@ -30,26 +30,26 @@ pub(super) fn check(
     Vec<Claimant>,
     Vec<Finding>,
 ) {
-    let mut requests = Requests {
+    let mut requests = RequestChecks {
         context,
         clusters: BTreeMap::new(),
         others: Vec::new(),
         templates,
         findings: Vec::new(),
     };
-    let check = |(document, spec)| CheckedAlone::new(document, spec, context);
-    let checked: Vec<CheckedAlone> = documents.into_par_iter().map(check).collect();
+    let check = |(document, spec)| SeparatelyCheckedRequest::new(document, spec, context);
+    let checked: Vec<SeparatelyCheckedRequest> = documents.into_par_iter().map(check).collect();
     for request in checked {
         requests.add(request);
     }
-    let known: BTreeSet<ClusterKey> = of_cluster_api
+    let known: BTreeSet<ClusterKey> = cluster_api_documents
         .iter()
         .map(|(document, _)| document.key.clone())
         .collect();
-    for (document, spec) in of_cluster_api {
+    for (document, spec) in cluster_api_documents {
         requests.add_of_cluster_api(document, spec);
     }
-    let Requests {
+    let RequestChecks {
         mut clusters,
         others,
         templates,
@@ -79,7 +79,7 @@ pub(super) fn check(
 }
 
 /// The requests that are checked so far.
-struct Requests<'a, 'site> {
+struct RequestChecks<'a, 'site> {
     context: &'a RequestContext<'site>,
     clusters: BTreeMap<ClusterKey, Request>,
     /// Clusters of Cluster API that are no requests.
@@ -89,7 +89,7 @@ struct Requests<'a, 'site> {
 }
 
 /// A request that was checked without the others.
-struct CheckedAlone {
+struct SeparatelyCheckedRequest {
     kind: ClusterKind,
     key: ClusterKey,
     origin: Origin,
@@ -98,7 +98,7 @@ struct CheckedAlone {
     checked: ValidatedDocument,
 }
 
-impl CheckedAlone {
+impl SeparatelyCheckedRequest {
     fn new(document: ClusterDocument, spec: Spec, context: &RequestContext<'_>) -> Self {
         Self {
             kind: document.kind,
@@ -116,9 +116,9 @@ impl CheckedAlone {
     }
 }
 
-impl Requests<'_, '_> {
+impl RequestChecks<'_, '_> {
     /// Adds a request, unless its cluster has one.
-    fn add(&mut self, request: CheckedAlone) {
+    fn add(&mut self, request: SeparatelyCheckedRequest) {
         if let Some(other) = self.clusters.get(&request.key) {
             let finding = duplicate(&request, other, self.context.settings);
             self.findings.push(finding);
@@ -148,7 +148,7 @@ impl Requests<'_, '_> {
                 self.findings.extend(found);
             }
             _ if cluster_api::is_asked(&document.metadata, self.context.settings) => {
-                self.add(CheckedAlone::new(document, spec, self.context));
+                self.add(SeparatelyCheckedRequest::new(document, spec, self.context));
             }
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
@@ -199,8 +199,8 @@ fn orphan(document: &PartDocument, cluster: &str) -> Finding {
 }
 
 /// Reports a second request of a cluster.
-fn duplicate(request: &CheckedAlone, other: &Request, settings: &Settings) -> Finding {
-    let CheckedAlone {
+fn duplicate(request: &SeparatelyCheckedRequest, other: &Request, settings: &Settings) -> Finding {
+    let SeparatelyCheckedRequest {
         kind, key, origin, ..
     } = request;
     let kind = *kind;
@@ -219,5 +219,5 @@ fn duplicate(request: &CheckedAlone, other: &Request, settings: &Settings) -> Fi
             let out = sources::leave_out(settings, &[&origin.file]);
             format!("if this one is an example, keep it; {out}\notherwise give it another {name} or namespace")
         })
-        .of(key)
+        .for_cluster(key)
 }

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
-use super::inputs::Inputs;
+use super::inputs::InputSelection;
 use super::names::namespaces;
 use crate::api::gitops::PostBuild;
 use crate::api::host::Metadata;
 use crate::delivery::BuildChanges;
 use crate::finding::{Origin, Place};
-use crate::kustomize::{Builds, Variables, Wanted};
+use crate::kustomize::{Builds, EvaluatedFiles, SubstitutionVariables};
 use crate::layout::VARIABLE;
 use crate::load::{Document, Files, ReadError, mentions};
 use crate::settings::Settings;
@@ -27,12 +27,12 @@ type Values = BTreeMap<String, Option<(String, Place)>>;
 
 /// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; `None` if the
 /// result of its build is unknown.
-type Held = HashMap<(&'static str, String, String), Option<Values>>;
+type VariablesByObject = HashMap<(&'static str, String, String), Option<Values>>;
 
 /// A ConfigMap or Secret with variables.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Holder {
+struct VariablesObject {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
@@ -43,16 +43,16 @@ struct Holder {
 
 /// Inputs that decide the namespace of an object.
 #[derive(Clone, Copy)]
-pub(super) struct Naming<'a> {
+pub(super) struct NamespaceInputs<'a> {
     pub(super) repo: &'a Files,
     pub(super) files: &'a [Utf8PathBuf],
     pub(super) builds: &'a Builds,
-    pub(super) inputs: &'a Inputs<'a>,
+    pub(super) inputs: &'a InputSelection<'a>,
     pub(super) settings: &'a Settings,
 }
 
 /// ConfigMaps and Secrets with variables.
-pub(super) struct VariableSources(Held);
+pub(super) struct VariableSources(VariablesByObject);
 
 impl VariableSources {
     /// Reads the objects that agents' objects name, as builds deliver them.
@@ -61,7 +61,7 @@ impl VariableSources {
     ///
     /// Returns an error if a file cannot be read.
     pub(super) fn read<'c>(
-        naming: Naming<'_>,
+        naming: NamespaceInputs<'_>,
         changes: impl Iterator<Item = &'c BuildChanges>,
     ) -> Result<Self, ReadError> {
         let post_builds = changes.filter_map(|changes| changes.post_build.as_ref());
@@ -70,7 +70,7 @@ impl VariableSources {
             .map(|reference| reference.name.as_str())
             .collect();
         Ok(Self(if names.is_empty() {
-            Held::new()
+            VariablesByObject::new()
         } else {
             naming.held(&names)?
         }))
@@ -78,13 +78,13 @@ impl VariableSources {
 
     /// Merges the variables of one Kustomization. Without any, Flux substitutes nothing, not even
     /// defaults.
-    pub(super) fn of(
+    pub(super) fn merged_variables(
         &self,
         origin: &Origin,
         post_build: &PostBuild,
         namespaces: &BTreeSet<String>,
-    ) -> Option<Variables> {
-        let mut variables = Variables::default();
+    ) -> Option<SubstitutionVariables> {
+        let mut variables = SubstitutionVariables::default();
         for reference in post_build.substitute_from.iter().flatten() {
             let kind = if reference.kind == "Secret" {
                 "Secret"
@@ -121,7 +121,7 @@ impl VariableSources {
 }
 
 fn agreed_values(one: Values, other: Values) -> Values {
-    let variables = |values| Variables {
+    let variables = |values| SubstitutionVariables {
         values,
         are_partial: false,
     };
@@ -139,9 +139,9 @@ fn text(value: &Value) -> Option<String> {
     (!text.contains(VARIABLE)).then_some(text)
 }
 
-impl Naming<'_> {
+impl NamespaceInputs<'_> {
     /// Reads ConfigMaps and Secrets by name, as builds deliver them.
-    fn held(&self, names: &BTreeSet<&str>) -> Result<Held, ReadError> {
+    fn held(&self, names: &BTreeSet<&str>) -> Result<VariablesByObject, ReadError> {
         let words: Vec<&str> = names
             .iter()
             .copied()
@@ -152,7 +152,7 @@ impl Naming<'_> {
             self.files,
             |_: &Utf8Path, text: &[u8]| is_named(text),
             |document| {
-                Holder::read(&document)
+                VariablesObject::read(&document)
                     .map(|(kind, holder)| (document.origin.clone(), kind, holder))
             },
         )?;
@@ -163,7 +163,7 @@ impl Naming<'_> {
         // Nothing is vital here: a failed build only makes its values unknown.
         let (none, nothing) = (HashSet::new(), BTreeMap::new());
         let output = &self.settings.output;
-        let wanted = Wanted {
+        let wanted = EvaluatedFiles {
             files: &files,
             vital: &none,
             vital_kinds: &[],
@@ -174,7 +174,7 @@ impl Naming<'_> {
             agents: &nothing,
         };
         let evaluated = self.builds.evaluate(self.repo, &wanted);
-        let mut held = Held::new();
+        let mut held = VariablesByObject::new();
         for (origin, kind, holder) in read
             .iter()
             .filter(|(origin, ..)| !evaluated.read.contains_key(origin))
@@ -188,7 +188,7 @@ impl Naming<'_> {
         }
         for document in evaluated.delivered.values().flatten() {
             let document = document.document();
-            if let Some((kind, holder)) = Holder::read(&document) {
+            if let Some((kind, holder)) = VariablesObject::read(&document) {
                 self.hold(&mut held, &document.origin, kind, &holder, true);
             }
         }
@@ -199,10 +199,10 @@ impl Naming<'_> {
     /// values are kept.
     fn hold(
         &self,
-        held: &mut Held,
+        held: &mut VariablesByObject,
         origin: &Origin,
         kind: &'static str,
-        holder: &Holder,
+        holder: &VariablesObject,
         is_known: bool,
     ) {
         let Some(name) = holder.metadata.name.clone() else {
@@ -227,7 +227,7 @@ impl Naming<'_> {
     }
 }
 
-impl Holder {
+impl VariablesObject {
     fn read(document: &Document<'_>) -> Option<(&'static str, Self)> {
         let kind = ["ConfigMap", "Secret"]
             .into_iter()

@@ -17,7 +17,7 @@ use crate::api::{cluster_api, group};
 use crate::finding::Place;
 use crate::layout;
 use crate::load::{
-    Document, Files, FirstLook, ParseError, ReadError, mentions, texts_of_documents,
+    Document, Files, ParseError, ReadError, ScanResult, mentions, texts_of_documents,
 };
 use crate::request::ClusterKind;
 use crate::request::registry::OBJECTS;
@@ -31,14 +31,14 @@ pub(super) struct UnreadText {
     /// How to make it readable, in the imperative.
     pub(super) remedy: &'static str,
     /// Set for a text that is likely unrelated, unless it has the name of the missing object.
-    pub(super) unrelated: Option<Unrelated>,
+    pub(super) unrelated: Option<UnrelatedText>,
     /// Set for data of which no history tells what stood there before.
     pub(super) has_unknown_past: bool,
 }
 
 /// A text that is likely unrelated: a template of another tool, an example, or data.
 #[derive(Debug, Clone)]
-pub(super) struct Unrelated {
+pub(super) struct UnrelatedText {
     /// The text, or an earlier one of its file.
     pub(super) text: String,
     pub(super) is_template: bool,
@@ -89,17 +89,17 @@ const FIX: &str = "fix the syntax";
 /// Fields that every object has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct ObjectHead {
     #[serde(default)]
     api_version: Option<String>,
     #[serde(default)]
-    metadata: Option<Metadata>,
+    metadata: Option<NameMetadata>,
     #[serde(default)]
     spec: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct NameMetadata {
     #[serde(default)]
     name: Option<String>,
 }
@@ -119,11 +119,11 @@ pub(super) fn in_manifests(
     files: &[Utf8PathBuf],
 ) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| match whole(file, content) {
-        Some(text) => FirstLook {
+        Some(text) => ScanResult {
             says: Some(text),
             read: false,
         },
-        None => FirstLook::from(true),
+        None => ScanResult::from(true),
     };
     repo.scan(files, look, |document| {
         let Defect {
@@ -152,11 +152,11 @@ pub(super) fn anywhere(
 ) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| {
         if !may_read(file) || is_kustomization(file) || layout::is_ours(content) {
-            return FirstLook::from(false);
+            return ScanResult::from(false);
         }
         let says = whole(file, content).map(|text| (text, !is_blank(content)));
         let read = says.is_none();
-        FirstLook { says, read }
+        ScanResult { says, read }
     };
     let found = repo.scan(files, look, |document| {
         let Defect {
@@ -168,7 +168,7 @@ pub(super) fn anywhere(
         let is_template = document.looks_like_template();
         let is_unrelated = is_template || is_example(&document.origin.file);
         let may_be_named = document.broken().is_some() || document.kind() == Some(host::KIND);
-        let unrelated = (is_unrelated && may_be_named).then(|| Unrelated {
+        let unrelated = (is_unrelated && may_be_named).then(|| UnrelatedText {
             text: document.text().to_owned(),
             is_template,
             is_earlier: false,
@@ -203,7 +203,7 @@ pub(super) fn anywhere(
             };
             texts.push((text, true));
         } else if let Some(then) = earlier.texts.get(&*text.file) {
-            let unrelated = Some(Unrelated {
+            let unrelated = Some(UnrelatedText {
                 text: then.clone(),
                 is_template: false,
                 is_earlier: true,
@@ -305,7 +305,7 @@ fn defect(document: &Document<'_>) -> Option<Defect> {
     if is_encrypted(kind) {
         return Some(at_start("its `kind` is encrypted", true));
     }
-    let head = match document.parse::<Head>() {
+    let head = match document.parse::<ObjectHead>() {
         Ok(head) => head,
         Err(error) => return Some(invalid(document, &error, is_ours(kind))),
     };
@@ -332,8 +332,8 @@ fn is_ours(kind: &str) -> bool {
 
 /// Returns the API groups of hosts and requests.
 fn groups() -> impl Iterator<Item = &'static str> {
-    let of_requests = OBJECTS.into_iter().map(|object| object.group);
-    of_requests.chain([host::GROUP, cluster_api::GROUP])
+    let request_groups = OBJECTS.into_iter().map(|object| object.group);
+    request_groups.chain([host::GROUP, cluster_api::GROUP])
 }
 
 fn is_of_our_group(api_version: &str) -> bool {

@@ -17,7 +17,7 @@ use globset::GlobBuilder;
 use crate::api::gitops::GitopsAgent;
 use crate::finding::{Code, Finding, RouteStep};
 use crate::layout;
-use crate::load::{Files, Kind, Part, ReadError};
+use crate::load::{EntryKind, Files, ReadError, SitePart};
 use crate::settings::gitops::Destination;
 use crate::settings::{self, Settings, inside};
 use reach::ReferenceGraph;
@@ -96,15 +96,15 @@ impl Sites {
                 .iter()
                 .filter(|other| **other != directory && other.starts_with(&directory));
             let inner = inner.cloned().collect();
-            let part = Part {
+            let part = SitePart {
                 directory,
                 inner,
-                ..Part::default()
+                ..SitePart::default()
             };
             let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
             parts.push((
                 name,
-                Part {
+                SitePart {
                     snapshot: Some(settings.snapshot.directory.clone()),
                     ..part
                 },
@@ -216,13 +216,13 @@ impl Sites {
                 .iter()
                 .any(|other| other.directory == site.directory)
         {
-            let part = Part {
+            let part = SitePart {
                 directory: site.directory.clone(),
-                ..Part::default()
+                ..SitePart::default()
             };
             let settings = Settings::load(&self.repo.limited_to(part.clone())).unwrap_or_default();
             let read = ReferenceGraph::read(&self.repo)?;
-            let part = Part {
+            let part = SitePart {
                 snapshot: Some(settings.snapshot.directory.clone()),
                 ..part
             };
@@ -269,7 +269,7 @@ fn expanded(
             findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
             continue;
         };
-        let matching: BTreeSet<Utf8PathBuf> = if repo.kind(&plain) == Some(Kind::Directory) {
+        let matching: BTreeSet<Utf8PathBuf> = if repo.kind(&plain) == Some(EntryKind::Directory) {
             BTreeSet::from([plain])
         } else {
             let all = match &mut known {

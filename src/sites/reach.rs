@@ -11,11 +11,11 @@ use super::Location;
 use crate::api::cluster_api::ASSIGN;
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::delivery::{AgentObject, Agents, Followed, GROUPS};
+use crate::delivery::{AgentObject, Agents, FollowedDirectory, GROUPS};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
-use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
+use crate::load::{Document, Files, ReadError, ScanResult, SitePart, kustomize, mentions};
 use crate::request::ClusterKind;
 use crate::settings::Settings;
 use crate::text::counted;
@@ -82,9 +82,9 @@ impl<'a> ReferenceGraph<'a> {
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| ReferenceFact::Generated(file.to_owned()));
-                return FirstLook { says, read: false };
+                return ScanResult { says, read: false };
             }
-            FirstLook::from(is_kustomization(file) || matters(content))
+            ScanResult::from(is_kustomization(file) || matters(content))
         };
         let mut repo = Self {
             files,
@@ -129,7 +129,12 @@ impl<'a> ReferenceGraph<'a> {
     /// It gets the files of its directory, and the files that kustomizations and agents reach from
     /// there. Objects elsewhere that may tell an agent to apply something of the site are added.
     /// `others` are the directories of other sites.
-    pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
+    pub(super) fn reach(
+        &self,
+        mut part: SitePart,
+        settings: &Settings,
+        others: &[&Utf8Path],
+    ) -> SitePart {
         let mut pending: Vec<&Utf8PathBuf> =
             self.all.iter().filter(|file| part.owns(file)).collect();
         while let Some(file) = pending.pop() {
@@ -160,7 +165,7 @@ impl<'a> ReferenceGraph<'a> {
                 continue;
             }
             let is_of_other = others.iter().any(|other| file.starts_with(other));
-            let leads_here = |followed: &Followed| part.owns(&followed.directory);
+            let leads_here = |followed: &FollowedDirectory| part.owns(&followed.directory);
             if !is_of_other || self.followed(settings, objects).iter().any(leads_here) {
                 part.files.insert(file.clone());
                 part.for_agents.insert(file.clone());
@@ -186,7 +191,7 @@ impl<'a> ReferenceGraph<'a> {
     }
 
     /// Returns the directories that a file's objects tell agents to apply.
-    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
+    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<FollowedDirectory> {
         let own = objects.iter().filter(|object| !object.is_context());
         let objects = own.chain(&self.context).cloned().collect();
         Agents::new(self.files, settings, &Builds::default(), objects, &self.all).followed()
@@ -211,7 +216,7 @@ impl<'a> ReferenceGraph<'a> {
     /// manifest that the agent selects.
     ///
     /// Files of other sites are excluded, unless the directory itself is inside another site.
-    fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
+    fn applied(&self, followed: &FollowedDirectory, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory)
             .filter_map(|path| self.known(&path))
@@ -230,7 +235,7 @@ impl<'a> ReferenceGraph<'a> {
             .filter(|file| file.starts_with(directory) && !is_of_other(file));
         let takes = |file: &&Utf8PathBuf| {
             file.strip_prefix(directory)
-                .is_ok_and(|file| followed.takes(file))
+                .is_ok_and(|file| followed.contains(file))
         };
         below.filter(takes).collect()
     }

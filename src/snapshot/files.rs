@@ -53,7 +53,7 @@ pub fn changes(
             continue;
         };
         let wanted = tree.get(relative.as_str());
-        if kind != crate::load::Kind::File {
+        if kind != crate::load::EntryKind::File {
             if wanted.is_some() {
                 return Err(SnapshotWriteError::Foreign(path));
             }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use sipgen::api::names::NodeName;
-use sipgen::render::installation::{Inventory, file_name, mark, variables};
+use sipgen::render::installation::{InstallerInventory, file_name, mark, variables};
 use sipgen::request::Installation;
 use sipgen::request::cluster::InstalledPackage;
 use sipgen::settings::provisioning::InventoryFormat;
@@ -88,7 +88,7 @@ impl Mounted {
             file: file_name(format),
         };
         let mark = mark(&"tenant-a/edge".parse().unwrap());
-        let text = Inventory::new(installation, addresses)
+        let text = InstallerInventory::new(installation, addresses)
             .unwrap()
             .text(format);
         fs::write(mounted.path().join(mounted.file), mark.clone() + &text).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sipgen::Options;
-use sipgen::capacity::{Scope, capacity};
+use sipgen::capacity::{CapacityScope, capacity};
 use sipgen::load::Files;
 use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
@@ -434,7 +434,7 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
     let files = Files::on_disk(repo.path().to_str().unwrap());
     let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
     let overview = Overview::new(&generated, None).unwrap();
-    let capacity = capacity(&generated, &Scope::default()).unwrap();
+    let capacity = capacity(&generated, &CapacityScope::default()).unwrap();
 
     for width in [40, 80, 200] {
         let text = status_text(

@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sipgen::load::Files;
-use sipgen::plan::{Changes, Plan, Reason, plan};
+use sipgen::plan::{Plan, PlanChanges, ShortageReason, plan};
 use sipgen::settings::Settings;
 use sipgen::site::Site;
 use sipgen::{Options, generate};
@@ -189,7 +189,7 @@ fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
         &site,
         &BTreeSet::new(),
         &BTreeSet::new(),
-        Changes::default(),
+        PlanChanges::default(),
     );
     (site, plan, findings)
 }
@@ -418,9 +418,9 @@ fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
     assert_eq!(plan.shortages.len(), 5);
     for ((cluster, _), shortage) in &plan.shortages {
         let named = match &shortage.reason {
-            Reason::Crossing { node_sets, .. } => node_sets,
-            Reason::Counted { rivals, .. } => rivals,
-            Reason::Undecided => panic!("{cluster} is undecided"),
+            ShortageReason::Crossing { node_sets, .. } => node_sets,
+            ShortageReason::Counted { rivals, .. } => rivals,
+            ShortageReason::Undecided => panic!("{cluster} is undecided"),
         };
         assert!(
             named.iter().any(|rival| rival.cluster == *cluster),
@@ -479,8 +479,8 @@ proptest! {
             }
         }
         for shortage in plan.shortages.values() {
-            prop_assert!(!matches!(shortage.reason, Reason::Undecided));
-            if let Reason::Crossing { node_sets, domains, is_minimal, .. } = &shortage.reason {
+            prop_assert!(!matches!(shortage.reason, ShortageReason::Undecided));
+            if let ShortageReason::Crossing { node_sets, domains, is_minimal, .. } = &shortage.reason {
                 prop_assert!(is_minimal);
                 assert_minimal(&case, node_sets, domains);
             }
@@ -567,7 +567,7 @@ proptest! {
         drift.apply(&mut case);
         fs::write(root.join("site.yaml"), text_of(&case)).unwrap();
         let (site, _) = Site::read(&files, Settings::default()).unwrap();
-        let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), Changes { rebalance: drift.rebalance, moves: &[] });
+        let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), PlanChanges { rebalance: drift.rebalance, moves: &[] });
         let after = assignments(&site, &plan);
 
         // Missing hosts are placed exactly when they can be, around the hosts that stay.
@@ -641,7 +641,7 @@ proptest! {
 /// Tries every node set and every domain of a conflict: without it, there is a placement.
 fn assert_minimal(
     case: &Case,
-    node_sets: &[sipgen::plan::Rival],
+    node_sets: &[sipgen::plan::CompetingNodeSet],
     domains: &BTreeMap<String, BTreeSet<String>>,
 ) {
     let clusters: Vec<usize> = node_sets

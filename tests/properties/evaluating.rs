@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value as Json, json};
 use sipgen::api::kustomization::Kustomization;
 use sipgen::finding::Origin;
-use sipgen::kustomize::{Builds, NotBuilt};
+use sipgen::kustomize::{Builds, EvaluationError};
 use sipgen::load::Files;
 use yaml_serde::Value;
 
@@ -50,8 +50,8 @@ fn builds_in_memory_are_those_of_kustomize() {
     let mut different: Vec<(usize, String)> = Vec::new();
     for (tree, real) in trees.iter().zip(&real) {
         match (in_memory(tree, &BTreeMap::new()), real) {
-            (Err(NotBuilt::Beyond(_)), _) => left += 1,
-            (Err(NotBuilt::Refused(_)), Err(_)) => refused += 1,
+            (Err(EvaluationError::Beyond(_)), _) => left += 1,
+            (Err(EvaluationError::Refused(_)), Err(_)) => refused += 1,
             (Ok(ours), Ok(real)) if sorted(&ours) == sorted(real) => built += 1,
             (ours, real) => {
                 let size = tree.values().map(String::len).sum();
@@ -317,7 +317,7 @@ pub(super) fn real_builds(
 pub fn in_memory(
     tree: &Tree,
     variables: &BTreeMap<String, String>,
-) -> Result<Vec<Value>, NotBuilt> {
+) -> Result<Vec<Value>, EvaluationError> {
     let files = tree
         .iter()
         .map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));

@@ -382,7 +382,7 @@ fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
     let hosts = |placement: &sipgen::plan::Placement| {
         let of_role =
-            |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::Assigned>)| {
+            |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::PlacedHost>)| {
                 let role = role.to_string();
                 assigned
                     .iter()

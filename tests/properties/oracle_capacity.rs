@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::capacity::{Capacity, Scope, Share, capacity};
+use sipgen::capacity::{Capacity, CapacityScope, CopyShare, capacity};
 use sipgen::generate;
 use sipgen::load::Files;
 use sipgen::overview::Overview;
@@ -310,17 +310,17 @@ proptest! {
         };
         // Clusters that lack hosts are frozen above.
         let with_shortages = generate(&files, &Options::default(), &|_| {}).unwrap();
-        let answer = capacity(&with_shortages, &Scope::default()).unwrap();
+        let answer = capacity(&with_shortages, &CapacityScope::default()).unwrap();
         check_purchase(&answer, &Oracle { kept: taken(&with_shortages), ..oracle.clone() })?;
         let lost_by = hosts.iter().any(|host| host.rack.is_some()).then_some(RACK);
         let racks = Overview::new(&generated, lost_by).unwrap();
-        let answer = capacity(&generated, &Scope { racks: Some(&racks), ..Scope::default() }).unwrap();
+        let answer = capacity(&generated, &CapacityScope { racks: Some(&racks), ..CapacityScope::default() }).unwrap();
         check(&answer, &oracle)?;
         let copyable = answer.clusters.iter().map(|copies| &copies.cluster);
-        let mix = copyable.zip(shares).map(|(cluster, copies)| Share { cluster: cluster.clone(), copies });
-        let mix: Vec<Share> = mix.collect();
+        let mix = copyable.zip(shares).map(|(cluster, copies)| CopyShare { cluster: cluster.clone(), copies });
+        let mix: Vec<CopyShare> = mix.collect();
         if !mix.is_empty() {
-            check(&capacity(&generated, &Scope { mix, ..Scope::default() }).unwrap(), &oracle)?;
+            check(&capacity(&generated, &CapacityScope { mix, ..CapacityScope::default() }).unwrap(), &oracle)?;
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::drain::{Verdict, drain};
+use sipgen::drain::{DrainVerdict, drain};
 use sipgen::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
@@ -199,20 +199,20 @@ fn check(
     let keys = keys.map(|host| all[host].key.clone()).collect();
     let answer = drain(&generated, &keys, &[], at_once);
     let best = oracle.best(&start);
-    prop_assert_ne!(answer.verdict, Verdict::Undecided);
+    prop_assert_ne!(answer.verdict, DrainVerdict::Undecided);
     let Some((fewest_moves, fewest_steps)) = best else {
         prop_assert!(answer.steps.is_empty());
         let expected = if oracle.has_placement(&start) {
-            Verdict::NoOrder
+            DrainVerdict::NoOrder
         } else {
-            Verdict::Impossible
+            DrainVerdict::Impossible
         };
         prop_assert_eq!(answer.verdict, expected);
-        prop_assert!(!answer.lacking.is_empty() || answer.verdict == Verdict::NoOrder);
+        prop_assert!(!answer.lacking.is_empty() || answer.verdict == DrainVerdict::NoOrder);
         return Ok(());
     };
-    prop_assert_ne!(answer.verdict, Verdict::Impossible);
-    if answer.verdict == Verdict::NoOrder {
+    prop_assert_ne!(answer.verdict, DrainVerdict::Impossible);
+    if answer.verdict == DrainVerdict::NoOrder {
         // Where topology keys cross each other or quotas bind, an order may be missed.
         let node_sets = clusters.iter().flat_map(|cluster| &cluster.node_sets);
         let mut node_sets = node_sets.flatten();

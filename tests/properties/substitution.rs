@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sipgen::kustomize::NotBuilt;
+use sipgen::kustomize::EvaluationError;
 use yaml_serde::Value;
 
 use crate::evaluating::{Tree, in_memory, real_builds, sorted};
@@ -216,7 +216,7 @@ fn variables_are_substituted_as_flux_does() {
                 .ok_or("invalid metadata".to_owned())
         });
         match (&ours, &real) {
-            (Err(NotBuilt::Undetermined(_) | NotBuilt::Beyond(_)), _) => left += 1,
+            (Err(EvaluationError::Undetermined(_) | EvaluationError::Beyond(_)), _) => left += 1,
             (Err(_), Err(_)) => refused += 1,
             (Ok(ours), Ok(real)) if sorted(ours) == sorted(real) => same += 1,
             _ => {

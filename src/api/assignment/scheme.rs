@@ -55,28 +55,30 @@ impl Default for Scheme {
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let labels: BTreeMap<String, Quoted> = unique::map(deserializer)?;
-        let labels = labels.into_iter().map(|(key, Quoted(value))| (key, value));
+        let labels: BTreeMap<String, QuotedText> = unique::map(deserializer)?;
+        let labels = labels
+            .into_iter()
+            .map(|(key, QuotedText(value))| (key, value));
         Self::try_from(labels.collect::<BTreeMap<_, _>>()).map_err(de::Error::custom)
     }
 }
 
 /// A text that may start with `{{`, which YAML reads as a mapping unless it is in quotes.
-struct Quoted(String);
+struct QuotedText(String);
 
-impl<'de> Deserialize<'de> for Quoted {
+impl<'de> Deserialize<'de> for QuotedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct QuotedTextVisitor;
 
         impl<'de> de::Visitor<'de> for QuotedTextVisitor {
-            type Value = Quoted;
+            type Value = QuotedText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text, in quotes if it has `{{`")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Quoted, E> {
-                Ok(Quoted(text.to_owned()))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<QuotedText, E> {
+                Ok(QuotedText(text.to_owned()))
             }
         }
         deserializer.deserialize_str(QuotedTextVisitor)

@@ -6,15 +6,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
 use super::generated::{self, GeneratedKind};
-use super::listed::Listed;
-use super::object::{Behavior, Id, Object};
+use super::listed::ListedTarget;
+use super::object::{Behavior, BuildObject, Id};
 use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Place, RouteStep};
-use crate::kustomize::Node;
+use crate::kustomize::KustomizationNode;
 use crate::layout::declared_directory;
 use crate::text::credentials::masked_value;
 use crate::text::yaml;
@@ -24,10 +24,13 @@ const MAX_DEPTH: usize = 100;
 /// The work that a kustomization makes, whatever it has, in steps of a patch.
 const STEPS_PER_KUSTOMIZATION: usize = 30;
 
-impl Evaluation<'_> {
+impl BuildEvaluation<'_> {
     /// Builds a directory and returns its final objects.
-    pub(super) fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
-        let mut objects = self.accumulate(directory, Objects::default())?;
+    pub(super) fn build(
+        &mut self,
+        directory: &Utf8PathBuf,
+    ) -> Result<Vec<BuildObject>, BuildFailure> {
+        let mut objects = self.accumulate(directory, BuildObjects::default())?;
         // What the overlay of hosts patches.
         objects.note_level(&self.wanted.output.join(declared_directory(directory)));
         if !self.wanted.vital.is_empty() {
@@ -47,15 +50,15 @@ impl Evaluation<'_> {
         }
         references::update(&mut objects, &self.references).or_else(|(index, problem)| {
             let origin = &objects[index].origin;
-            let matters =
-                self.wanted.vital.contains(&origin.file) || matches!(problem, NotBuilt::Refused(_));
+            let matters = self.wanted.vital.contains(&origin.file)
+                || matches!(problem, EvaluationError::Refused(_));
             if matters {
-                Err(Failure::at(&origin.start())(problem))
+                Err(BuildFailure::at(&origin.start())(problem))
             } else {
                 Ok(())
             }
         })?;
-        objects.iter_mut().for_each(Object::spell_annotations);
+        objects.iter_mut().for_each(BuildObject::spell_annotations);
         self.apply_flux(directory, &mut objects)?;
         // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
@@ -68,7 +71,9 @@ impl Evaluation<'_> {
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {
-                return Err(Failure::at(&object.origin.start())(NotBuilt::Refused(why)));
+                return Err(BuildFailure::at(&object.origin.start())(
+                    EvaluationError::Refused(why),
+                ));
             }
         }
         Ok(objects)
@@ -79,8 +84,8 @@ impl Evaluation<'_> {
     fn accumulate(
         &mut self,
         directory: &Utf8PathBuf,
-        mut objects: Objects,
-    ) -> Result<Objects, Failure> {
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
         let Some(node) = self.builds.nodes.get(directory) else {
             return Ok(objects);
         };
@@ -89,15 +94,16 @@ impl Evaluation<'_> {
         if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
         {
             let place = Place::File(node.file.clone());
-            let problem = NotBuilt::Beyond("its kustomizations are nested too deeply".to_owned());
-            return Err(Failure {
+            let problem =
+                EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
+            return Err(BuildFailure {
                 is_known: true,
-                ..Failure::at(&place)(problem)
+                ..BuildFailure::at(&place)(problem)
             });
         }
         self.budget
             .step(STEPS_PER_KUSTOMIZATION)
-            .map_err(Failure::at(&Place::File(node.file.clone())))?;
+            .map_err(BuildFailure::at(&Place::File(node.file.clone())))?;
         let kustomization = &node.kustomization;
         objects.are_partial |= kustomization.is_partly_unknown();
         let lists = [
@@ -134,28 +140,33 @@ impl Evaluation<'_> {
         directory: &Utf8PathBuf,
         entry: &str,
         place: &Place,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
-        let failed = Failure::at(place);
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
         self.budget.step(1).map_err(&failed)?;
         match self.listed(directory, entry).map_err(&failed)? {
-            Listed::Kustomization(path) => {
-                if self.builds.nodes.get(&path).is_some_and(Node::is_component) {
+            ListedTarget::Kustomization(path) => {
+                if self
+                    .builds
+                    .nodes
+                    .get(&path)
+                    .is_some_and(KustomizationNode::is_component)
+                {
                     let why = format!("`{path}` is a component, but is listed in `resources`");
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 }
                 self.check_above(&path, place)?;
-                let more = self.accumulate(&path, Objects::default())?;
+                let more = self.accumulate(&path, BuildObjects::default())?;
                 self.append(objects, more, place)
             }
-            Listed::File(path) => match self.objects_in_file(&path, place)? {
+            ListedTarget::File(path) => match self.objects_in_file(&path, place)? {
                 Some(more) => self.append(objects, more, place),
                 None => {
                     objects.are_partial = true;
                     Ok(())
                 }
             },
-            Listed::Unknown => {
+            ListedTarget::Unknown => {
                 objects.are_partial = true;
                 Ok(())
             }
@@ -163,7 +174,7 @@ impl Evaluation<'_> {
     }
 
     /// Refuses an unknown order of objects. Only that of the outermost kustomization counts.
-    fn check_sort_order(&self, directory: &Utf8PathBuf) -> Result<(), Failure> {
+    fn check_sort_order(&self, directory: &Utf8PathBuf) -> Result<(), BuildFailure> {
         let node = self.builds.nodes.get(directory);
         let options = node.and_then(|node| Some((node, node.kustomization.sort_options.as_ref()?)));
         let Some((node, options)) = options else {
@@ -177,16 +188,16 @@ impl Evaluation<'_> {
             other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
         };
         let place = node.origin.at(["sortOptions"]);
-        Err(Failure::at(&place)(NotBuilt::Refused(why)))
+        Err(BuildFailure::at(&place)(EvaluationError::Refused(why)))
     }
 
     /// Adds the components of a kustomization, which also transform its objects.
     pub(super) fn add_components(
         &mut self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8PathBuf,
-        mut objects: Objects,
-    ) -> Result<Objects, Failure> {
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
         let entries = node.kustomization.components.iter().flatten();
         for (index, entry) in entries.enumerate() {
             let place = node
@@ -203,12 +214,12 @@ impl Evaluation<'_> {
         directory: &Utf8PathBuf,
         entry: &str,
         place: &Place,
-        mut objects: Objects,
-    ) -> Result<Objects, Failure> {
-        let failed = Failure::at(place);
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
+        let failed = BuildFailure::at(place);
         self.budget.step(1 + objects.list.len()).map_err(&failed)?;
         match self.listed(directory, entry).map_err(&failed)? {
-            Listed::Kustomization(path) => {
+            ListedTarget::Kustomization(path) => {
                 if self
                     .builds
                     .nodes
@@ -216,15 +227,15 @@ impl Evaluation<'_> {
                     .is_some_and(|node| !node.is_component())
                 {
                     let why = format!("`{path}` is a Kustomization, but is listed in `components`");
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 }
                 self.check_above(&path, place)?;
                 self.accumulate(&path, objects)
             }
-            Listed::File(path) => Err(failed(NotBuilt::Refused(format!(
+            ListedTarget::File(path) => Err(failed(EvaluationError::Refused(format!(
                 "`{path}` is a file, but is listed in `components`"
             )))),
-            Listed::Unknown => {
+            ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(directory, entry) {
                     objects.note_level(directory);
                     if let Some(base) = OverlayBase::new(&objects) {
@@ -241,10 +252,10 @@ impl Evaluation<'_> {
     }
 
     /// Refuses a directory that contains one of the kustomizations that lead to it.
-    fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), Failure> {
+    fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), BuildFailure> {
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
-            Some(lower) => Err(Failure::at(place)(NotBuilt::Refused(format!(
+            Some(lower) => Err(BuildFailure::at(place)(EvaluationError::Refused(format!(
                 "`{path}` contains `{lower}`, which lists it"
             )))),
             None => Ok(()),
@@ -256,54 +267,59 @@ impl Evaluation<'_> {
         &self,
         file: &Utf8PathBuf,
         place: &Place,
-    ) -> Result<Option<Objects>, Failure> {
+    ) -> Result<Option<BuildObjects>, BuildFailure> {
         let Some(read) = self.read.get(file) else {
             return Ok(None);
         };
         if let Some((why, place)) = &read.refused {
-            let problem = NotBuilt::Refused(format!("`{file}`: {why}"));
-            return Err(Failure {
+            let problem = EvaluationError::Refused(format!("`{file}`: {why}"));
+            return Err(BuildFailure {
                 is_known: read.is_reported || self.wanted.unreadable.contains(file.as_path()),
-                ..Failure::at(place)(problem)
+                ..BuildFailure::at(place)(problem)
             });
         }
         self.budget
             .allocate(read.bytes)
-            .map_err(Failure::at(place))?;
+            .map_err(BuildFailure::at(place))?;
         let list = read
             .documents
             .iter()
-            .map(|(origin, value)| Object::new(origin.clone(), value.clone()))
+            .map(|(origin, value)| BuildObject::new(origin.clone(), value.clone()))
             .collect();
-        Ok(Some(Objects {
+        Ok(Some(BuildObjects {
             list,
             are_partial: read.is_partial,
             vars: Vec::new(),
         }))
     }
 
-    fn append(&self, objects: &mut Objects, more: Objects, place: &Place) -> Result<(), Failure> {
+    fn append(
+        &self,
+        objects: &mut BuildObjects,
+        more: BuildObjects,
+        place: &Place,
+    ) -> Result<(), BuildFailure> {
         self.budget
             .step(more.list.len())
-            .map_err(Failure::at(place))?;
+            .map_err(BuildFailure::at(place))?;
         objects.are_partial |= more.are_partial;
         objects.list.extend(more.list);
         for var in more.vars {
             self.budget
                 .step(objects.vars.len())
-                .map_err(Failure::at(place))?;
+                .map_err(BuildFailure::at(place))?;
             objects.add_var(var)?;
         }
         Ok(())
     }
 
     /// Refuses duplicate ids.
-    pub(super) fn check_unique(&self, objects: &[Object]) -> Result<(), Failure> {
-        let mut seen: HashMap<Id, &Object> = HashMap::with_capacity(objects.len());
+    pub(super) fn check_unique(&self, objects: &[BuildObject]) -> Result<(), BuildFailure> {
+        let mut seen: HashMap<Id, &BuildObject> = HashMap::with_capacity(objects.len());
         if let Some(first) = objects.first() {
             self.budget
                 .step(objects.len())
-                .map_err(Failure::at(&first.origin.start()))?;
+                .map_err(BuildFailure::at(&first.origin.start()))?;
         }
         for object in objects {
             let id = object.id();
@@ -311,15 +327,15 @@ impl Evaluation<'_> {
                 seen.insert(id, object);
                 continue;
             };
-            let problem = NotBuilt::Refused(format!("duplicate {}", id.shown()));
-            let failure = Failure::at(&object.origin.start())(problem);
+            let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
+            let failure = BuildFailure::at(&object.origin.start())(problem);
             // Two documents of one host or request have a finding of their own.
-            let is_reported = |object: &Object| {
+            let is_reported = |object: &BuildObject| {
                 self.wanted.vital.contains(&object.origin.file)
                     && self.wanted.vital_kinds.contains(&id.kind.as_str())
                     && object.original_id().name == id.name
             };
-            return Err(Failure {
+            return Err(BuildFailure {
                 is_known: other.origin != object.origin
                     && is_reported(object)
                     && is_reported(other),
@@ -332,16 +348,16 @@ impl Evaluation<'_> {
     /// Leaves the build to kustomize if it has objects that matter here.
     pub(super) fn leave_to_kustomize(
         &self,
-        objects: &Objects,
+        objects: &BuildObjects,
         place: &Place,
         why: String,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BuildFailure> {
         let matters = objects
             .list
             .iter()
             .any(|object| self.wanted.vital.contains(&object.origin.file));
         if matters {
-            Err(Failure::at(place)(NotBuilt::Beyond(why)))
+            Err(BuildFailure::at(place)(EvaluationError::Beyond(why)))
         } else {
             Ok(())
         }
@@ -350,10 +366,10 @@ impl Evaluation<'_> {
     /// Adds the objects of a kustomization's generators.
     fn generate(
         &mut self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
         let lists = [
             (
@@ -376,11 +392,11 @@ impl Evaluation<'_> {
                 let new = match object {
                     Ok(new) => new,
                     // Without its files, only the object's existence is known.
-                    Err(NotBuilt::Beyond(_)) => {
+                    Err(EvaluationError::Beyond(_)) => {
                         objects.are_partial = true;
                         continue;
                     }
-                    Err(problem) => return Err(Failure::at(&place)(problem)),
+                    Err(problem) => return Err(BuildFailure::at(&place)(problem)),
                 };
                 let id = new.id();
                 let behavior = new.generated.unwrap_or(Behavior::Create);
@@ -397,11 +413,11 @@ impl Evaluation<'_> {
                     (None, ..) if objects.are_partial => {}
                     (None, ..) => {
                         let why = format!("the {} to {behavior} is missing", id.shown());
-                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
+                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
                     }
                     (Some(_), ..) => {
                         let why = format!("the {} exists already", id.shown());
-                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
+                        return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
                     }
                 }
             }
@@ -412,18 +428,20 @@ impl Evaluation<'_> {
     /// Notes the references that a kustomization configures.
     fn configure(
         &mut self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &Objects,
-    ) -> Result<(), Failure> {
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let paths = node.kustomization.configurations.iter().flatten();
         for (index, path) in paths.enumerate() {
             let place = node
                 .origin
                 .at([RouteStep::from("configurations"), index.into()]);
-            let text = self.text_of(directory, path).map_err(Failure::at(&place))?;
+            let text = self
+                .text_of(directory, path)
+                .map_err(BuildFailure::at(&place))?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
-            let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+            let is_vital = |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
             let mut vital = objects.list.iter().filter(is_vital);
             match read {
                 Some(read) if !vital.any(|object| read.changes(object)) => {
@@ -450,7 +468,7 @@ impl Evaluation<'_> {
     }
 }
 
-impl Objects {
+impl BuildObjects {
     fn note_level(&mut self, directory: &Utf8PathBuf) {
         self.list
             .iter_mut()

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::object::Object;
-use super::{Evaluation, Failure, NotBuilt, Objects, Variables};
+use super::object::BuildObject;
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError, SubstitutionVariables};
 use crate::api::kustomization::Kustomization;
 use crate::finding::{Origin, Place};
-use crate::kustomize::{Effect, Node};
+use crate::kustomize::{KustomizationNode, NameEffect};
 
 /// The changes of an agent's object to what it builds.
 #[derive(Debug, Default)]
 pub(crate) struct AgentBuild {
     /// Fields that are those of a kustomization.
-    kustomization: Option<Node>,
+    kustomization: Option<KustomizationNode>,
     /// Directory that the object applies, to which its components are relative.
     directory: Utf8PathBuf,
     /// Set if the object applies a kustomization that lists the root, such as the overlay of its
@@ -23,7 +23,7 @@ pub(crate) struct AgentBuild {
     is_above_root: bool,
     /// Labels and annotations that Flux sets after the build, with their places.
     common_metadata: Vec<(&'static str, String, String, Place)>,
-    pub(crate) variables: Option<Variables>,
+    pub(crate) variables: Option<SubstitutionVariables>,
     /// The reason why only the agent knows the result.
     unknown: Option<(String, Place)>,
 }
@@ -36,15 +36,15 @@ impl AgentBuild {
         directory: Utf8PathBuf,
         is_above_root: bool,
     ) -> Self {
-        let node = Node {
+        let node = KustomizationNode {
             origin: origin.clone(),
             file: origin.file.clone(),
             kustomization,
             resources: Vec::new(),
             components: Vec::new(),
             generates: None,
-            own: Effect::default(),
-            as_component: Effect::default(),
+            own: NameEffect::default(),
+            as_component: NameEffect::default(),
         };
         AgentBuild {
             kustomization: Some(node),
@@ -62,7 +62,7 @@ impl AgentBuild {
         let values = variables
             .into_iter()
             .map(|(name, value)| (name, Some((value, place.clone()))));
-        let variables = Variables {
+        let variables = SubstitutionVariables {
             values: values.collect(),
             are_partial: false,
         };
@@ -122,16 +122,18 @@ impl AgentBuild {
         self.is_above_root |= other.is_above_root;
         self.variables = match (self.variables, other.variables) {
             (Some(one), Some(other)) => Some(one.agreed(other)),
-            (Some(one), None) | (None, Some(one)) => Some(one.agreed(Variables::default())),
+            (Some(one), None) | (None, Some(one)) => {
+                Some(one.agreed(SubstitutionVariables::default()))
+            }
             (None, None) => None,
         };
         self
     }
 }
 
-impl<'a> Evaluation<'a> {
+impl<'a> BuildEvaluation<'a> {
     /// Returns the fields that an agent adds to the kustomization of a root itself.
-    pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a Node> {
+    pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a KustomizationNode> {
         let is_root = self.inside.len() == 1;
         let build = self.wanted.agents.get(directory).filter(|_| is_root);
         let build = build.filter(|build| !build.is_above_root)?;
@@ -142,10 +144,12 @@ impl<'a> Evaluation<'a> {
     pub(super) fn apply_agent_above(
         &mut self,
         build: &AgentBuild,
-        mut objects: Objects,
-    ) -> Result<Objects, Failure> {
+        mut objects: BuildObjects,
+    ) -> Result<BuildObjects, BuildFailure> {
         if let Some((reason, place)) = &build.unknown {
-            return Err(Failure::at(place)(NotBuilt::Undetermined(reason.clone())));
+            return Err(BuildFailure::at(place)(EvaluationError::Undetermined(
+                reason.clone(),
+            )));
         }
         if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
             objects = self.add_components(node, &build.directory, objects)?;
@@ -158,8 +162,8 @@ impl<'a> Evaluation<'a> {
     pub(super) fn apply_flux(
         &self,
         directory: &Utf8PathBuf,
-        objects: &mut [Object],
-    ) -> Result<(), Failure> {
+        objects: &mut [BuildObject],
+    ) -> Result<(), BuildFailure> {
         let Some(build) = self.wanted.agents.get(directory) else {
             return Ok(());
         };
@@ -167,9 +171,9 @@ impl<'a> Evaluation<'a> {
             if let Some((name, place)) = variables.invalid_name() {
                 let root = Place::File(self.builds.nodes[directory].file.clone());
                 let why = format!("`{name}` is no name of a variable");
-                return Err(Failure::at(place.unwrap_or(&root))(NotBuilt::Unapplied(
-                    why,
-                )));
+                return Err(BuildFailure::at(place.unwrap_or(&root))(
+                    EvaluationError::Unapplied(why),
+                ));
             }
             for object in objects.iter_mut() {
                 variables.replace_in(object, self.budget)?;

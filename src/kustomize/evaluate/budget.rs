@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use yaml_serde::Value;
 
-use super::NotBuilt;
+use super::EvaluationError;
 
 /// The number of objects, fields and files that evaluations may pass over.
 const MAX_STEPS: usize = 10_000_000;
@@ -17,42 +17,42 @@ const MAX_NESTING: usize = 256;
 
 /// The steps and bytes that are used.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct EvaluationBudget {
     steps: Cell<usize>,
     bytes: Cell<usize>,
 }
 
-impl Budget {
+impl EvaluationBudget {
     /// Counts steps.
-    pub(super) fn step(&self, count: usize) -> Result<(), NotBuilt> {
+    pub(super) fn step(&self, count: usize) -> Result<(), EvaluationError> {
         let used = self.steps.get().saturating_add(count);
         self.steps.set(used);
         if used <= MAX_STEPS {
             return Ok(());
         }
-        Err(NotBuilt::Beyond(format!(
+        Err(EvaluationError::Beyond(format!(
             "it takes more than {} million steps",
             MAX_STEPS / 1_000_000
         )))
     }
 
     /// Counts bytes of new values.
-    pub(super) fn allocate(&self, bytes: usize) -> Result<(), NotBuilt> {
+    pub(super) fn allocate(&self, bytes: usize) -> Result<(), EvaluationError> {
         let used = self.bytes.get().saturating_add(bytes);
         self.bytes.set(used);
         if used <= MAX_BYTES {
             return Ok(());
         }
-        Err(NotBuilt::Beyond(format!(
+        Err(EvaluationError::Beyond(format!(
             "its objects take more than {} MiB",
             MAX_BYTES >> 20
         )))
     }
 
     /// Counts a value that is about to be copied.
-    pub(super) fn copy(&self, value: &Value) -> Result<(), NotBuilt> {
+    pub(super) fn copy(&self, value: &Value) -> Result<(), EvaluationError> {
         let bytes = size(value, 0).ok_or_else(|| {
-            NotBuilt::Beyond(format!("it nests values more than {MAX_NESTING} deep"))
+            EvaluationError::Beyond(format!("it nests values more than {MAX_NESTING} deep"))
         })?;
         self.allocate(bytes)
     }

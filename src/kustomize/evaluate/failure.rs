@@ -5,7 +5,7 @@ use crate::kustomize::Builds;
 
 /// The reason why a build has no result in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotBuilt {
+pub enum EvaluationError {
     /// kustomize fails as well.
     #[error("`kustomize build` fails: {0}")]
     Refused(String),
@@ -21,17 +21,17 @@ pub enum NotBuilt {
 }
 
 /// A failed build, with the place of the cause.
-pub(super) struct Failure {
-    pub(super) problem: NotBuilt,
+pub(super) struct BuildFailure {
+    pub(super) problem: EvaluationError,
     pub(super) place: Box<Place>,
     /// Set if another finding reports it already.
     pub(super) is_known: bool,
 }
 
-impl Failure {
-    pub(super) fn at(place: &Place) -> impl Fn(NotBuilt) -> Self + use<> {
+impl BuildFailure {
+    pub(super) fn at(place: &Place) -> impl Fn(EvaluationError) -> Self + use<> {
         let place = Box::new(place.clone());
-        move |problem| Failure {
+        move |problem| BuildFailure {
             problem,
             place: place.clone(),
             is_known: false,
@@ -41,8 +41,8 @@ impl Failure {
 
 impl Builds {
     /// Returns the finding about a failed build, unless another finding reports it.
-    pub(super) fn failed(&self, root: usize, failure: Failure) -> Option<Finding> {
-        let Failure {
+    pub(super) fn failed(&self, root: usize, failure: BuildFailure) -> Option<Finding> {
+        let BuildFailure {
             problem,
             place,
             is_known,
@@ -54,12 +54,12 @@ impl Builds {
             root.directory.as_str()
         };
         (!is_known).then(|| match problem {
-            NotBuilt::Refused(why) => {
+            EvaluationError::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
                     format!("run `kustomize build {directory}` and fix its error; agents apply nothing of it until then"),
                 )
             }
-            NotBuilt::Beyond(why) => Finding::new(
+            EvaluationError::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
                 format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
             )
@@ -67,12 +67,12 @@ impl Builds {
             .help(format!(
                 "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
             )),
-            NotBuilt::Unapplied(why) => {
+            EvaluationError::Unapplied(why) => {
                 Finding::new(Code::BuildRefused, format!("Flux cannot apply `{directory}`: {why}"))
                     .at(*place)
                     .help("correct it; Flux applies nothing of it until then")
             }
-            NotBuilt::Undetermined(why) => Finding::new(
+            EvaluationError::Undetermined(why) => Finding::new(
                 Code::NotEvaluated,
                 format!("only its agent can build the hosts and requests of `{}`: {why}", root.file),
             )

@@ -8,8 +8,8 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
-use super::NotBuilt;
-use super::object::{Behavior, Object, scalar_text, text_at};
+use super::EvaluationError;
+use super::object::{Behavior, BuildObject, scalar_text, text_at};
 use crate::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
 use crate::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::text::credentials::masked_value;
@@ -26,7 +26,7 @@ pub(super) enum GeneratedKind {
 
 /// A generator's options, merged with `generatorOptions`.
 #[derive(Default)]
-struct Options {
+struct MergedOptions {
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
     keeps_name: bool,
@@ -39,9 +39,9 @@ pub(super) fn object(
     made: GeneratedKind,
     generator: &KustomizeGenerator,
     global: Option<&GeneratorOptions>,
-    read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
-) -> Result<Object, NotBuilt> {
-    let refused = |why: &str| NotBuilt::Refused(format!("a generator {why}"));
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
+) -> Result<BuildObject, EvaluationError> {
+    let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
     let name = generator
         .name
         .as_deref()
@@ -52,7 +52,7 @@ pub(super) fn object(
     } else {
         "ConfigMap"
     };
-    let options = Options::of(generator, global);
+    let options = MergedOptions::merged(generator, global);
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
     if let Some(namespace) = generator
@@ -80,11 +80,11 @@ pub(super) fn object(
         (text("metadata"), Value::Mapping(metadata)),
     ]);
     if made == GeneratedKind::Secret {
-        let of_type = generator
+        let secret_type = generator
             .secret_type
             .as_deref()
-            .filter(|of_type| !of_type.is_empty());
-        object.insert(text("type"), text(of_type.unwrap_or("Opaque")));
+            .filter(|secret_type| !secret_type.is_empty());
+        object.insert(text("type"), text(secret_type.unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {
@@ -108,7 +108,7 @@ pub(super) fn object(
     if options.is_immutable {
         object.insert(text("immutable"), Value::from(true));
     }
-    let mut made = Object::new(origin.clone(), object);
+    let mut made = BuildObject::new(origin.clone(), object);
     made.needs_hash = !options.keeps_name;
     made.generated = Some(match generator.behavior.as_deref() {
         Some("merge") => Behavior::Merge,
@@ -118,10 +118,10 @@ pub(super) fn object(
     Ok(made)
 }
 
-impl Options {
+impl MergedOptions {
     /// Merges the options of a generator with those of its kustomization.
-    fn of(generator: &KustomizeGenerator, global: Option<&GeneratorOptions>) -> Self {
-        let mut options = Options::default();
+    fn merged(generator: &KustomizeGenerator, global: Option<&GeneratorOptions>) -> Self {
+        let mut options = MergedOptions::default();
         for given in [global, generator.options.as_ref()].into_iter().flatten() {
             let pairs =
                 |pairs: &Option<BTreeMap<String, String>>| pairs.clone().unwrap_or_default();
@@ -137,11 +137,11 @@ impl Options {
 /// Returns the keys and values of a generator.
 fn pairs(
     generator: &KustomizeGenerator,
-    read: impl Fn(&str) -> Result<Option<Vec<u8>>, NotBuilt>,
-) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
+) -> Result<Vec<(String, Vec<u8>)>, EvaluationError> {
     let file = |path: &str| {
         read(path)?.ok_or_else(|| {
-            NotBuilt::Beyond(format!(
+            EvaluationError::Beyond(format!(
                 "a generator reads `{}`, which is not in the repo",
                 masked_value(path)
             ))
@@ -168,14 +168,16 @@ fn pairs(
     for literal in generator.literals.iter().flatten() {
         let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = split.ok_or_else(|| {
-            NotBuilt::Refused("a literal of a generator must have the form `key=value`".to_owned())
+            EvaluationError::Refused(
+                "a literal of a generator must have the form `key=value`".to_owned(),
+            )
         })?;
         pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
     for source in generator.files.iter().flatten() {
         let (key, path) = match source.split_once('=') {
             Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
-                return Err(NotBuilt::Refused(
+                return Err(EvaluationError::Refused(
                     "a file of a generator must have the form `path` or `key=path`".to_owned(),
                 ));
             }
@@ -208,7 +210,12 @@ fn base64(content: &[u8]) -> String {
 }
 
 /// Merges a generated object into an existing one, or replaces its data, as the behavior requires.
-pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, place: &Place) {
+pub(super) fn absorb(
+    old: &mut BuildObject,
+    mut new: BuildObject,
+    behavior: Behavior,
+    place: &Place,
+) {
     let taken = |object: &Mapping, field: &str| -> Mapping {
         let found = if matches!(field, "labels" | "annotations") {
             object
@@ -274,7 +281,7 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
 }
 
 /// Returns the hash suffix of an object's name.
-pub(super) fn hash(object: &Object) -> String {
+pub(super) fn hash(object: &BuildObject) -> String {
     let json = |value: Option<&Value>| {
         value
             .and_then(|value| serde_json::to_value(value).ok())
@@ -297,12 +304,12 @@ pub(super) fn hash(object: &Object) -> String {
         hashed.insert(field, json(object.value.get(field)));
     }
     if kind == "Secret" {
-        let of_type = object
+        let secret_type = object
             .value
             .get("type")
             .and_then(scalar_text)
             .unwrap_or_default();
-        hashed.insert("type", serde_json::Value::from(of_type));
+        hashed.insert("type", serde_json::Value::from(secret_type));
     }
     let text = serde_json::to_string(&hashed).unwrap_or_default();
     // Go's `encoding/json` escapes these characters.

@@ -3,7 +3,7 @@
 use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
-use crate::load::{Reading, read_by_others};
+use crate::load::{OtherReading, read_by_others};
 use crate::text::bounded;
 
 /// The reason why a text has no objects.
@@ -16,7 +16,7 @@ pub(super) enum Error {
     Unusual,
 }
 
-enum Open {
+enum OpenCollection {
     Mapping(Mapping, Option<String>),
     Sequence(Vec<Value>),
 }
@@ -24,18 +24,18 @@ enum Open {
 /// Parses the first document of a text, which must be a mapping.
 pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
     bounded::check(text).map_err(|_| Error::Unusual)?;
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenCollection> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|_| Error::Invalid)?;
         let value = match event {
             Event::MappingStart(_, anchor, tag) => {
                 is_usual(anchor, tag.is_some())?;
-                open.push(Open::Mapping(Mapping::new(), None));
+                open.push(OpenCollection::Mapping(Mapping::new(), None));
                 continue;
             }
             Event::SequenceStart(_, anchor, tag) => {
                 is_usual(anchor, tag.is_some())?;
-                open.push(Open::Sequence(Vec::new()));
+                open.push(OpenCollection::Sequence(Vec::new()));
                 continue;
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -47,9 +47,9 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
                 }
             }
             Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(Open::Mapping(mapping, _)) if open.is_empty() => return Ok(mapping),
-                Some(Open::Mapping(mapping, _)) => Value::Mapping(mapping),
-                Some(Open::Sequence(items)) => Value::Sequence(items),
+                Some(OpenCollection::Mapping(mapping, _)) if open.is_empty() => return Ok(mapping),
+                Some(OpenCollection::Mapping(mapping, _)) => Value::Mapping(mapping),
+                Some(OpenCollection::Sequence(items)) => Value::Sequence(items),
                 None => return Err(Error::Invalid),
             },
             Event::Alias(_) | Event::UnresolvedAlias(_) => return Err(Error::Unusual),
@@ -57,8 +57,8 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
             _ => continue,
         };
         match open.last_mut() {
-            Some(Open::Sequence(items)) => items.push(value),
-            Some(Open::Mapping(mapping, key)) => match (key.take(), value) {
+            Some(OpenCollection::Sequence(items)) => items.push(value),
+            Some(OpenCollection::Mapping(mapping, key)) => match (key.take(), value) {
                 (None, Value::String(text)) if text != "<<" => *key = Some(text),
                 (None, _) => return Err(Error::Unusual),
                 (Some(key), value) => {
@@ -85,12 +85,12 @@ fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
 fn plain(text: &str) -> Value {
     match read_by_others(text) {
         _ if text.is_empty() => Value::Null,
-        Some(Reading::Null) => Value::Null,
-        Some(Reading::Switch | Reading::Boolean) => {
+        Some(OtherReading::Null) => Value::Null,
+        Some(OtherReading::Switch | OtherReading::Boolean) => {
             Value::Bool(text.starts_with(['y', 'Y', 't', 'T']) || text.eq_ignore_ascii_case("on"))
         }
-        Some(Reading::Number) => number(&text.replace('_', "")),
-        Some(Reading::Date) | None => Value::from(text),
+        Some(OtherReading::Number) => number(&text.replace('_', "")),
+        Some(OtherReading::Date) | None => Value::from(text),
     }
 }
 

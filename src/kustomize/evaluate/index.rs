@@ -4,20 +4,20 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::object::{Id, Object};
+use super::object::{BuildObject, Id};
 
 /// The positions of objects by each current and previous id, and by each such name and effective
 /// namespace.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct ObjectIndex {
     by_id: HashMap<Id, Vec<usize>>,
     by_name: HashMap<String, Vec<usize>>,
     by_namespace: HashMap<String, Vec<usize>>,
 }
 
-impl Index {
-    pub(super) fn new<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
-        let mut index = Index::default();
+impl ObjectIndex {
+    pub(super) fn new<'a>(objects: impl IntoIterator<Item = &'a BuildObject>) -> Self {
+        let mut index = ObjectIndex::default();
         for (at, object) in objects.into_iter().enumerate() {
             for id in object.ids() {
                 index.insert(at, &id);

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
-use super::NotBuilt;
-use super::budget::Budget;
+use super::EvaluationError;
+use super::budget::EvaluationBudget;
 use crate::finding::RouteStep;
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Operation {
+pub(super) struct JsonPatchOperation {
     #[serde(default)]
     op: String,
     #[serde(default)]
@@ -29,18 +29,18 @@ const MAX_PARTS: usize = 128;
 /// Returns why the operation does not apply.
 pub(super) fn apply(
     object: &mut Value,
-    operation: &Operation,
-    budget: &Budget,
-) -> Result<Option<(Vec<RouteStep>, bool)>, NotBuilt> {
-    let Operation {
+    operation: &JsonPatchOperation,
+    budget: &EvaluationBudget,
+) -> Result<Option<(Vec<RouteStep>, bool)>, EvaluationError> {
+    let JsonPatchOperation {
         op,
         path,
         from,
         value,
     } = operation;
-    let missing = |path: &str| NotBuilt::Refused(format!("missing path `{path}`"));
+    let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
     if path.matches('/').count() > MAX_PARTS {
-        return Err(NotBuilt::Beyond(format!(
+        return Err(EvaluationError::Beyond(format!(
             "a path of a JSON patch has more than {MAX_PARTS} parts"
         )));
     }
@@ -98,10 +98,14 @@ pub(super) fn apply(
             if is_equal {
                 Ok(None)
             } else {
-                Err(NotBuilt::Refused(format!("the test of `{path}` fails")))
+                Err(EvaluationError::Refused(format!(
+                    "the test of `{path}` fails"
+                )))
             }
         }
-        other => Err(NotBuilt::Refused(format!("unknown operation `{other}`"))),
+        other => Err(EvaluationError::Refused(format!(
+            "unknown operation `{other}`"
+        ))),
     }
 }
 
@@ -167,7 +171,11 @@ fn get(container: &mut Value, key: &str) -> Option<Value> {
     }
 }
 
-fn remove(container: &mut Value, key: &str, budget: &Budget) -> Result<Option<Value>, NotBuilt> {
+fn remove(
+    container: &mut Value,
+    key: &str,
+    budget: &EvaluationBudget,
+) -> Result<Option<Value>, EvaluationError> {
     // All later entries move.
     Ok(match container {
         Value::Mapping(mapping) => {
@@ -188,9 +196,9 @@ fn add(
     object: &mut Value,
     path: &str,
     value: Value,
-    budget: &Budget,
-) -> Result<(Vec<RouteStep>, bool), NotBuilt> {
-    let missing = || NotBuilt::Refused(format!("missing path `{path}`"));
+    budget: &EvaluationBudget,
+) -> Result<(Vec<RouteStep>, bool), EvaluationError> {
+    let missing = || EvaluationError::Refused(format!("missing path `{path}`"));
     let (container, key) = find(object, path).ok_or_else(missing)?;
     let mut route = route(path);
     let had = match container {
@@ -215,10 +223,11 @@ fn add(
 }
 
 /// Parses the operations of a JSON patch. Returns `None` if the text is not a list.
-pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>> {
+pub(super) fn operations(value: &Value) -> Option<Result<Vec<JsonPatchOperation>, String>> {
     let items = value.as_sequence()?;
     let read = |item: &Value| {
-        yaml_serde::from_value::<Operation>(item.clone()).map_err(|error| error.to_string())
+        yaml_serde::from_value::<JsonPatchOperation>(item.clone())
+            .map_err(|error| error.to_string())
     };
     Some(items.iter().map(read).collect())
 }
@@ -226,13 +235,13 @@ pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>
 /// Applies a change to the object as a value.
 pub(super) fn as_value(
     object: Mapping,
-    change: impl FnOnce(&mut Value) -> Result<(), NotBuilt>,
-) -> Result<Mapping, NotBuilt> {
+    change: impl FnOnce(&mut Value) -> Result<(), EvaluationError>,
+) -> Result<Mapping, EvaluationError> {
     let mut value = Value::Mapping(object);
     change(&mut value)?;
     match value {
         Value::Mapping(mapping) => Ok(mapping),
-        _ => Err(NotBuilt::Refused(
+        _ => Err(EvaluationError::Refused(
             "the patch removes the whole object".to_owned(),
         )),
     }
@@ -242,10 +251,10 @@ pub(super) fn as_value(
 mod tests {
     use super::*;
 
-    fn patched(object: &str, operation: &str) -> Result<Value, NotBuilt> {
+    fn patched(object: &str, operation: &str) -> Result<Value, EvaluationError> {
         let mut object: Value = yaml_serde::from_str(object).unwrap();
         let operation = yaml_serde::from_str(operation).unwrap();
-        apply(&mut object, &operation, &Budget::default())?;
+        apply(&mut object, &operation, &EvaluationBudget::default())?;
         Ok(object)
     }
 

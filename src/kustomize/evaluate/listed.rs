@@ -2,15 +2,15 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::api::kustomization::FILE_NAMES;
 use crate::finding::RouteStep;
-use crate::kustomize::{Node, join};
-use crate::load::Kind;
+use crate::kustomize::{KustomizationNode, join};
+use crate::load::EntryKind;
 use crate::text::credentials::masked_value;
 
 /// The target of an entry.
-pub(super) enum Listed {
+pub(super) enum ListedTarget {
     Kustomization(Utf8PathBuf),
     File(Utf8PathBuf),
     /// It is not in the repo, is behind a symbolic link, or is the output.
@@ -20,55 +20,59 @@ pub(super) enum Listed {
 /// The version of Kubernetes' OpenAPI schema that kustomize 5.8 has.
 const SCHEMA: &str = "v1.21.2";
 
-impl Evaluation<'_> {
+impl BuildEvaluation<'_> {
     /// Returns the target of an entry of a kustomization.
-    pub(super) fn listed(&self, directory: &Utf8Path, entry: &str) -> Result<Listed, NotBuilt> {
+    pub(super) fn listed(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<ListedTarget, EvaluationError> {
         let Some(path) = join(directory, entry).filter(|_| !entry.is_empty()) else {
             return if entry.is_empty() {
-                Err(NotBuilt::Refused("an entry is empty".to_owned()))
+                Err(EvaluationError::Refused("an entry is empty".to_owned()))
             } else {
-                Ok(Listed::Unknown)
+                Ok(ListedTarget::Unknown)
             };
         };
         if self.builds.nodes.contains_key(&path) {
-            return Ok(Listed::Kustomization(path));
+            return Ok(ListedTarget::Kustomization(path));
         }
         if path.starts_with(self.wanted.output) {
-            return Ok(Listed::Unknown);
+            return Ok(ListedTarget::Unknown);
         }
         let kind = if self.read.contains_key(&path) {
-            Some(Kind::File)
+            Some(EntryKind::File)
         } else if self.repo.has_link(&path) {
-            return Ok(Listed::Unknown);
+            return Ok(ListedTarget::Unknown);
         } else {
             self.repo.kind(&path)
         };
         match kind {
-            Some(Kind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
-                Err(NotBuilt::Refused(format!(
+            Some(EntryKind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
+                Err(EvaluationError::Refused(format!(
                     "`{}` is outside of the kustomization's directory, from where kustomize \
                      reads directories only",
                     masked_value(entry)
                 )))
             }
-            Some(Kind::File) => Ok(Listed::File(path)),
-            Some(Kind::Directory) => {
+            Some(EntryKind::File) => Ok(ListedTarget::File(path)),
+            Some(EntryKind::Directory) => {
                 // One that cannot be parsed has a finding of its own.
                 let has_any = FILE_NAMES
                     .iter()
                     .any(|name| self.repo.kind(&path.join(name)).is_some());
                 if has_any {
-                    Ok(Listed::Unknown)
+                    Ok(ListedTarget::Unknown)
                 } else {
-                    Err(NotBuilt::Refused(format!(
+                    Err(EvaluationError::Refused(format!(
                         "the directory `{}` has no kustomization.yaml",
                         masked_value(entry)
                     )))
                 }
             }
-            Some(_) => Ok(Listed::Unknown),
-            None if is_remote(entry) => Ok(Listed::Unknown),
-            None => Err(NotBuilt::Refused(format!(
+            Some(_) => Ok(ListedTarget::Unknown),
+            None if is_remote(entry) => Ok(ListedTarget::Unknown),
+            None => Err(EvaluationError::Refused(format!(
                 "`{}` does not exist",
                 masked_value(entry)
             ))),
@@ -81,13 +85,17 @@ impl Evaluation<'_> {
     }
 
     /// Returns the path of a file that a kustomization reads; `None` if it is not in the repo.
-    fn file(&self, directory: &Utf8Path, entry: &str) -> Result<Option<Utf8PathBuf>, NotBuilt> {
+    fn file(
+        &self,
+        directory: &Utf8Path,
+        entry: &str,
+    ) -> Result<Option<Utf8PathBuf>, EvaluationError> {
         match self.listed(directory, entry)? {
-            Listed::File(path) => Ok(Some(path)),
-            Listed::Kustomization(path) => Err(NotBuilt::Refused(format!(
+            ListedTarget::File(path) => Ok(Some(path)),
+            ListedTarget::Kustomization(path) => Err(EvaluationError::Refused(format!(
                 "`{path}` is a directory, and must be a file"
             ))),
-            Listed::Unknown => Ok(None),
+            ListedTarget::Unknown => Ok(None),
         }
     }
 
@@ -96,7 +104,7 @@ impl Evaluation<'_> {
         &self,
         directory: &Utf8Path,
         entry: &str,
-    ) -> Result<Option<String>, NotBuilt> {
+    ) -> Result<Option<String>, EvaluationError> {
         let text = self
             .file(directory, entry)?
             .and_then(|path| self.repo.text(&path));
@@ -109,7 +117,7 @@ impl Evaluation<'_> {
         &self,
         directory: &Utf8Path,
         entry: &str,
-    ) -> Result<Option<Vec<u8>>, NotBuilt> {
+    ) -> Result<Option<Vec<u8>>, EvaluationError> {
         let content = self
             .file(directory, entry)?
             .and_then(|path| self.repo.read(&path).ok());
@@ -120,19 +128,19 @@ impl Evaluation<'_> {
     /// Refuses missing files among those that the evaluation has no use for.
     pub(super) fn check_files(
         &self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &Objects,
-    ) -> Result<(), Failure> {
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let own = &node.kustomization;
         for (index, entry) in own.crds.iter().flatten().enumerate() {
             let place = node.origin.at([RouteStep::from("crds"), index.into()]);
             let text = self
                 .text_of(directory, entry)
-                .map_err(Failure::at(&place))?;
+                .map_err(BuildFailure::at(&place))?;
             if text.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
-                return Err(Failure::at(&place)(NotBuilt::Refused(why)));
+                return Err(BuildFailure::at(&place)(EvaluationError::Refused(why)));
             }
         }
         let plugins = [
@@ -145,7 +153,8 @@ impl Evaluation<'_> {
                 let is_inline = entry.contains('\n') || entry.trim_start().starts_with('{');
                 if !is_inline {
                     let place = node.origin.at([RouteStep::from(list), index.into()]);
-                    self.listed(directory, entry).map_err(Failure::at(&place))?;
+                    self.listed(directory, entry)
+                        .map_err(BuildFailure::at(&place))?;
                 }
             }
         }
@@ -155,7 +164,7 @@ impl Evaluation<'_> {
             match key.as_str() {
                 "path" => {
                     self.text_of(directory, value)
-                        .map_err(Failure::at(&place))?;
+                        .map_err(BuildFailure::at(&place))?;
                 }
                 "version" if value != SCHEMA && !value.is_empty() => {
                     let why = format!("unknown OpenAPI version `{value}`");

@@ -9,7 +9,7 @@ use crate::finding::RouteStep;
 const DIRECTIVE: &str = "$patch";
 
 /// Callback for each value that a patch sets: its route, and whether it replaces another value.
-pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[RouteStep], bool);
+pub(super) type ValueSetCallback<'a> = &'a mut dyn FnMut(&[RouteStep], bool);
 
 /// Merges a patch into an object. Returns `None` if the patch deletes the object.
 ///
@@ -19,7 +19,7 @@ pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[RouteStep], bool);
 pub(super) fn merge(
     object: Mapping,
     patch: &Mapping,
-    on_set: OnSet<'_>,
+    on_set: ValueSetCallback<'_>,
 ) -> Result<Option<Mapping>, String> {
     let merged = merge_mapping(object, patch, &mut Vec::new(), on_set)?;
     Ok(merged.map(|merged| match merged {
@@ -37,7 +37,7 @@ fn merge_mapping(
     mut object: Mapping,
     patch: &Mapping,
     route: &mut Vec<RouteStep>,
-    on_set: OnSet<'_>,
+    on_set: ValueSetCallback<'_>,
 ) -> Result<Option<Value>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(None),
@@ -72,7 +72,7 @@ fn merge_value(
     old: Option<Value>,
     new: &Value,
     route: &mut Vec<RouteStep>,
-    on_set: OnSet<'_>,
+    on_set: ValueSetCallback<'_>,
 ) -> Result<Option<Value>, String> {
     match (old, new) {
         // Null removes the field.

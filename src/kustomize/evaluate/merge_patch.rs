@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
-use super::NotBuilt;
-use super::budget::{Budget, size};
-use super::json_patch::{self, Operation};
+use super::EvaluationError;
+use super::budget::{EvaluationBudget, size};
+use super::json_patch::{self, JsonPatchOperation};
 use super::merge::{merge, replaces_all};
-use super::object::{Id, Object, scalar_text, text_at};
+use super::object::{BuildObject, Id, scalar_text, text_at};
 use crate::api::kustomization::PatchOptions;
 use crate::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::load::{objects, texts_of_documents};
@@ -20,7 +20,7 @@ use crate::text::yaml;
 /// A parsed patch.
 pub(super) enum ParsedPatch {
     Merge(Vec<MergePatch>),
-    Json(Vec<Operation>, Place),
+    Json(Vec<JsonPatchOperation>, Place),
     /// It has only empty documents.
     Empty,
 }
@@ -46,18 +46,18 @@ pub(super) struct PatchSource<'a> {
     pub(super) file: Option<Arc<Utf8Path>>,
 }
 
-pub(super) fn no_patch() -> NotBuilt {
-    NotBuilt::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
+pub(super) fn no_patch() -> EvaluationError {
+    EvaluationError::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
 }
 
 impl PatchSource<'_> {
-    pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, NotBuilt> {
+    pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, EvaluationError> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
         let values: Result<Vec<Value>, _> = values.map(Value::deserialize).collect();
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
-                NotBuilt::Beyond("a patch has a key twice".to_owned())
+                EvaluationError::Beyond("a patch has a key twice".to_owned())
             } else {
                 no_patch()
             }
@@ -67,7 +67,7 @@ impl PatchSource<'_> {
             if self.text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
             {
-                return Err(NotBuilt::Refused(
+                return Err(EvaluationError::Refused(
                     "a JSON patch that begins with `[` must be JSON".to_owned(),
                 ));
             }
@@ -78,7 +78,7 @@ impl PatchSource<'_> {
                 .map_or_else(|| self.place.clone(), in_file);
             return operations
                 .map(|operations| ParsedPatch::Json(operations, place))
-                .map_err(NotBuilt::Refused);
+                .map_err(EvaluationError::Refused);
         }
         let documents: Vec<(Value, Option<Origin>)> = match &self.file {
             Some(file) => objects(file, &self.text)
@@ -134,9 +134,9 @@ impl MergePatch {
     /// Merges the patch into an object. Returns false if the patch deletes the object.
     pub(super) fn merge_into(
         &self,
-        object: &mut Object,
-        budget: &Budget,
-    ) -> Result<bool, NotBuilt> {
+        object: &mut BuildObject,
+        budget: &EvaluationBudget,
+    ) -> Result<bool, EvaluationError> {
         let (name, kind) = (object.name(), object.kind());
         let (namespace, version) = (
             object.text(&["metadata", "namespace"]),
@@ -154,7 +154,7 @@ impl MergePatch {
         let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
             given.push((route.to_vec(), replaces))
         })
-        .map_err(NotBuilt::Refused)?;
+        .map_err(EvaluationError::Refused)?;
         let Some(merged) = merged else {
             return Ok(false);
         };
@@ -196,10 +196,10 @@ impl MergePatch {
 
 impl ParsedPatch {
     /// Returns the merge patches in a text that sipgen wrote.
-    pub(super) fn in_written_text(text: &str, place: &Place) -> Result<Self, NotBuilt> {
+    pub(super) fn in_written_text(text: &str, place: &Place) -> Result<Self, EvaluationError> {
         let documents = texts_of_documents(text).map(yaml::from_str::<Value>);
         let documents = documents.map(|value| Ok((value.map_err(|_| no_patch())?, None)));
-        let documents = documents.collect::<Result<_, NotBuilt>>()?;
+        let documents = documents.collect::<Result<_, EvaluationError>>()?;
         Self::merge(documents, place, &PatchOptions::default())
     }
 
@@ -208,7 +208,7 @@ impl ParsedPatch {
         documents: Vec<(Value, Option<Origin>)>,
         place: &Place,
         options: &PatchOptions,
-    ) -> Result<Self, NotBuilt> {
+    ) -> Result<Self, EvaluationError> {
         let mut patches = Vec::new();
         for (value, origin) in documents {
             let patch = match value {
@@ -219,7 +219,7 @@ impl ParsedPatch {
             if text_at(&patch, &["kind"]).is_none()
                 || text_at(&patch, &["metadata", "name"]).is_none()
             {
-                return Err(NotBuilt::Refused(
+                return Err(EvaluationError::Refused(
                     "a patch has no kind or no name".to_owned(),
                 ));
             }

@@ -55,21 +55,21 @@ use super::Builds;
 use crate::finding::{DocumentBuilds, Finding, Origin, Place};
 use crate::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
-use budget::Budget;
-pub use failure::NotBuilt;
-use failure::{Failure, deduplicated};
-use object::{Behavior, Object};
+use budget::EvaluationBudget;
+pub use failure::EvaluationError;
+use failure::{BuildFailure, deduplicated};
+use object::{Behavior, BuildObject};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
 use references::NameReference;
 use resource_file::ResourceFile;
-pub(crate) use variables::Variables;
+pub(crate) use variables::SubstitutionVariables;
 use vars::Var;
 
 /// The result of evaluating builds.
 #[derive(Debug, Default)]
-pub(crate) struct Evaluated {
+pub(crate) struct EvaluationResult {
     /// Documents as builds deliver them, per file in file order.
-    pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<AsDelivered>>,
+    pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<DeliveredDocument>>,
     /// Documents that were read, delivered or not, each with the roots that were evaluated.
     pub(crate) read: HashMap<Origin, Vec<usize>>,
     /// Roots whose builds could not be evaluated.
@@ -97,14 +97,14 @@ pub(crate) struct Renaming {
 
 /// A document as a build delivers it.
 #[derive(Debug)]
-pub(crate) struct AsDelivered {
+pub(crate) struct DeliveredDocument {
     origin: Origin,
     object: Mapping,
     text: Arc<str>,
 }
 
 /// The files to evaluate.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct EvaluatedFiles<'a> {
     /// Files with objects that sipgen reads.
     pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
     /// Files among them for which a failed build is an error.
@@ -126,7 +126,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Renaming {
-    fn of(object: &Object, root: usize) -> Option<Self> {
+    fn from_object(object: &BuildObject, root: usize) -> Option<Self> {
         let (first, last) = (object.original_id(), object.id());
         let is_secret = last.group.is_empty() && last.kind == "Secret";
         (is_secret && first.name != last.name).then(|| Renaming {
@@ -138,11 +138,11 @@ impl Renaming {
     }
 }
 
-impl AsDelivered {
+impl DeliveredDocument {
     /// Returns the document, to be decoded like any other.
     pub(crate) fn document(&self) -> Document<'_> {
         let text = self.text.get(self.origin.range()).unwrap_or_default();
-        Document::of_value(
+        Document::from_value(
             self.origin.clone(),
             Value::Mapping(self.object.clone()),
             text,
@@ -153,7 +153,7 @@ impl AsDelivered {
 impl Builds {
     /// Evaluates the builds of the wanted files that change more than namespaces, and checks those
     /// of all vital files.
-    pub(crate) fn evaluate(&self, repo: &Files, wanted: &Wanted<'_>) -> Evaluated {
+    pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
         let touched = self.touched(wanted);
         let changed = touched
             .iter()
@@ -167,7 +167,7 @@ impl Builds {
         let changed: BTreeSet<usize> = changed.flat_map(roots_of).collect();
         let roots: BTreeSet<usize> = vital.flat_map(roots_of).chain(changed.clone()).collect();
         if roots.is_empty() {
-            return Evaluated::default();
+            return EvaluationResult::default();
         }
         let below = self.files_by_root(&roots);
         let files: BTreeSet<&Utf8PathBuf> = below.values().flatten().copied().collect();
@@ -177,12 +177,12 @@ impl Builds {
         };
         // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
-        let budget = Budget::default();
-        let mut evaluated = Evaluated::default();
-        let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
+        let budget = EvaluationBudget::default();
+        let mut evaluated = EvaluationResult::default();
+        let mut objects: HashMap<Origin, Vec<(BuildObject, Vec<usize>)>> = HashMap::new();
         for root in roots {
-            let of_root = below.get(&root).map(Vec::as_slice).unwrap_or_default();
-            let mut run = Evaluation::new(self, repo, wanted, &read, &budget);
+            let root_files = below.get(&root).map(Vec::as_slice).unwrap_or_default();
+            let mut run = BuildEvaluation::new(self, repo, wanted, &read, &budget);
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
                 Err(failure) => {
@@ -190,13 +190,13 @@ impl Builds {
                         evaluated.unknown.insert(root);
                     }
                     let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
-                    if of_root.iter().any(is_vital) {
+                    if root_files.iter().any(is_vital) {
                         evaluated.findings.extend(self.failed(root, failure));
                     }
                     continue;
                 }
             };
-            for file in of_root.iter().filter(|file| touched.contains(*file)) {
+            for file in root_files.iter().filter(|file| touched.contains(*file)) {
                 for (origin, _) in read.get(*file).into_iter().flat_map(|read| &read.documents) {
                     evaluated.read.entry(origin.clone()).or_default().push(root);
                 }
@@ -208,9 +208,10 @@ impl Builds {
             for (component, base) in run.component_bases {
                 bases.components.entry(component).or_default().push(base);
             }
-            evaluated
-                .renamed
-                .extend(made.iter().filter_map(|object| Renaming::of(object, root)));
+            evaluated.renamed.extend(
+                made.iter()
+                    .filter_map(|object| Renaming::from_object(object, root)),
+            );
             for object in made
                 .into_iter()
                 .filter(|object| object.generated != Some(Behavior::Create))
@@ -230,21 +231,24 @@ impl Builds {
                 }
             }
         }
-        let mut delivered: Vec<(Object, Vec<usize>)> = objects.into_values().flatten().collect();
-        let order = |object: &Object| {
+        let mut delivered: Vec<(BuildObject, Vec<usize>)> =
+            objects.into_values().flatten().collect();
+        let order = |object: &BuildObject| {
             (
                 object.origin.file.clone(),
                 object.origin.range().start,
                 object.origin.steps_into(),
             )
         };
-        delivered.sort_by(|(a, of_a), (b, of_b)| (order(a), of_a).cmp(&(order(b), of_b)));
+        delivered.sort_by(|(a, a_documents), (b, b_documents)| {
+            (order(a), a_documents).cmp(&(order(b), b_documents))
+        });
         for (object, roots) in delivered {
             let Some(read) = read.get(&*object.origin.file) else {
                 continue;
             };
             let file = object.origin.file.clone();
-            let Object {
+            let BuildObject {
                 origin,
                 value,
                 changes: given,
@@ -264,7 +268,7 @@ impl Builds {
                 .delivered
                 .entry(file)
                 .or_default()
-                .push(AsDelivered {
+                .push(DeliveredDocument {
                     origin,
                     object: value,
                     text,
@@ -285,7 +289,7 @@ impl Builds {
         repo: &Files,
         root: usize,
         variables: BTreeMap<String, String>,
-    ) -> Result<Vec<Value>, NotBuilt> {
+    ) -> Result<Vec<Value>, EvaluationError> {
         let below = self.files_by_root(&BTreeSet::from([root]));
         let files: Vec<&Utf8PathBuf> = below.into_values().flatten().collect();
         let read = files
@@ -296,7 +300,7 @@ impl Builds {
         let root = self.root(root);
         let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()));
         let agents = agents.map(|build| (root.directory.clone(), build));
-        let wanted = Wanted {
+        let wanted = EvaluatedFiles {
             files: &all,
             vital: &all,
             vital_kinds: &[],
@@ -306,8 +310,8 @@ impl Builds {
             output: Utf8Path::new("overlays"),
             agents: &agents.into_iter().collect(),
         };
-        let budget = Budget::default();
-        let mut run = Evaluation::new(self, repo, &wanted, &read, &budget);
+        let budget = EvaluationBudget::default();
+        let mut run = BuildEvaluation::new(self, repo, &wanted, &read, &budget);
         let objects = run
             .build(&root.directory)
             .map_err(|failure| failure.problem)?;
@@ -319,12 +323,12 @@ impl Builds {
 }
 
 /// The evaluation of one build.
-struct Evaluation<'a> {
+struct BuildEvaluation<'a> {
     builds: &'a Builds,
     repo: &'a Files,
-    wanted: &'a Wanted<'a>,
+    wanted: &'a EvaluatedFiles<'a>,
     read: &'a HashMap<Utf8PathBuf, ResourceFile>,
-    budget: &'a Budget,
+    budget: &'a EvaluationBudget,
     /// Directories on the path to the one that is being built.
     inside: Vec<Utf8PathBuf>,
     /// References that the kustomizations so far configure.
@@ -339,22 +343,22 @@ struct Evaluation<'a> {
 
 /// The accumulated objects of a build.
 #[derive(Debug, Default)]
-struct Objects {
-    list: Vec<Object>,
+struct BuildObjects {
+    list: Vec<BuildObject>,
     /// Set if the real build has more objects, which are unknown here.
     are_partial: bool,
     vars: Vec<Var>,
 }
 
-impl<'a> Evaluation<'a> {
+impl<'a> BuildEvaluation<'a> {
     fn new(
         builds: &'a Builds,
         repo: &'a Files,
-        wanted: &'a Wanted<'a>,
+        wanted: &'a EvaluatedFiles<'a>,
         read: &'a HashMap<Utf8PathBuf, ResourceFile>,
-        budget: &'a Budget,
+        budget: &'a EvaluationBudget,
     ) -> Self {
-        Evaluation {
+        BuildEvaluation {
             builds,
             repo,
             wanted,

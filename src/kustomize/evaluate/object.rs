@@ -10,7 +10,7 @@ use crate::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 
 /// An object of a build in its current state.
 #[derive(Debug, Clone)]
-pub(super) struct Object {
+pub(super) struct BuildObject {
     /// Its source document, or the kustomization whose generator made it.
     pub(super) origin: Origin,
     pub(super) value: Mapping,
@@ -175,9 +175,9 @@ impl Hash for Id {
     }
 }
 
-impl Object {
+impl BuildObject {
     pub(super) fn new(origin: Origin, value: Mapping) -> Self {
-        Object {
+        BuildObject {
             origin,
             value,
             previous: Vec::new(),
@@ -196,11 +196,11 @@ impl Object {
 
     /// Returns a copy without the places of changes so far.
     pub(super) fn unchanged(&self) -> Self {
-        Object {
+        BuildObject {
             previous: self.previous.clone(),
             generated: self.generated,
             untyped: self.untyped.clone(),
-            ..Object::new(self.origin.clone(), self.value.clone())
+            ..BuildObject::new(self.origin.clone(), self.value.clone())
         }
     }
 

@@ -6,12 +6,12 @@ use std::mem;
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::{Mapping, Value};
 
-use super::budget::Budget;
-use super::index::Index;
+use super::budget::EvaluationBudget;
+use super::index::ObjectIndex;
 use super::merge_patch::ParsedPatch;
-use super::object::{Id, Object};
-use super::patches::Patched;
-use super::{NotBuilt, Objects};
+use super::object::{BuildObject, Id};
+use super::patches::PatchedObjects;
+use super::{BuildObjects, EvaluationError};
 use crate::api::host;
 use crate::api::kustomization::{Patch, PatchOptions};
 use crate::finding::{Origin, Place, RouteStep};
@@ -28,13 +28,13 @@ pub(crate) struct OverlayBases {
 /// The objects of a build below an overlay or component. Those of files that no kustomization
 /// changes have only the fields of their ids.
 #[derive(Debug)]
-pub(crate) struct OverlayBase(Objects);
+pub(crate) struct OverlayBase(BuildObjects);
 
 /// A build with an overlay or component.
 pub(crate) struct OverlayBuild<'a> {
-    before: &'a [Object],
-    after: Objects,
-    index: Index,
+    before: &'a [BuildObject],
+    after: BuildObjects,
+    index: ObjectIndex,
 }
 
 /// An object before and after the patches of an overlay.
@@ -42,7 +42,7 @@ pub(crate) struct PatchedObject<'a> {
     pub(crate) before: &'a Mapping,
     /// `None` if a patch deletes it.
     pub(crate) after: Option<&'a Mapping>,
-    changed: &'a Object,
+    changed: &'a BuildObject,
 }
 
 /// A file of patches.
@@ -54,7 +54,7 @@ pub(crate) enum PatchFile<'a> {
 
 impl OverlayBases {
     /// Returns the bases of an overlay on a root, or of a component.
-    pub(crate) fn of(&self, root: usize, component: Option<&Utf8Path>) -> Vec<&OverlayBase> {
+    pub(crate) fn for_root(&self, root: usize, component: Option<&Utf8Path>) -> Vec<&OverlayBase> {
         match component {
             Some(component) => self
                 .components
@@ -69,11 +69,11 @@ impl OverlayBases {
 
 impl OverlayBase {
     /// Copies the objects of a build, if there are hosts among them.
-    pub(super) fn new(objects: &Objects) -> Option<Self> {
-        let mut kinds = objects.list.iter().map(Object::kind);
+    pub(super) fn new(objects: &BuildObjects) -> Option<Self> {
+        let mut kinds = objects.list.iter().map(BuildObject::kind);
         kinds.any(|kind| kind == host::KIND).then(|| {
-            OverlayBase(Objects {
-                list: objects.list.iter().map(Object::unchanged).collect(),
+            OverlayBase(BuildObjects {
+                list: objects.list.iter().map(BuildObject::unchanged).collect(),
                 are_partial: objects.are_partial,
                 vars: Vec::new(),
             })
@@ -82,11 +82,11 @@ impl OverlayBase {
 
     /// Returns objects of which only the ids are known.
     pub(crate) fn with_ids(objects: impl Iterator<Item = (Origin, Mapping)>) -> Self {
-        OverlayBase(Objects {
+        OverlayBase(BuildObjects {
             list: objects
-                .map(|(origin, id)| Object::new(origin, id))
+                .map(|(origin, id)| BuildObject::new(origin, id))
                 .collect(),
-            ..Objects::default()
+            ..BuildObjects::default()
         })
     }
 
@@ -95,12 +95,12 @@ impl OverlayBase {
         let OverlayBase(before) = self;
         OverlayBuild {
             before: &before.list,
-            after: Objects {
+            after: BuildObjects {
                 list: before.list.clone(),
                 are_partial: before.are_partial,
                 vars: Vec::new(),
             },
-            index: Index::new(&before.list),
+            index: ObjectIndex::new(&before.list),
         }
     }
 }
@@ -152,11 +152,11 @@ impl OverlayBuild<'_> {
         patches: &[Patch],
         file: impl Fn(&str) -> Option<PatchFile<'f>>,
         overlay: &Utf8Path,
-    ) -> Result<(), NotBuilt> {
-        let budget = Budget::default();
+    ) -> Result<(), EvaluationError> {
+        let budget = EvaluationBudget::default();
         let place = Place::File(overlay.into());
         let index = mem::take(&mut self.index);
-        let mut patched = Patched::with_index(index, &mut self.after, None, &budget);
+        let mut patched = PatchedObjects::with_index(index, &mut self.after, None, &budget);
         let applied = patches.iter().try_for_each(|entry| {
             let Patch::Entry {
                 path,
@@ -165,7 +165,9 @@ impl OverlayBuild<'_> {
                 options: None,
             } = entry
             else {
-                return Err(NotBuilt::Refused("a patch has another form".to_owned()));
+                return Err(EvaluationError::Refused(
+                    "a patch has another form".to_owned(),
+                ));
             };
             let parsed = match (path, patch) {
                 (Some(path), None) => match file(path) {
@@ -174,10 +176,10 @@ impl OverlayBuild<'_> {
                         let patches = patches.into_iter().map(|it| (Value::Mapping(it), None));
                         ParsedPatch::merge(patches.collect(), &place, &PatchOptions::default())
                     }
-                    None => Err(NotBuilt::Refused(format!("`{path}` does not exist"))),
+                    None => Err(EvaluationError::Refused(format!("`{path}` does not exist"))),
                 },
                 (None, Some(text)) => ParsedPatch::in_written_text(text, &place),
-                _ => Err(NotBuilt::Refused(
+                _ => Err(EvaluationError::Refused(
                     "a patch has both `path` and `patch`, or neither".to_owned(),
                 )),
             }?;

@@ -6,27 +6,27 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use yaml_serde::Mapping;
 
-use super::budget::Budget;
-use super::index::Index;
-use super::json_patch::{self, Operation};
+use super::budget::EvaluationBudget;
+use super::index::ObjectIndex;
+use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, PatchSource, no_patch};
-use super::object::Object;
-use super::selector::{Selector, Target};
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::object::BuildObject;
+use super::selector::{Selector, SelectorTarget};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::finding::{ForeignValue, Place, RouteStep};
-use crate::kustomize::{Node, join};
+use crate::kustomize::{KustomizationNode, join};
 use crate::text::credentials::masked_value;
 use crate::text::yaml;
 
-impl Evaluation<'_> {
+impl BuildEvaluation<'_> {
     /// Applies `patchesStrategicMerge`.
     pub(super) fn apply_merge_patches(
         &self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let Some(entries) = &node.kustomization.patches_strategic_merge else {
             return Ok(());
         };
@@ -36,7 +36,7 @@ impl Evaluation<'_> {
             let place = node
                 .origin
                 .at([RouteStep::from("patchesStrategicMerge"), index.into()]);
-            let failed = Failure::at(&place);
+            let failed = BuildFailure::at(&place);
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
             let Some(source) = self
@@ -60,7 +60,7 @@ impl Evaluation<'_> {
         }
         if !has_patch {
             let place = node.origin.at(["patchesStrategicMerge"]);
-            return Err(Failure::at(&place)(NotBuilt::Refused(
+            return Err(BuildFailure::at(&place)(EvaluationError::Refused(
                 "`patchesStrategicMerge` has no patch".to_owned(),
             )));
         }
@@ -72,10 +72,10 @@ impl Evaluation<'_> {
     pub(super) fn apply_patches(
         &self,
         list: &'static str,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let is_json = list == "patchesJson6902";
         let entries = if is_json {
             &node.kustomization.patches_json6902
@@ -88,7 +88,7 @@ impl Evaluation<'_> {
         let mut patched = self.patched(objects);
         for (index, entry) in entries.iter().enumerate() {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
-            let failed = Failure::at(&place);
+            let failed = BuildFailure::at(&place);
             let Patch::Entry {
                 path,
                 patch,
@@ -96,7 +96,7 @@ impl Evaluation<'_> {
                 options,
             } = entry
             else {
-                return Err(failed(NotBuilt::Refused(
+                return Err(failed(EvaluationError::Refused(
                     "an entry of `patches` must be a mapping".to_owned(),
                 )));
             };
@@ -107,7 +107,7 @@ impl Evaluation<'_> {
                 (None, Some(patch)) => (patch, true),
                 _ => {
                     let why = "a patch must have either `path` or `patch`".to_owned();
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 }
             };
             let Some(source) = self
@@ -126,8 +126,8 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    fn patched<'o>(&'o self, objects: &'o mut Objects) -> Patched<'o> {
-        Patched::new(objects, Some(self.wanted.vital), self.budget)
+    fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
+        PatchedObjects::new(objects, Some(self.wanted.vital), self.budget)
     }
 
     /// Returns the text of a patch, or `None` if it is not in the repo.
@@ -137,7 +137,7 @@ impl Evaluation<'_> {
         entry: &str,
         is_inline: bool,
         place: &'p Place,
-    ) -> Result<Option<PatchSource<'p>>, NotBuilt> {
+    ) -> Result<Option<PatchSource<'p>>, EvaluationError> {
         let (text, file) = if is_inline {
             (Some(entry.to_owned()), None)
         } else {
@@ -149,30 +149,30 @@ impl Evaluation<'_> {
 }
 
 /// Objects while the patches of a list change them.
-pub(super) struct Patched<'a> {
+pub(super) struct PatchedObjects<'a> {
     /// Files for whose objects a patch that fails is an error; `None` for all.
     vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-    budget: &'a Budget,
-    pub(super) index: Index,
-    objects: &'a mut Objects,
+    budget: &'a EvaluationBudget,
+    pub(super) index: ObjectIndex,
+    objects: &'a mut BuildObjects,
 }
 
-impl<'a> Patched<'a> {
+impl<'a> PatchedObjects<'a> {
     pub(super) fn new(
-        objects: &'a mut Objects,
+        objects: &'a mut BuildObjects,
         vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-        budget: &'a Budget,
+        budget: &'a EvaluationBudget,
     ) -> Self {
-        Self::with_index(Index::new(&objects.list), objects, vital, budget)
+        Self::with_index(ObjectIndex::new(&objects.list), objects, vital, budget)
     }
 
     pub(super) fn with_index(
-        index: Index,
-        objects: &'a mut Objects,
+        index: ObjectIndex,
+        objects: &'a mut BuildObjects,
         vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-        budget: &'a Budget,
+        budget: &'a EvaluationBudget,
     ) -> Self {
-        Patched {
+        PatchedObjects {
             vital,
             budget,
             index,
@@ -187,18 +187,18 @@ impl<'a> Patched<'a> {
         target: Option<&PatchTarget>,
         is_json: bool,
         place: &Place,
-    ) -> Result<(), Failure> {
-        let failed = Failure::at(place);
-        let target = target.map(Target::from);
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
+        let target = target.map(SelectorTarget::from);
         if is_json && target.as_ref().is_none_or(|target| target.name.is_empty()) {
             let why = "an entry of `patchesJson6902` must have a target with a name".to_owned();
-            return Err(failed(NotBuilt::Refused(why)));
+            return Err(failed(EvaluationError::Refused(why)));
         }
         let selector = target
             .as_ref()
             .map(Selector::new)
             .transpose()
-            .map_err(|why| failed(NotBuilt::Beyond(why)))?;
+            .map_err(|why| failed(EvaluationError::Beyond(why)))?;
         match (parsed, selector) {
             (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(failed(no_patch())),
             (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
@@ -211,7 +211,7 @@ impl<'a> Patched<'a> {
             (ParsedPatch::Merge(patches), Some(selector)) => {
                 let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                     let why = "a patch with a target has several documents".to_owned();
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 };
                 let selected = self.selected(&selector).map_err(&failed)?;
                 self.merge(&patch.copied(), &selected)
@@ -225,24 +225,24 @@ impl<'a> Patched<'a> {
                 }
                 Ok(())
             }
-            (ParsedPatch::Json(..), None) => Err(failed(NotBuilt::Refused(
+            (ParsedPatch::Json(..), None) => Err(failed(EvaluationError::Refused(
                 "a JSON patch has no target".to_owned(),
             ))),
         }
     }
 
     /// Leaves a patch of unknown content to kustomize.
-    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), Failure> {
+    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), BuildFailure> {
         let list = &self.objects.list;
         if list.iter().any(|object| self.is_vital(object)) {
             let why = format!("the patch `{}` is not in the repo", masked_value(path));
-            return Err(Failure::at(place)(NotBuilt::Beyond(why)));
+            return Err(BuildFailure::at(place)(EvaluationError::Beyond(why)));
         }
         self.objects.are_partial = true;
         Ok(())
     }
 
-    fn is_vital(&self, object: &Object) -> bool {
+    fn is_vital(&self, object: &BuildObject) -> bool {
         let vital = self.vital;
         vital.is_none_or(|vital| vital.contains(&object.origin.file))
     }
@@ -253,7 +253,7 @@ impl<'a> Patched<'a> {
     }
 
     /// Returns the positions of the objects that a target selects.
-    fn selected(&self, selector: &Selector) -> Result<Vec<usize>, NotBuilt> {
+    fn selected(&self, selector: &Selector) -> Result<Vec<usize>, EvaluationError> {
         let list = &self.objects.list;
         let candidates = match (selector.plain_name(), selector.plain_namespace()) {
             (Some(name), _) => self.index.with_name(name),
@@ -269,7 +269,7 @@ impl<'a> Patched<'a> {
     }
 
     /// Merges a patch into the object that its id names.
-    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), Failure> {
+    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), BuildFailure> {
         let id = patch.id();
         let list = &self.objects.list;
         let found = self.index.with_id(&id).iter().copied();
@@ -282,12 +282,12 @@ impl<'a> Patched<'a> {
             [] => format!("a patch names the missing {}", id.shown()),
             _ => format!("a patch matches more than one {}", id.shown()),
         };
-        Err(Failure::at(place)(NotBuilt::Refused(why)))
+        Err(BuildFailure::at(place)(EvaluationError::Refused(why)))
     }
 
     /// Merges a patch into the objects at some positions.
-    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> Result<(), Failure> {
-        let failed = Failure::at(&patch.place);
+    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(&patch.place);
         for at in selected.iter().copied() {
             let Some(object) = self.objects.list.get_mut(at) else {
                 continue;
@@ -301,7 +301,7 @@ impl<'a> Patched<'a> {
                 Ok(false) => object.is_deleted = true,
                 // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(problem)
-                    if matches!(problem, NotBuilt::Beyond(_))
+                    if matches!(problem, EvaluationError::Beyond(_))
                         || self
                             .vital
                             .is_none_or(|vital| vital.contains(&object.origin.file)) =>
@@ -325,8 +325,8 @@ impl<'a> Patched<'a> {
     fn check_unique(
         &self,
         positions: &[usize],
-        failed: &dyn Fn(NotBuilt) -> Failure,
-    ) -> Result<(), Failure> {
+        failed: &dyn Fn(EvaluationError) -> BuildFailure,
+    ) -> Result<(), BuildFailure> {
         let list = &self.objects.list;
         for object in positions.iter().filter_map(|at| list.get(*at)) {
             let id = object.id();
@@ -336,7 +336,7 @@ impl<'a> Patched<'a> {
             let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
             if !object.is_deleted && alike.count() > 1 {
                 let why = format!("duplicate {}", id.shown());
-                return Err(failed(NotBuilt::Refused(why)));
+                return Err(failed(EvaluationError::Refused(why)));
             }
         }
         Ok(())
@@ -346,10 +346,10 @@ impl<'a> Patched<'a> {
     fn operate(
         &mut self,
         at: usize,
-        operations: &[Operation],
+        operations: &[JsonPatchOperation],
         place: &Place,
         keeps_id: bool,
-    ) -> Result<(), NotBuilt> {
+    ) -> Result<(), EvaluationError> {
         let Some(object) = self.objects.list.get_mut(at) else {
             return Ok(());
         };
@@ -366,11 +366,11 @@ impl<'a> Patched<'a> {
 
 /// Applies the operations of a JSON patch.
 fn apply_operations(
-    object: &mut Object,
-    operations: &[Operation],
+    object: &mut BuildObject,
+    operations: &[JsonPatchOperation],
     place: &Place,
-    budget: &Budget,
-) -> Result<(), NotBuilt> {
+    budget: &EvaluationBudget,
+) -> Result<(), EvaluationError> {
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
@@ -381,8 +381,8 @@ fn apply_operations(
         })
     });
     object.value = patched.map_err(|problem| match problem {
-        NotBuilt::Refused(why) => {
-            NotBuilt::Refused(format!("the patch for the {shown} does not apply: {why}"))
+        EvaluationError::Refused(why) => {
+            EvaluationError::Refused(format!("the patch for the {shown} does not apply: {why}"))
         }
         beyond => beyond,
     })?;
@@ -398,10 +398,10 @@ fn apply_operations(
     Ok(())
 }
 
-impl From<&PatchTarget> for Target {
+impl From<&PatchTarget> for SelectorTarget {
     fn from(target: &PatchTarget) -> Self {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Target {
+        SelectorTarget {
             group: text(&target.group),
             version: text(&target.version),
             kind: text(&target.kind),

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::NotBuilt;
-use super::object::{Id, Object, scalar_text};
+use super::EvaluationError;
+use super::object::{BuildObject, Id, scalar_text};
 use crate::finding::{ForeignValue, Place, RouteStep};
 
 /// A file of `configurations` that kustomize is not needed for.
@@ -19,9 +19,9 @@ pub(super) struct Configuration {
     #[serde(default)]
     pub(super) name_reference: Vec<NameReference>,
     #[serde(default)]
-    images: Vec<Field>,
+    images: Vec<ReferenceField>,
     #[serde(default)]
-    replicas: Vec<Field>,
+    replicas: Vec<ReferenceField>,
 }
 
 /// Fields that refer to the objects of a kind by name.
@@ -35,13 +35,13 @@ pub(super) struct NameReference {
     #[serde(default)]
     kind: String,
     #[serde(default)]
-    field_specs: Vec<Field>,
+    field_specs: Vec<ReferenceField>,
 }
 
 /// A field of the objects of a kind. A missing kind, group or version means any.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Field {
+struct ReferenceField {
     #[serde(default)]
     group: String,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Field {
 }
 
 /// An object with a former name.
-struct Renamed {
+struct RenamedObject {
     now: Id,
     before: Vec<Id>,
     prefixes: Vec<String>,
@@ -76,11 +76,14 @@ struct Referrer {
 ///
 /// Returns why kustomize would refuse a reference, with the index of its object.
 pub(super) fn update(
-    objects: &mut [Object],
+    objects: &mut [BuildObject],
     references: &[NameReference],
-) -> Result<(), (usize, NotBuilt)> {
-    let renamed: Vec<Renamed> = objects.iter().filter_map(Renamed::of).collect();
-    let mut by_name: HashMap<&str, Vec<&Renamed>> = HashMap::new();
+) -> Result<(), (usize, EvaluationError)> {
+    let renamed: Vec<RenamedObject> = objects
+        .iter()
+        .filter_map(RenamedObject::from_object)
+        .collect();
+    let mut by_name: HashMap<&str, Vec<&RenamedObject>> = HashMap::new();
     for candidate in &renamed {
         for id in &candidate.before {
             let named = by_name.entry(&id.name).or_default();
@@ -102,7 +105,7 @@ pub(super) fn update(
                 .iter()
                 .filter(|it| it.is_of(&original))
             {
-                let mut update = Update {
+                let mut update = ReferenceUpdate {
                     reference,
                     by_name: &by_name,
                     referrer: &referrer,
@@ -135,7 +138,7 @@ impl Configuration {
     }
 
     /// Returns whether the transformers of images or replicas reach into an object.
-    pub(super) fn changes(&self, object: &Object) -> bool {
+    pub(super) fn changes(&self, object: &BuildObject) -> bool {
         let id = object.original_id();
         let mut fields = self.images.iter().chain(&self.replicas);
         fields.any(|field| field.is_of(&id))
@@ -153,17 +156,17 @@ impl NameReference {
     }
 }
 
-impl Field {
+impl ReferenceField {
     fn is_of(&self, id: &Id) -> bool {
         is_selected(id, [&self.group, &self.version, &self.kind])
     }
 }
 
-impl Renamed {
-    fn of(object: &Object) -> Option<Self> {
+impl RenamedObject {
+    fn from_object(object: &BuildObject) -> Option<Self> {
         let mut before = object.ids();
         let now = before.pop()?;
-        (!before.is_empty()).then(|| Renamed {
+        (!before.is_empty()).then(|| RenamedObject {
             now,
             before,
             prefixes: object.prefixes.clone(),
@@ -190,21 +193,21 @@ impl Renamed {
 }
 
 /// The update of one field of one object.
-struct Update<'a> {
+struct ReferenceUpdate<'a> {
     reference: &'a NameReference,
-    by_name: &'a HashMap<&'a str, Vec<&'a Renamed>>,
+    by_name: &'a HashMap<&'a str, Vec<&'a RenamedObject>>,
     referrer: &'a Referrer,
     /// Changed routes, with the places that set the new values.
     changes: Vec<(Vec<RouteStep>, Place)>,
 }
 
-impl Update<'_> {
+impl ReferenceUpdate<'_> {
     fn walk(
         &mut self,
         value: &mut Value,
         keys: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), NotBuilt> {
+    ) -> Result<(), EvaluationError> {
         match (value, keys) {
             (Value::Null, _) => Ok(()),
             (Value::Sequence(items), _) => {
@@ -225,17 +228,17 @@ impl Update<'_> {
                 route.pop();
                 Ok(())
             }
-            (_, [key, ..]) => Err(NotBuilt::Refused(format!(
+            (_, [key, ..]) => Err(EvaluationError::Refused(format!(
                 "a name reference expects `{key}` in a mapping"
             ))),
         }
     }
 
-    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), NotBuilt> {
+    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), EvaluationError> {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
             let why = "a name reference leads to a mapping".to_owned();
-            return Err(NotBuilt::Beyond(why));
+            return Err(EvaluationError::Beyond(why));
         }
         let name = scalar_text(value).unwrap_or_default();
         if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {
@@ -246,11 +249,11 @@ impl Update<'_> {
     }
 
     /// Returns the object that is meant by a former name.
-    fn referral(&self, name: &str) -> Result<Option<&Renamed>, NotBuilt> {
+    fn referral(&self, name: &str) -> Result<Option<&RenamedObject>, EvaluationError> {
         let wanted = self.reference;
         let kind = [&wanted.group, &wanted.version, &wanted.kind];
         let referrer = self.referrer;
-        let mut found: Vec<&Renamed> = self.by_name.get(name).cloned().unwrap_or_default();
+        let mut found: Vec<&RenamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
         found.retain(|candidate| {
             candidate.before.iter().any(|id| is_selected(id, kind))
                 && (referrer.id.is_cluster_scoped()
@@ -267,7 +270,7 @@ impl Update<'_> {
             .iter()
             .any(|other| other.now.name != found[0].now.name)
         {
-            return Err(NotBuilt::Refused(format!(
+            return Err(EvaluationError::Refused(format!(
                 "a name reference to `{name}` has {} possible targets",
                 found.len()
             )));

@@ -4,10 +4,10 @@ use regex::Regex;
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
-use super::NotBuilt;
-use super::budget::Budget;
-use super::object::{Id, Object, scalar_text};
-use super::selector::{Selector, Target};
+use super::EvaluationError;
+use super::budget::EvaluationBudget;
+use super::object::{BuildObject, Id, scalar_text};
+use super::selector::{Selector, SelectorTarget};
 use crate::finding::{ForeignValue, Place, RouteStep};
 use crate::text::yaml;
 
@@ -16,7 +16,7 @@ use crate::text::yaml;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Replacement {
     #[serde(default)]
-    source: Option<Source>,
+    source: Option<ReplacementSource>,
     #[serde(default)]
     source_value: Option<String>,
     #[serde(default)]
@@ -25,9 +25,9 @@ pub(super) struct Replacement {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Source {
+struct ReplacementSource {
     #[serde(flatten)]
-    of: Target,
+    of: SelectorTarget,
     #[serde(default)]
     field_path: String,
     #[serde(default)]
@@ -38,9 +38,9 @@ struct Source {
 #[serde(rename_all = "camelCase")]
 struct ReplacementTarget {
     #[serde(default)]
-    select: Option<Target>,
+    select: Option<SelectorTarget>,
     #[serde(default)]
-    reject: Vec<Target>,
+    reject: Vec<SelectorTarget>,
     #[serde(default)]
     field_paths: Vec<String>,
     #[serde(default)]
@@ -68,12 +68,14 @@ impl Replacement {
     /// Copies the source value to all targets.
     pub(super) fn apply(
         &self,
-        objects: &mut [Object],
+        objects: &mut [BuildObject],
         place: &Place,
-        budget: &Budget,
-    ) -> Result<(), NotBuilt> {
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
         let Some(targets) = &self.targets else {
-            return Err(NotBuilt::Refused("a replacement has no targets".to_owned()));
+            return Err(EvaluationError::Refused(
+                "a replacement has no targets".to_owned(),
+            ));
         };
         budget.step(objects.len())?;
         let value = self.value(objects)?;
@@ -86,7 +88,7 @@ impl Replacement {
     }
 
     /// Returns the source value and its location.
-    fn value(&self, objects: &[Object]) -> Result<SourceValue, NotBuilt> {
+    fn value(&self, objects: &[BuildObject]) -> Result<SourceValue, EvaluationError> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
@@ -96,15 +98,16 @@ impl Replacement {
                 });
             }
             _ => {
-                return Err(NotBuilt::Refused(
+                return Err(EvaluationError::Refused(
                     "a replacement must have either `source` or `sourceValue`".to_owned(),
                 ));
             }
         };
-        let is_meant = |(_, object): &(usize, &Object)| object.ids().iter().any(|id| source.is(id));
+        let is_meant =
+            |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
-            return Err(NotBuilt::Refused(
+            return Err(EvaluationError::Refused(
                 "the source of a replacement must match one object".to_owned(),
             ));
         };
@@ -114,19 +117,20 @@ impl Replacement {
             &source.field_path
         };
         let parts = split(path);
-        let missing = || NotBuilt::Refused(format!("the source of a replacement has no `{path}`"));
+        let missing =
+            || EvaluationError::Refused(format!("the source of a replacement has no `{path}`"));
         let value = lookup(&object.value, &parts)
             .filter(|value| !is_empty(value))
             .ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
         Ok(SourceValue {
-            value: source.options.of(value)?,
+            value: source.options.select(value)?,
             from: is_whole.then_some((index, parts)),
         })
     }
 
     /// Returns whether an object may be a target. An unreadable selector counts as a match.
-    pub(super) fn may_be_for(&self, object: &Object) -> bool {
+    pub(super) fn may_be_for(&self, object: &BuildObject) -> bool {
         let selects = |to: &ReplacementTarget| {
             let selector = to.select.as_ref().map(Selector::new).transpose();
             selector.map_or(true, |selector| {
@@ -146,7 +150,7 @@ struct SourceValue {
 }
 
 impl SourceValue {
-    fn now<'a>(&'a self, objects: &'a [Object]) -> &'a Value {
+    fn now<'a>(&'a self, objects: &'a [BuildObject]) -> &'a Value {
         let from = self
             .from
             .as_ref()
@@ -155,10 +159,10 @@ impl SourceValue {
     }
 }
 
-impl Source {
+impl ReplacementSource {
     fn is(&self, id: &Id) -> bool {
         let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
-        let Target {
+        let SelectorTarget {
             group,
             version,
             kind,
@@ -177,7 +181,7 @@ impl Source {
 
 impl FieldOptions {
     /// Returns the part of a value that the options select.
-    fn of(&self, value: &Value) -> Result<Value, NotBuilt> {
+    fn select(&self, value: &Value) -> Result<Value, EvaluationError> {
         if self.delimiter.is_empty() {
             return Ok(value.clone());
         }
@@ -185,13 +189,14 @@ impl FieldOptions {
         let part = usize::try_from(self.index)
             .ok()
             .and_then(|index| text.split(&self.delimiter).nth(index));
-        let part =
-            part.ok_or_else(|| NotBuilt::Refused(format!("`{text}` has no part {}", self.index)))?;
+        let part = part.ok_or_else(|| {
+            EvaluationError::Refused(format!("`{text}` has no part {}", self.index))
+        })?;
         retyped(value, part)
     }
 
     /// Returns `old` with the selected part replaced by `new`.
-    fn with(&self, old: &Value, new: &Value) -> Result<Value, NotBuilt> {
+    fn with(&self, old: &Value, new: &Value) -> Result<Value, EvaluationError> {
         if self.delimiter.is_empty() {
             return if is_scalar(old) {
                 retyped(old, &scalar_text(new).unwrap_or_default())
@@ -223,22 +228,22 @@ impl ReplacementTarget {
     fn apply(
         &self,
         value: &SourceValue,
-        objects: &mut [Object],
+        objects: &mut [BuildObject],
         place: &Place,
-        budget: &Budget,
-    ) -> Result<(), NotBuilt> {
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
         let Some(select) = &self.select else {
-            return Err(NotBuilt::Refused(
+            return Err(EvaluationError::Refused(
                 "a target of a replacement has no `select`".to_owned(),
             ));
         };
-        let select = Selector::new(select).map_err(NotBuilt::Beyond)?;
+        let select = Selector::new(select).map_err(EvaluationError::Beyond)?;
         let reject = self
             .reject
             .iter()
             .map(Selector::new)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(NotBuilt::Beyond)?;
+            .map_err(EvaluationError::Beyond)?;
         let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
         let paths = if paths.is_empty() { vec![NAME] } else { paths };
         for index in 0..objects.len() {
@@ -267,15 +272,15 @@ impl ReplacementTarget {
 
     fn set(
         &self,
-        object: &mut Object,
+        object: &mut BuildObject,
         path: &str,
         value: &Value,
         place: &Place,
-        budget: &Budget,
-    ) -> Result<(), NotBuilt> {
+        budget: &EvaluationBudget,
+    ) -> Result<(), EvaluationError> {
         let parts = split(path);
         if parts.len() > MAX_PARTS {
-            return Err(NotBuilt::Beyond(format!(
+            return Err(EvaluationError::Beyond(format!(
                 "a path of a replacement has more than {MAX_PARTS} parts"
             )));
         }
@@ -303,7 +308,7 @@ impl ReplacementTarget {
             *old = new;
             Ok(())
         };
-        let mut walk = Walk {
+        let mut walk = FieldPathWalk {
             create: self.options.create,
             is_scalar: is_scalar(value),
             count: 0,
@@ -316,7 +321,7 @@ impl ReplacementTarget {
         }
         result?;
         if count == 0 {
-            return Err(NotBuilt::Refused(format!(
+            return Err(EvaluationError::Refused(format!(
                 "a target of a replacement has no `{path}`"
             )));
         }
@@ -337,7 +342,7 @@ impl ReplacementTarget {
 }
 
 /// Visits all values at a path, and creates missing ones if `create` is set.
-struct Walk<F> {
+struct FieldPathWalk<F> {
     create: bool,
     /// Set if the value to write is a scalar.
     is_scalar: bool,
@@ -346,14 +351,14 @@ struct Walk<F> {
     set: F,
 }
 
-impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
+impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> FieldPathWalk<F> {
     fn at(
         &mut self,
         value: &mut Value,
         parts: &[String],
         route: &mut Vec<RouteStep>,
         is_new: bool,
-    ) -> Result<(), NotBuilt> {
+    ) -> Result<(), EvaluationError> {
         let Some((part, rest)) = parts.split_first() else {
             self.count += 1;
             return (self.set)(value, route, is_new);
@@ -365,7 +370,9 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
                 return self.item(items, index, rest, route, true);
             }
             if items.len() <= index {
-                return Err(NotBuilt::Refused(format!("a list has no item {index}")));
+                return Err(EvaluationError::Refused(format!(
+                    "a list has no item {index}"
+                )));
             }
             return self.item(items, index, rest, route, false);
         }
@@ -390,10 +397,10 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
             }
             Value::Null => Ok(()),
             // kustomize parses the scalar's text and continues in it.
-            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(NotBuilt::Beyond(
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(EvaluationError::Beyond(
                 "a replacement's path continues inside a scalar".to_owned(),
             )),
-            _ => Err(NotBuilt::Refused(format!(
+            _ => Err(EvaluationError::Refused(format!(
                 "`{part}` is not an index of a list"
             ))),
         }
@@ -405,7 +412,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
         part: &str,
         rest: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), NotBuilt> {
+    ) -> Result<(), EvaluationError> {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
             return Ok(());
@@ -427,7 +434,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
         rest: &[String],
         route: &mut Vec<RouteStep>,
         is_new: bool,
-    ) -> Result<(), NotBuilt> {
+    ) -> Result<(), EvaluationError> {
         let Some(item) = items.get_mut(index) else {
             return Ok(());
         };
@@ -444,8 +451,8 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
         entry: &str,
         rest: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), NotBuilt> {
-        let not_read = || NotBuilt::Beyond(format!("unsupported path `[{entry}]`"));
+    ) -> Result<(), EvaluationError> {
+        let not_read = || EvaluationError::Beyond(format!("unsupported path `[{entry}]`"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
         let items = list(value, entry)?;
@@ -477,17 +484,17 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), NotBuilt>> Walk<F> {
     }
 }
 
-fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, NotBuilt> {
+fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, EvaluationError> {
     if value.is_null() {
         *value = Value::Sequence(Vec::new());
     }
     value
         .as_sequence_mut()
-        .ok_or_else(|| NotBuilt::Refused(format!("`{part}` requires a list")))
+        .ok_or_else(|| EvaluationError::Refused(format!("`{part}` requires a list")))
 }
 
-fn no_parts() -> NotBuilt {
-    NotBuilt::Refused("`delimiter` requires a scalar".to_owned())
+fn no_parts() -> EvaluationError {
+    EvaluationError::Refused("`delimiter` requires a scalar".to_owned())
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -511,7 +518,7 @@ pub(super) fn plain(text: &str) -> Value {
 }
 
 /// Returns a text with the type of another value.
-fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
+fn retyped(like: &Value, text: &str) -> Result<Value, EvaluationError> {
     let value = if like.is_string() {
         Value::from(text)
     } else {
@@ -521,11 +528,11 @@ fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
         (Value::String(_), _)
         | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => Ok(value),
-        (Value::Null, _) => Err(NotBuilt::Beyond(
+        (Value::Null, _) => Err(EvaluationError::Beyond(
             "the target field of a replacement is null".to_owned(),
         )),
         // kustomize notices this only when it reads the value, which may be never.
-        _ => Err(NotBuilt::Beyond(format!(
+        _ => Err(EvaluationError::Beyond(format!(
             "`{text}` has another type than the value that it replaces"
         ))),
     }

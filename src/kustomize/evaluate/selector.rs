@@ -7,13 +7,13 @@ use regex::Regex;
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::object::{Id, Object, scalar_text};
+use super::object::{BuildObject, Id, scalar_text};
 use crate::api::label_query;
 
 /// The target of a patch or replacement as written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Target {
+pub(super) struct SelectorTarget {
     #[serde(default)]
     pub(super) group: String,
     #[serde(default)]
@@ -33,11 +33,11 @@ pub(super) struct Target {
 /// A compiled target. Its regular expressions are anchored, as in kustomize.
 #[derive(Debug)]
 pub(super) struct Selector {
-    group: Pattern,
-    version: Pattern,
-    kind: Pattern,
-    name: Pattern,
-    namespace: Pattern,
+    group: AnchoredPattern,
+    version: AnchoredPattern,
+    kind: AnchoredPattern,
+    name: AnchoredPattern,
+    namespace: AnchoredPattern,
     labels: kube::core::Selector,
     annotations: kube::core::Selector,
     /// Set if it selects by labels and annotations only.
@@ -45,7 +45,7 @@ pub(super) struct Selector {
 }
 
 #[derive(Debug)]
-enum Pattern {
+enum AnchoredPattern {
     Any,
     /// A text without special characters.
     Plain(String),
@@ -54,10 +54,10 @@ enum Pattern {
     Regex(Regex),
 }
 
-impl Pattern {
+impl AnchoredPattern {
     fn new(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
-            return Ok(Pattern::Any);
+            return Ok(AnchoredPattern::Any);
         }
         // Most patterns are plain names, which need no regular expression.
         if regex::escape(pattern) == pattern
@@ -65,7 +65,7 @@ impl Pattern {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'-')
         {
-            return Ok(Pattern::Plain(pattern.to_owned()));
+            return Ok(AnchoredPattern::Plain(pattern.to_owned()));
         }
         // `[.]` is the only group without alternatives of its own.
         if pattern.contains('|') && !pattern.replace("[.]", "").contains(['(', '[', '\\']) {
@@ -82,26 +82,26 @@ impl Pattern {
                     regexes.push(anchored(part)?);
                 }
             }
-            return Ok(Pattern::OneOf(plain, regexes));
+            return Ok(AnchoredPattern::OneOf(plain, regexes));
         }
-        anchored(pattern).map(Pattern::Regex)
+        anchored(pattern).map(AnchoredPattern::Regex)
     }
 
     fn plain(&self) -> Option<&str> {
         match self {
-            Pattern::Plain(text) => Some(text),
-            Pattern::Any | Pattern::OneOf(..) | Pattern::Regex(_) => None,
+            AnchoredPattern::Plain(text) => Some(text),
+            AnchoredPattern::Any | AnchoredPattern::OneOf(..) | AnchoredPattern::Regex(_) => None,
         }
     }
 
     fn matches(&self, text: &str) -> bool {
         match self {
-            Pattern::Any => true,
-            Pattern::Plain(plain) => plain == text,
-            Pattern::OneOf(plain, regexes) => {
+            AnchoredPattern::Any => true,
+            AnchoredPattern::Plain(plain) => plain == text,
+            AnchoredPattern::OneOf(plain, regexes) => {
                 plain.contains(text) || regexes.iter().any(|regex| regex.is_match(text))
             }
-            Pattern::Regex(regex) => regex.is_match(text),
+            AnchoredPattern::Regex(regex) => regex.is_match(text),
         }
     }
 }
@@ -112,7 +112,7 @@ fn anchored(pattern: &str) -> Result<Regex, String> {
 }
 
 impl Selector {
-    pub(super) fn new(target: &Target) -> Result<Self, String> {
+    pub(super) fn new(target: &SelectorTarget) -> Result<Self, String> {
         let id = [
             &target.group,
             &target.version,
@@ -121,11 +121,11 @@ impl Selector {
             &target.namespace,
         ];
         Ok(Selector {
-            group: Pattern::new(&target.group)?,
-            version: Pattern::new(&target.version)?,
-            kind: Pattern::new(&target.kind)?,
-            name: Pattern::new(&target.name)?,
-            namespace: Pattern::new(&target.namespace)?,
+            group: AnchoredPattern::new(&target.group)?,
+            version: AnchoredPattern::new(&target.version)?,
+            kind: AnchoredPattern::new(&target.kind)?,
+            name: AnchoredPattern::new(&target.name)?,
+            namespace: AnchoredPattern::new(&target.namespace)?,
             labels: label_query::parse(&target.label_selector)?,
             annotations: label_query::parse(&target.annotation_selector)?,
             has_no_id: id.into_iter().all(String::is_empty),
@@ -134,7 +134,7 @@ impl Selector {
 
     /// Returns whether a patch with this target applies to an object, by its original or its
     /// current id.
-    pub(super) fn selects(&self, object: &Object) -> bool {
+    pub(super) fn selects(&self, object: &BuildObject) -> bool {
         let now = object.id();
         if !self.is_of_kind(&now) {
             return false;
@@ -152,7 +152,7 @@ impl Selector {
     }
 
     /// Returns whether an object matches the label and annotation selectors.
-    pub(super) fn selects_by_labels(&self, object: &Object) -> bool {
+    pub(super) fn selects_by_labels(&self, object: &BuildObject) -> bool {
         are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
     }
 
@@ -182,7 +182,7 @@ impl Selector {
 }
 
 /// Returns whether the labels or annotations of an object meet a selector.
-fn are_met(selector: &kube::core::Selector, object: &Object, field: &str) -> bool {
+fn are_met(selector: &kube::core::Selector, object: &BuildObject, field: &str) -> bool {
     if selector.selects_all() {
         return true;
     }
@@ -206,12 +206,12 @@ mod tests {
     use super::*;
     use crate::finding::Origin;
 
-    fn object(text: &str) -> Object {
+    fn object(text: &str) -> BuildObject {
         let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), text);
-        Object::new(origin, yaml_serde::from_str(text).unwrap())
+        BuildObject::new(origin, yaml_serde::from_str(text).unwrap())
     }
 
-    fn selects(target: &str, object: &Object) -> bool {
+    fn selects(target: &str, object: &BuildObject) -> bool {
         Selector::new(&yaml_serde::from_str(target).unwrap())
             .unwrap()
             .selects(object)

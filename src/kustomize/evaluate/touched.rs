@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
-use super::Wanted;
+use super::EvaluatedFiles;
 use crate::api::kustomization::{Kustomization, has};
-use crate::kustomize::{Builds, Node, join};
+use crate::kustomize::{Builds, KustomizationNode, join};
 
 impl Kustomization {
     /// Returns whether it changes objects by more than a namespace.
@@ -56,7 +56,7 @@ impl Builds {
 
     /// Returns the files that a kustomization changes by more than a namespace, and those with
     /// requests that get several namespaces.
-    pub(super) fn touched(&self, wanted: &Wanted<'_>) -> HashSet<&Utf8PathBuf> {
+    pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
         let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
         for (directory, node) in &self.nodes {
             for listed in node.listed() {
@@ -65,7 +65,7 @@ impl Builds {
         }
         // A component changes the kustomizations that list it. A path outside the repo may be a
         // remote component.
-        let changes = |(directory, node): &(&Utf8PathBuf, &Node)| {
+        let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
             let is_foreign = |path: &String| {
                 let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
                 join(directory, path).is_none_or(|path| {

@@ -4,12 +4,12 @@ use camino::Utf8Path;
 use yaml_serde::Value;
 
 use super::budget::VALUE_BYTES;
-use super::object::{Id, Object};
+use super::object::{BuildObject, Id};
 use super::replacement::Replacement;
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::api::kustomization::has;
 use crate::finding::{Place, RouteStep};
-use crate::kustomize::Node;
+use crate::kustomize::KustomizationNode;
 use crate::text::yaml;
 
 /// Kinds to which `replicas` applies without `configurations`.
@@ -20,16 +20,16 @@ const KINDS_WITH_REPLICAS: [&str; 4] = [
     "StatefulSet",
 ];
 
-impl Evaluation<'_> {
+impl BuildEvaluation<'_> {
     /// Transforms the objects in kustomize's order.
     pub(super) fn transform(
         &self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
-        let failed = Failure::at(&Place::File(node.file.clone()));
+        let failed = BuildFailure::at(&Place::File(node.file.clone()));
         self.budget.step(4 * objects.list.len()).map_err(&failed)?;
         if kustomization
             .openapi
@@ -76,7 +76,11 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    fn set_labels(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
+    fn set_labels(
+        &self,
+        node: &KustomizationNode,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         let kustomization = &node.kustomization;
         let lists = kustomization
             .labels
@@ -125,12 +129,12 @@ impl Evaluation<'_> {
     /// Sets a label or annotation of all objects.
     pub(super) fn set_all(
         &self,
-        objects: &mut [Object],
+        objects: &mut [BuildObject],
         field: &str,
         (name, value): (&str, &str),
         place: &Place,
-    ) -> Result<(), Failure> {
-        let failed = Failure::at(place);
+    ) -> Result<(), BuildFailure> {
+        let failed = BuildFailure::at(place);
         let count = objects.len();
         self.budget.step(count).map_err(&failed)?;
         self.budget
@@ -144,7 +148,7 @@ impl Evaluation<'_> {
                     "`metadata.{field}` of the {} is not a mapping",
                     object.id().shown()
                 );
-                return Err(failed(NotBuilt::Refused(why)));
+                return Err(failed(EvaluationError::Refused(why)));
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -152,10 +156,14 @@ impl Evaluation<'_> {
     }
 
     /// Refuses an entry of `replicas` that applies to no object.
-    fn check_replicas(&self, node: &Node, objects: &Objects) -> Result<(), Failure> {
+    fn check_replicas(
+        &self,
+        node: &KustomizationNode,
+        objects: &BuildObjects,
+    ) -> Result<(), BuildFailure> {
         for (index, entry) in node.kustomization.replicas.iter().flatten().enumerate() {
             let place = node.origin.at([RouteStep::from("replicas"), index.into()]);
-            let failed = Failure::at(&place);
+            let failed = BuildFailure::at(&place);
             self.budget.step(objects.list.len()).map_err(&failed)?;
             let name = entry
                 .get("name")
@@ -170,7 +178,7 @@ impl Evaluation<'_> {
             let is_found = all.any(|object| object.ids().iter().any(has_replicas));
             if !is_found && !objects.are_partial {
                 let why = format!("`replicas` names `{name}`, which no object with replicas has");
-                return Err(failed(NotBuilt::Refused(why)));
+                return Err(failed(EvaluationError::Refused(why)));
             }
         }
         Ok(())
@@ -178,15 +186,15 @@ impl Evaluation<'_> {
 
     fn replace(
         &self,
-        node: &Node,
+        node: &KustomizationNode,
         directory: &Utf8Path,
-        objects: &mut Objects,
-    ) -> Result<(), Failure> {
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
             let place = node
                 .origin
                 .at([RouteStep::from("replacements"), index.into()]);
-            let failed = Failure::at(&place);
+            let failed = BuildFailure::at(&place);
             let mut read: Vec<Value> = vec![entry.clone()];
             let path = entry.get("path").and_then(Value::as_str);
             if let Some(path) = path.filter(|path| !path.is_empty()) {
@@ -196,7 +204,7 @@ impl Evaluation<'_> {
                     .is_some_and(|targets| !targets.is_empty());
                 if has_targets || entry.get("source").is_some_and(|source| !source.is_null()) {
                     let why = "a replacement has a `path` and fields of its own".to_owned();
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 }
                 let Some(text) = self.text_of(directory, path).map_err(&failed)? else {
                     let why = format!("the replacements in `{path}` are not in the repo");
@@ -207,7 +215,7 @@ impl Evaluation<'_> {
                     Ok(Value::Sequence(replacements)) => replacements,
                     Ok(replacement @ Value::Mapping(_)) => vec![replacement],
                     _ => {
-                        return Err(failed(NotBuilt::Refused(format!(
+                        return Err(failed(EvaluationError::Refused(format!(
                             "`{path}` has no replacements"
                         ))));
                     }
@@ -215,25 +223,28 @@ impl Evaluation<'_> {
             }
             for replacement in read {
                 let replacement: Replacement = yaml_serde::from_value(replacement)
-                    .map_err(|error| failed(NotBuilt::Refused(error.to_string())))?;
+                    .map_err(|error| failed(EvaluationError::Refused(error.to_string())))?;
                 match replacement.apply(&mut objects.list, &place, self.budget) {
                     Ok(()) => {}
-                    Err(NotBuilt::Refused(why)) if !objects.are_partial => {
-                        return Err(failed(NotBuilt::Refused(why)));
+                    Err(EvaluationError::Refused(why)) if !objects.are_partial => {
+                        return Err(failed(EvaluationError::Refused(why)));
                     }
-                    Err(problem @ (NotBuilt::Unapplied(_) | NotBuilt::Undetermined(_))) => {
+                    Err(
+                        problem
+                        @ (EvaluationError::Unapplied(_) | EvaluationError::Undetermined(_)),
+                    ) => {
                         return Err(failed(problem));
                     }
-                    Err(NotBuilt::Refused(why) | NotBuilt::Beyond(why)) => {
+                    Err(EvaluationError::Refused(why) | EvaluationError::Beyond(why)) => {
                         let is_vital =
-                            |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+                            |object: &&BuildObject| self.wanted.vital.contains(&object.origin.file);
                         if objects
                             .list
                             .iter()
                             .filter(is_vital)
                             .any(|object| replacement.may_be_for(object))
                         {
-                            return Err(failed(NotBuilt::Beyond(why)));
+                            return Err(failed(EvaluationError::Beyond(why)));
                         }
                     }
                 }
@@ -244,7 +255,7 @@ impl Evaluation<'_> {
 }
 
 /// Sets the namespace of all namespaced objects. Returns whether there is one to set.
-fn set_namespace(node: &Node, objects: &mut Objects) -> bool {
+fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
     let Some(namespace) = node
         .kustomization
         .namespace
@@ -267,7 +278,7 @@ fn set_namespace(node: &Node, objects: &mut Objects) -> bool {
 }
 
 /// Adds the name prefix and suffix to all names.
-fn set_affixes(node: &Node, objects: &mut Objects) {
+fn set_affixes(node: &KustomizationNode, objects: &mut BuildObjects) {
     let own = &node.kustomization;
     let affixes = [
         ("namePrefix", &own.name_prefix),

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 
 use yaml_serde::{Mapping, Value};
 
-use super::budget::Budget;
-use super::envsubst::{self, MAX_BYTES, Substituted};
-use super::object::{Object, text_at};
-use super::{Failure, NotBuilt, go_yaml};
+use super::budget::EvaluationBudget;
+use super::envsubst::{self, MAX_BYTES, SubstitutedText};
+use super::object::{BuildObject, text_at};
+use super::{BuildFailure, EvaluationError, go_yaml};
 use crate::finding::{ForeignValue, Place, RouteStep};
 
 /// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Variables {
+pub(crate) struct SubstitutionVariables {
     /// Values with their places; `None` if only the cluster knows the value.
     pub(crate) values: BTreeMap<String, Option<(String, Place)>>,
     /// Set if ConfigMaps or Secrets of the cluster may define more variables.
@@ -26,30 +26,34 @@ pub(crate) struct Variables {
 const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
 /// A key or value with an expression.
-struct Use {
+struct VariableUse {
     /// The route to the value, or to the value of the key.
     route: Vec<RouteStep>,
     text: String,
 }
 
-impl Variables {
+impl SubstitutionVariables {
     /// Substitutes the variables in the text of an object. Expressions with unknown values stay.
-    pub(super) fn replace_in(&self, object: &mut Object, budget: &Budget) -> Result<(), Failure> {
+    pub(super) fn replace_in(
+        &self,
+        object: &mut BuildObject,
+        budget: &EvaluationBudget,
+    ) -> Result<(), BuildFailure> {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled")
         };
         let mut uses = Vec::new();
         if !is_off("labels") && !is_off("annotations") {
             collect_uses(&object.value, &mut Vec::new(), budget, &mut uses)
-                .map_err(Failure::at(&object.origin.start()))?;
+                .map_err(BuildFailure::at(&object.origin.start()))?;
         }
         if uses.is_empty() {
             return Ok(());
         }
-        let failed = |why: NotBuilt, object: &Object| {
+        let failed = |why: EvaluationError, object: &BuildObject| {
             // The first expression that fails by itself. A failure may take several of them.
             let mut left = MAX_BYTES;
-            let is_refused = |used: &&Use| {
+            let is_refused = |used: &&VariableUse| {
                 let made = self.substitute(&used.text, &mut left);
                 !made.is_ok_and(|made| go_yaml::parse(&format!("a: {}", made.text)).is_ok())
             };
@@ -58,11 +62,11 @@ impl Variables {
                 || object.origin.start(),
                 |used| object.place_of(&used.route),
             );
-            Failure::at(&place)(why)
+            BuildFailure::at(&place)(why)
         };
         let text = yaml_serde::to_string(&object.value)
-            .map_err(|error| failed(NotBuilt::Undetermined(error.to_string()), object))?;
-        let Substituted { text, is_partial } = self
+            .map_err(|error| failed(EvaluationError::Undetermined(error.to_string()), object))?;
+        let SubstitutedText { text, is_partial } = self
             .substitute(&text, &mut { MAX_BYTES })
             .map_err(|error| failed(error.into(), object))?;
         budget
@@ -71,7 +75,7 @@ impl Variables {
         // Go's parser takes these for line breaks in some places only.
         if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
             let why = "it has Unicode line breaks beside variables".to_owned();
-            return Err(failed(NotBuilt::Undetermined(why), object));
+            return Err(failed(EvaluationError::Undetermined(why), object));
         }
         let mut value = match go_yaml::parse(&text) {
             Ok(value) => value,
@@ -79,11 +83,11 @@ impl Variables {
             Err(_) if is_partial => return Ok(()),
             Err(go_yaml::Error::Invalid) => {
                 let why = "after the substitution of variables, an object is no valid YAML";
-                return Err(failed(NotBuilt::Unapplied(why.to_owned()), object));
+                return Err(failed(EvaluationError::Unapplied(why.to_owned()), object));
             }
             Err(error @ go_yaml::Error::Unusual) => {
                 let why = format!("the substitution of variables makes {error}");
-                return Err(failed(NotBuilt::Undetermined(why), object));
+                return Err(failed(EvaluationError::Undetermined(why), object));
             }
         };
         check_metadata(&mut value, object)?;
@@ -92,7 +96,7 @@ impl Variables {
         for used in &uses {
             budget
                 .step(1 + object.changes.len() / 8)
-                .map_err(Failure::at(&object.origin.start()))?;
+                .map_err(BuildFailure::at(&object.origin.start()))?;
             let steps = used.route.iter().map(|step| match step {
                 RouteStep::Key(key) => RouteStep::from(
                     self.substitute(key, &mut left)
@@ -148,7 +152,7 @@ impl Variables {
         &self,
         text: &str,
         bytes_left: &mut usize,
-    ) -> Result<Substituted, envsubst::Error> {
+    ) -> Result<SubstitutedText, envsubst::Error> {
         envsubst::substitute(text, bytes_left, |name| self.value_of(name))
     }
 
@@ -174,11 +178,11 @@ impl Variables {
     }
 }
 
-impl From<envsubst::Error> for NotBuilt {
+impl From<envsubst::Error> for EvaluationError {
     fn from(error: envsubst::Error) -> Self {
         match error {
-            envsubst::Error::Refused => NotBuilt::Unapplied(error.to_string()),
-            envsubst::Error::TooLarge => NotBuilt::Undetermined(error.to_string()),
+            envsubst::Error::Refused => EvaluationError::Unapplied(error.to_string()),
+            envsubst::Error::TooLarge => EvaluationError::Undetermined(error.to_string()),
         }
     }
 }
@@ -187,9 +191,9 @@ impl From<envsubst::Error> for NotBuilt {
 fn collect_uses(
     mapping: &Mapping,
     route: &mut Vec<RouteStep>,
-    budget: &Budget,
-    uses: &mut Vec<Use>,
-) -> Result<(), NotBuilt> {
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
     for (key, value) in mapping {
         let Some(key) = key.as_str() else { continue };
         route.push(RouteStep::from(key));
@@ -203,9 +207,9 @@ fn collect_uses(
 fn collect_uses_of_value(
     value: &Value,
     route: &mut Vec<RouteStep>,
-    budget: &Budget,
-    uses: &mut Vec<Use>,
-) -> Result<(), NotBuilt> {
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
     match value {
         Value::String(text) => note_use(text, route, budget, uses),
         Value::Mapping(mapping) => collect_uses(mapping, route, budget, uses),
@@ -223,16 +227,16 @@ fn collect_uses_of_value(
 fn note_use(
     text: &str,
     route: &[RouteStep],
-    budget: &Budget,
-    uses: &mut Vec<Use>,
-) -> Result<(), NotBuilt> {
+    budget: &EvaluationBudget,
+    uses: &mut Vec<VariableUse>,
+) -> Result<(), EvaluationError> {
     if text.contains("${") || text.contains("$$") {
         let bytes = route.iter().map(|step| match step {
             RouteStep::Key(key) => key.len(),
             RouteStep::Index(_) => 0,
         });
         budget.allocate(text.len() + bytes.sum::<usize>())?;
-        uses.push(Use {
+        uses.push(VariableUse {
             route: route.to_vec(),
             text: text.to_owned(),
         });
@@ -242,12 +246,12 @@ fn note_use(
 
 /// Refuses names, labels and annotations that are no texts, as the API server does. Like it, makes
 /// null the empty text.
-fn check_metadata(value: &mut Mapping, object: &Object) -> Result<(), Failure> {
+fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), BuildFailure> {
     let Some(Value::Mapping(metadata)) = value.get_mut("metadata") else {
         let why = "after the substitution of variables, an object has no metadata".to_owned();
-        return Err(Failure::at(&object.origin.start())(NotBuilt::Unapplied(
-            why,
-        )));
+        return Err(BuildFailure::at(&object.origin.start())(
+            EvaluationError::Unapplied(why),
+        ));
     };
     for field in ["name", "namespace", "labels", "annotations"] {
         let (route, entries): (_, Vec<(Option<String>, &mut Value)>) = match metadata.get_mut(field)
@@ -282,9 +286,9 @@ fn check_metadata(value: &mut Mapping, object: &Object) -> Result<(), Failure> {
             );
             let steps = ["metadata".into(), route.into()].into_iter();
             let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
-            return Err(Failure::at(&object.place_of(&steps))(NotBuilt::Unapplied(
-                why,
-            )));
+            return Err(BuildFailure::at(&object.place_of(&steps))(
+                EvaluationError::Unapplied(why),
+            ));
         }
     }
     Ok(())
@@ -306,11 +310,11 @@ mod tests {
             |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
         let undecided = ("SECRET".to_owned(), None);
         let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
-        let whole = Variables {
+        let whole = SubstitutionVariables {
             values: values.clone(),
             are_partial: false,
         };
-        let partial = Variables {
+        let partial = SubstitutionVariables {
             values,
             are_partial: true,
         };
@@ -344,7 +348,7 @@ mod tests {
     fn texts_that_get_too_long_are_not_each_substituted() {
         let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
         let value = Some(("x".repeat(1 << 20), place));
-        let variables = Variables {
+        let variables = SubstitutionVariables {
             values: BTreeMap::from([("A".to_owned(), value)]),
             are_partial: false,
         };
@@ -354,8 +358,13 @@ mod tests {
             texts.collect::<String>()
         );
         let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), &text);
-        let mut object = Object::new(origin, yaml_serde::from_str(&text).unwrap());
-        let failed = variables.replace_in(&mut object, &Budget::default()).err();
-        assert!(matches!(failed.unwrap().problem, NotBuilt::Undetermined(_)));
+        let mut object = BuildObject::new(origin, yaml_serde::from_str(&text).unwrap());
+        let failed = variables
+            .replace_in(&mut object, &EvaluationBudget::default())
+            .err();
+        assert!(matches!(
+            failed.unwrap().problem,
+            EvaluationError::Undetermined(_)
+        ));
     }
 }

@@ -2,11 +2,11 @@
 
 use yaml_serde::Value;
 
-use super::object::{Id, Object};
+use super::object::{BuildObject, Id};
 use super::replacement::{lookup, split};
-use super::{Evaluation, Failure, NotBuilt, Objects};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
 use crate::finding::{Place, RouteStep};
-use crate::kustomize::Node;
+use crate::kustomize::KustomizationNode;
 
 /// The field of a variable without `fieldref`.
 const NAME: &str = "metadata.name";
@@ -19,12 +19,16 @@ pub(super) struct Var {
     place: Place,
 }
 
-impl Evaluation<'_> {
+impl BuildEvaluation<'_> {
     /// Adds the variables of a kustomization.
-    pub(super) fn collect_vars(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
+    pub(super) fn collect_vars(
+        &self,
+        node: &KustomizationNode,
+        objects: &mut BuildObjects,
+    ) -> Result<(), BuildFailure> {
         for (index, entry) in node.kustomization.vars.iter().flatten().enumerate() {
             let place = node.origin.at([RouteStep::from("vars"), index.into()]);
-            let failed = Failure::at(&place);
+            let failed = BuildFailure::at(&place);
             self.budget
                 .step(objects.list.len() + objects.vars.len())
                 .map_err(&failed)?;
@@ -54,7 +58,7 @@ impl Evaluation<'_> {
             if let Some(first) = found.next() {
                 if found.next().is_some() {
                     let why = format!("the variable `{name}` matches several objects");
-                    return Err(failed(NotBuilt::Refused(why)));
+                    return Err(failed(EvaluationError::Refused(why)));
                 }
                 first.vars.push(name.clone());
             }
@@ -70,9 +74,9 @@ impl Evaluation<'_> {
     }
 
     /// Refuses variables without a value, and leaves those that a host or request uses to kustomize.
-    pub(super) fn resolve_vars(&self, objects: &Objects) -> Result<(), Failure> {
+    pub(super) fn resolve_vars(&self, objects: &BuildObjects) -> Result<(), BuildFailure> {
         for var in &objects.vars {
-            let failed = Failure::at(&var.place);
+            let failed = BuildFailure::at(&var.place);
             self.budget.step(objects.list.len()).map_err(&failed)?;
             let Var { name, field, .. } = var;
             let mut list = objects.list.iter();
@@ -89,10 +93,10 @@ impl Evaluation<'_> {
                     }
                     None => format!("the variable `{name}` matches no object"),
                 };
-                return Err(failed(NotBuilt::Refused(why)));
+                return Err(failed(EvaluationError::Refused(why)));
             }
             let reference = format!("$({name})");
-            let uses = |object: &&Object| {
+            let uses = |object: &&BuildObject| {
                 self.wanted.vital.contains(&object.origin.file)
                     && object.value.values().any(|value| has(value, &reference))
             };
@@ -101,19 +105,19 @@ impl Evaluation<'_> {
                     "the {} uses the variable `{name}` of `vars`",
                     object.id().shown()
                 );
-                return Err(failed(NotBuilt::Beyond(why)));
+                return Err(failed(EvaluationError::Beyond(why)));
             }
         }
         Ok(())
     }
 }
 
-impl Objects {
+impl BuildObjects {
     /// Adds a variable, whose name must be new.
-    pub(super) fn add_var(&mut self, var: Var) -> Result<(), Failure> {
+    pub(super) fn add_var(&mut self, var: Var) -> Result<(), BuildFailure> {
         if self.vars.iter().any(|other| other.name == var.name) {
             let why = format!("duplicate variable `{}`", var.name);
-            return Err(Failure::at(&var.place)(NotBuilt::Refused(why)));
+            return Err(BuildFailure::at(&var.place)(EvaluationError::Refused(why)));
         }
         self.vars.push(var);
         Ok(())

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 /// A value as a minijinja expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Expression {
+pub(super) struct JinjaExpression {
     /// Text in minijinja's syntax.
     pub(super) text: String,
     /// Data behind it, which decides what its fields are called.
-    pub(super) data: Data,
+    pub(super) data: TemplateData,
     /// True if it needs no parentheses next to an operator.
     is_atom: bool,
 }
 
 /// Data that the SIP operator gives to its HAProxy templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Data {
+pub(super) enum TemplateData {
     /// The outermost `.`, which has no counterpart of its own.
     Root,
     /// `.Servers`
@@ -30,31 +30,31 @@ pub(super) enum Data {
     Other,
 }
 
-impl Data {
+impl TemplateData {
     /// Returns the items of a list.
     pub(super) fn item(self) -> Self {
         match self {
-            Data::Servers => Data::Server,
-            Data::Ports => Data::Port,
-            _ => Data::Other,
+            TemplateData::Servers => TemplateData::Server,
+            TemplateData::Ports => TemplateData::Port,
+            _ => TemplateData::Other,
         }
     }
 
     /// Returns the name and the data of a field.
-    fn field(self, name: &str) -> Option<(&'static str, Data)> {
+    fn field(self, name: &str) -> Option<(&'static str, TemplateData)> {
         Some(match (self, name) {
-            (Data::Root, "Servers") => ("servers", Data::Servers),
-            (Data::Root, "ContainerPorts") => ("ports", Data::Ports),
-            (Data::Server | Data::Port, "Name") => ("name", Data::Other),
-            (Data::Server, "IP") => ("address", Data::Other),
-            (Data::Port, "ContainerPort") => ("port", Data::Other),
+            (TemplateData::Root, "Servers") => ("servers", TemplateData::Servers),
+            (TemplateData::Root, "ContainerPorts") => ("ports", TemplateData::Ports),
+            (TemplateData::Server | TemplateData::Port, "Name") => ("name", TemplateData::Other),
+            (TemplateData::Server, "IP") => ("address", TemplateData::Other),
+            (TemplateData::Port, "ContainerPort") => ("port", TemplateData::Other),
             _ => return None,
         })
     }
 }
 
-impl Expression {
-    pub(super) fn atom(text: impl Into<String>, data: Data) -> Self {
+impl JinjaExpression {
+    pub(super) fn atom(text: impl Into<String>, data: TemplateData) -> Self {
         Self {
             text: text.into(),
             data,
@@ -64,13 +64,13 @@ impl Expression {
 
     /// The outermost `.`.
     pub(super) fn root() -> Self {
-        Self::atom("", Data::Root)
+        Self::atom("", TemplateData::Root)
     }
 
     fn compound(text: String) -> Self {
         Self {
             text,
-            data: Data::Other,
+            data: TemplateData::Other,
             is_atom: false,
         }
     }
@@ -88,7 +88,7 @@ impl Expression {
             .data
             .field(name)
             .ok_or_else(|| format!("`.{name}` has no counterpart"))?;
-        Ok(if self.data == Data::Root {
+        Ok(if self.data == TemplateData::Root {
             Self::atom(field, data)
         } else {
             Self::atom(format!("{}.{field}", self.text), data)
@@ -98,15 +98,15 @@ impl Expression {
 
 /// Names in scope: variables without `$`, and the current `.`.
 #[derive(Debug, Clone)]
-pub(super) struct Scope {
-    pub(super) dot: Expression,
-    pub(super) variables: BTreeMap<String, Expression>,
+pub(super) struct TemplateScope {
+    pub(super) dot: JinjaExpression,
+    pub(super) variables: BTreeMap<String, JinjaExpression>,
 }
 
 /// Translates a pipeline. The error says what has no counterpart.
-pub(super) fn translated(source: &str, scope: &Scope) -> Result<Expression, String> {
+pub(super) fn translated(source: &str, scope: &TemplateScope) -> Result<JinjaExpression, String> {
     let tokens = tokens(source)?;
-    let mut parser = Parser {
+    let mut parser = PipelineParser {
         rest: &tokens,
         scope,
         depth: 0,
@@ -122,7 +122,7 @@ pub(super) fn translated(source: &str, scope: &Scope) -> Result<Expression, Stri
 const DEEPEST: usize = 50;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum GoTemplateToken {
     /// A path: `.`, `.Servers`, `$`, `$server.IP`.
     Path(String),
     /// A function.
@@ -136,37 +136,38 @@ enum Token {
     Pipe,
 }
 
-impl Token {
+impl GoTemplateToken {
     fn shown(&self) -> &str {
         match self {
-            Token::Path(text) | Token::Function(text) | Token::Text(text) | Token::Number(text) => {
-                text
-            }
-            Token::Open => "(",
-            Token::Close => ")",
-            Token::Pipe => "|",
+            GoTemplateToken::Path(text)
+            | GoTemplateToken::Function(text)
+            | GoTemplateToken::Text(text)
+            | GoTemplateToken::Number(text) => text,
+            GoTemplateToken::Open => "(",
+            GoTemplateToken::Close => ")",
+            GoTemplateToken::Pipe => "|",
         }
     }
 }
 
-fn tokens(source: &str) -> Result<Vec<Token>, String> {
+fn tokens(source: &str) -> Result<Vec<GoTemplateToken>, String> {
     let mut tokens = Vec::new();
     let mut rest = source.trim_start();
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
-            '(' => (Token::Open, 1),
-            ')' => (Token::Close, 1),
-            '|' => (Token::Pipe, 1),
+            '(' => (GoTemplateToken::Open, 1),
+            ')' => (GoTemplateToken::Close, 1),
+            '|' => (GoTemplateToken::Pipe, 1),
             '"' | '`' => quoted(rest)?,
             _ => {
                 let ends = |c: char| c.is_whitespace() || "()|\"`".contains(c);
                 let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
                 let token = match first {
-                    '.' | '$' => Token::Path(word.to_owned()),
+                    '.' | '$' => GoTemplateToken::Path(word.to_owned()),
                     '-' | '0'..='9' if word.parse::<i64>().is_ok() => {
-                        Token::Number(word.to_owned())
+                        GoTemplateToken::Number(word.to_owned())
                     }
-                    c if c.is_alphabetic() => Token::Function(word.to_owned()),
+                    c if c.is_alphabetic() => GoTemplateToken::Function(word.to_owned()),
                     _ => return Err(format!("`{word}` has no counterpart")),
                 };
                 (token, word.len())
@@ -179,11 +180,11 @@ fn tokens(source: &str) -> Result<Vec<Token>, String> {
 }
 
 /// Reads a string literal at the start of a text. Returns its value and its length in the source.
-fn quoted(rest: &str) -> Result<(Token, usize), String> {
+fn quoted(rest: &str) -> Result<(GoTemplateToken, usize), String> {
     let unclosed = || "a string without its closing quote".to_owned();
     if let Some(raw) = rest.strip_prefix('`') {
         let length = raw.find('`').ok_or_else(unclosed)?;
-        return Ok((Token::Text(raw[..length].to_owned()), length + 2));
+        return Ok((GoTemplateToken::Text(raw[..length].to_owned()), length + 2));
     }
     let mut end = None;
     let mut is_escaped = false;
@@ -202,39 +203,42 @@ fn quoted(rest: &str) -> Result<(Token, usize), String> {
     // The escapes that Go and JSON share are those that people use.
     let text = serde_json::from_str(literal)
         .map_err(|_| format!("the string {literal} has no counterpart"))?;
-    Ok((Token::Text(text), literal.len()))
+    Ok((GoTemplateToken::Text(text), literal.len()))
 }
 
-struct Parser<'a> {
-    rest: &'a [Token],
-    scope: &'a Scope,
+struct PipelineParser<'a> {
+    rest: &'a [GoTemplateToken],
+    scope: &'a TemplateScope,
     depth: usize,
 }
 
-impl Parser<'_> {
-    fn next(&mut self) -> Option<Token> {
+impl PipelineParser<'_> {
+    fn next(&mut self) -> Option<GoTemplateToken> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first.clone())
     }
 
     /// Commands separated by `|`. Each passes its result to the next as the last argument.
-    fn pipeline(&mut self) -> Result<Expression, String> {
+    fn pipeline(&mut self) -> Result<JinjaExpression, String> {
         let mut value = self.command(None)?;
-        while self.rest.first() == Some(&Token::Pipe) {
+        while self.rest.first() == Some(&GoTemplateToken::Pipe) {
             self.next();
             value = self.command(Some(value))?;
         }
         Ok(value)
     }
 
-    fn command(&mut self, piped: Option<Expression>) -> Result<Expression, String> {
-        if let Some(Token::Function(name)) = self.rest.first().cloned()
+    fn command(&mut self, piped: Option<JinjaExpression>) -> Result<JinjaExpression, String> {
+        if let Some(GoTemplateToken::Function(name)) = self.rest.first().cloned()
             && !matches!(name.as_str(), "true" | "false" | "nil")
         {
             self.next();
             let mut arguments = Vec::new();
-            while !matches!(self.rest.first(), None | Some(Token::Pipe | Token::Close)) {
+            while !matches!(
+                self.rest.first(),
+                None | Some(GoTemplateToken::Pipe | GoTemplateToken::Close)
+            ) {
                 arguments.push(self.operand()?);
             }
             arguments.extend(piped);
@@ -246,20 +250,22 @@ impl Parser<'_> {
         self.operand()
     }
 
-    fn operand(&mut self) -> Result<Expression, String> {
+    fn operand(&mut self) -> Result<JinjaExpression, String> {
         match self.next() {
-            Some(Token::Path(path)) => self.path(&path),
-            Some(Token::Text(text)) => {
+            Some(GoTemplateToken::Path(path)) => self.path(&path),
+            Some(GoTemplateToken::Text(text)) => {
                 let literal = serde_json::Value::from(text).to_string();
-                Ok(Expression::atom(literal, Data::Other))
+                Ok(JinjaExpression::atom(literal, TemplateData::Other))
             }
-            Some(Token::Number(number)) => Ok(Expression::atom(number, Data::Other)),
-            Some(Token::Function(name)) => match name.as_str() {
-                "true" | "false" => Ok(Expression::atom(name, Data::Other)),
-                "nil" => Ok(Expression::atom("none", Data::Other)),
+            Some(GoTemplateToken::Number(number)) => {
+                Ok(JinjaExpression::atom(number, TemplateData::Other))
+            }
+            Some(GoTemplateToken::Function(name)) => match name.as_str() {
+                "true" | "false" => Ok(JinjaExpression::atom(name, TemplateData::Other)),
+                "nil" => Ok(JinjaExpression::atom("none", TemplateData::Other)),
                 _ => call(&name, &[]),
             },
-            Some(Token::Open) => {
+            Some(GoTemplateToken::Open) => {
                 self.depth += 1;
                 if self.depth > DEEPEST {
                     return Err("too many nested parentheses".to_owned());
@@ -267,23 +273,23 @@ impl Parser<'_> {
                 let value = self.pipeline()?;
                 self.depth -= 1;
                 match self.next() {
-                    Some(Token::Close) => Ok(value),
+                    Some(GoTemplateToken::Close) => Ok(value),
                     _ => Err("a parenthesis that is not closed".to_owned()),
                 }
             }
-            Some(token @ (Token::Close | Token::Pipe)) => {
+            Some(token @ (GoTemplateToken::Close | GoTemplateToken::Pipe)) => {
                 Err(format!("unexpected `{}`", token.shown()))
             }
             None => Err("an empty pipeline".to_owned()),
         }
     }
 
-    fn path(&self, path: &str) -> Result<Expression, String> {
+    fn path(&self, path: &str) -> Result<JinjaExpression, String> {
         let (start, fields) = match path.strip_prefix('$') {
             Some(rest) => {
                 let (name, fields) = rest.split_once('.').unwrap_or((rest, ""));
                 let variable = match name {
-                    "" => Some(Expression::root()),
+                    "" => Some(JinjaExpression::root()),
                     name => self.scope.variables.get(name).cloned(),
                 };
                 (
@@ -306,21 +312,22 @@ const MOST_ARGUMENTS: usize = 50;
 const LONGEST: usize = 2000;
 
 /// Translates a call of a predefined function.
-fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
+fn call(name: &str, arguments: &[JinjaExpression]) -> Result<JinjaExpression, String> {
     let length: usize = arguments.iter().map(|argument| argument.text.len()).sum();
     if length > LONGEST || arguments.len() > MOST_ARGUMENTS {
         return Err("a value with a too long expression".to_owned());
     }
     let operator = |operator: &str| {
-        let operands: Vec<String> = arguments.iter().map(Expression::operand).collect();
-        Expression::compound(operands.join(operator))
+        let operands: Vec<String> = arguments.iter().map(JinjaExpression::operand).collect();
+        JinjaExpression::compound(operands.join(operator))
     };
     Ok(match (name, arguments) {
         // `eq` compares the first argument with each of the others.
         ("eq", [first, others @ ..]) if !others.is_empty() => {
-            let equal = |other: &Expression| format!("{} == {}", first.operand(), other.operand());
+            let equal =
+                |other: &JinjaExpression| format!("{} == {}", first.operand(), other.operand());
             let comparisons: Vec<String> = others.iter().map(equal).collect();
-            Expression::compound(comparisons.join(" or "))
+            JinjaExpression::compound(comparisons.join(" or "))
         }
         ("ne", [_, _]) => operator(" != "),
         ("lt", [_, _]) => operator(" < "),
@@ -329,9 +336,9 @@ fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
         ("ge", [_, _]) => operator(" >= "),
         ("and", [_, ..]) => operator(" and "),
         ("or", [_, ..]) => operator(" or "),
-        ("not", [one]) => Expression::compound(format!("not {}", one.operand())),
-        ("len", [one]) => Expression::compound(format!("{}|length", one.operand())),
-        ("index", [list, index]) => Expression::atom(
+        ("not", [one]) => JinjaExpression::compound(format!("not {}", one.operand())),
+        ("len", [one]) => JinjaExpression::compound(format!("{}|length", one.operand())),
+        ("index", [list, index]) => JinjaExpression::atom(
             format!("{}[{}]", list.operand(), index.text),
             list.data.item(),
         ),
@@ -342,7 +349,7 @@ fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
 }
 
 /// Translates a format with the verbs `%s`, `%d` and `%v` into a concatenation.
-fn formatted(format: &str, values: &[Expression]) -> Result<Expression, String> {
+fn formatted(format: &str, values: &[JinjaExpression]) -> Result<JinjaExpression, String> {
     let format: String =
         serde_json::from_str(format).map_err(|_| "a format that is not a string".to_owned())?;
     let mut parts = Vec::new();
@@ -376,5 +383,5 @@ fn formatted(format: &str, values: &[Expression]) -> Result<Expression, String> 
     if !literal.is_empty() || parts.is_empty() {
         parts.push(quoted(&literal));
     }
-    Ok(Expression::compound(parts.join(" ~ ")))
+    Ok(JinjaExpression::compound(parts.join(" ~ ")))
 }

@@ -184,10 +184,10 @@ fn agree(pieces: &[Piece<'_>], block: &[usize]) -> bool {
         let action = pieces[index].action.as_ref()?;
         Some((action.trims_before, action.trims_behind))
     };
-    let of_first = markers(block[0]);
-    of_first != Some((true, true))
+    let first_markers = markers(block[0]);
+    first_markers != Some((true, true))
         && block.iter().all(|index| {
-            markers(*index) == of_first
+            markers(*index) == first_markers
                 && starts_line(pieces, *index)
                 && ends_line(pieces[index + 1].text, index + 2 == pieces.len())
         })

@@ -12,7 +12,7 @@ mod lexer;
 
 use std::collections::BTreeMap;
 
-use expression::{Data, Expression, Scope, translated};
+use expression::{JinjaExpression, TemplateData, TemplateScope, translated};
 use lexer::{Action, Piece, declared, pieces};
 
 /// The reason why a template cannot be translated.
@@ -33,8 +33,8 @@ pub(super) fn translate(source: &str) -> Result<String, Untranslatable> {
     let mut translation = Translation {
         text: String::new(),
         blocks: Vec::new(),
-        scope: Scope {
-            dot: Expression::root(),
+        scope: TemplateScope {
+            dot: JinjaExpression::root(),
             variables: BTreeMap::new(),
         },
     };
@@ -57,10 +57,10 @@ pub(super) fn translate(source: &str) -> Result<String, Untranslatable> {
 
 /// A block that waits for its `end`.
 enum Block {
-    If(Scope),
+    If(TemplateScope),
     /// `with` is an `if` with another `.`.
-    With(Scope),
-    For(Scope),
+    With(TemplateScope),
+    For(TemplateScope),
 }
 
 impl Block {
@@ -72,7 +72,7 @@ impl Block {
         }
     }
 
-    fn outside(&self) -> &Scope {
+    fn outside(&self) -> &TemplateScope {
         match self {
             Block::If(scope) | Block::With(scope) | Block::For(scope) => scope,
         }
@@ -82,7 +82,7 @@ impl Block {
 struct Translation {
     text: String,
     blocks: Vec<Block>,
-    scope: Scope,
+    scope: TemplateScope,
 }
 
 /// Nesting of blocks at which translation ends. minijinja has a limit of its own.
@@ -173,7 +173,7 @@ impl Translation {
             return Err("a variable that changes has no counterpart".to_owned());
         }
         let value = translated(body, &self.scope)?;
-        if value.data != Data::Other {
+        if value.data != TemplateData::Other {
             return Err("a whole list or object is printed".to_owned());
         }
         self.text.push_str(&format!("{{{{ {} }}}}", value.text));
@@ -205,25 +205,25 @@ impl Translation {
             .filter(|block| matches!(block, Block::For(_)))
             .count();
         let mut name = match data {
-            Data::Server => "server".to_owned(),
-            Data::Port => "port".to_owned(),
+            TemplateData::Server => "server".to_owned(),
+            TemplateData::Port => "port".to_owned(),
             _ => "item".to_owned(),
         };
         let is_taken = |name: &str| {
-            let taken = |value: &Expression| value.text.split('.').next() == Some(name);
+            let taken = |value: &JinjaExpression| value.text.split('.').next() == Some(name);
             taken(&self.scope.dot) || self.scope.variables.values().any(taken)
         };
         if is_taken(&name) {
             name = format!("{name}_{level}");
         }
         self.open(Block::For(self.scope.clone()))?;
-        let own = Expression::atom(name.clone(), data);
+        let own = JinjaExpression::atom(name.clone(), data);
         let mut tag = format!("for {name} in {}", list.text);
         if let Some(index) = index {
             // `loop` of an inner loop is another one.
             let counter = format!("{name}_index");
             tag = format!("{tag} %}}{{% set {counter} = loop.index0");
-            let value = Expression::atom(counter, Data::Other);
+            let value = JinjaExpression::atom(counter, TemplateData::Other);
             self.scope.variables.insert(index.to_owned(), value);
         }
         if let Some(item) = item {

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
-use crate::load::{Files, Kind, ReadError};
+use crate::load::{EntryKind, Files, ReadError};
 use crate::output::state::PreviousOutput;
 use crate::output::tree::above;
 use crate::output::{Tree, TreePath};
@@ -165,18 +165,18 @@ pub fn compare(
         path.file_name() == Some(layout::KUSTOMIZATION) && with_kept.contains(directory)
     };
     // A directory matters only in the way of a file.
-    let matters = |(path, kind): &&(Utf8PathBuf, Kind)| match kind {
-        Kind::Directory => tree.contains_key(path.as_str()),
+    let matters = |(path, kind): &&(Utf8PathBuf, EntryKind)| match kind {
+        EntryKind::Directory => tree.contains_key(path.as_str()),
         _ => !kept.contains(path.as_str()),
     };
-    let entries: Vec<&(Utf8PathBuf, Kind)> = state.entries.iter().filter(matters).collect();
-    let judge = |(path, kind): &&(Utf8PathBuf, Kind)| {
+    let entries: Vec<&(Utf8PathBuf, EntryKind)> = state.entries.iter().filter(matters).collect();
+    let judge = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
         let full = || output.join(path);
         let not_plain = match kind {
-            Kind::File => None,
-            Kind::Directory => Some("a directory"),
-            Kind::Link => Some("a symbolic link"),
-            Kind::Other => Some("not a regular file"),
+            EntryKind::File => None,
+            EntryKind::Directory => Some("a directory"),
+            EntryKind::Link => Some("a symbolic link"),
+            EntryKind::Other => Some("not a regular file"),
         };
         if let Some(what) = not_plain {
             let wanted = tree.contains_key(path.as_str()) || directories.contains(path.as_str());
@@ -270,9 +270,9 @@ fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'sta
     above.reverse();
     above.into_iter().find_map(|path| {
         let what = match repo.kind(path)? {
-            Kind::Directory => return None,
-            Kind::Link => "a symbolic link",
-            Kind::File | Kind::Other => "not a directory",
+            EntryKind::Directory => return None,
+            EntryKind::Link => "a symbolic link",
+            EntryKind::File | EntryKind::Other => "not a directory",
         };
         Some((path.to_owned(), what))
     })

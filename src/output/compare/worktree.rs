@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::{Change, OutputChanges, UNMARKED, in_the_way, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
-use crate::load::{Files, Kind, ReadError};
+use crate::load::{EntryKind, Files, ReadError};
 
 /// Returns the changes on the disk that match the changes of `staged` files.
 ///
@@ -26,7 +26,7 @@ pub fn in_worktree(
         let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
         match (obstacle, disk.kind(path), after) {
             (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
-            (None, Some(Kind::File), _) => {
+            (None, Some(EntryKind::File), _) => {
                 let content = disk.read(path)?;
                 let is_ours = layout::is_ours(&content) || content.is_empty();
                 let before = layout::text_of(&content);

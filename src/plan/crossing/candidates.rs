@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::demand::Demand;
+use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
 use super::super::topology;
 use crate::inventory::Host;
@@ -38,7 +38,7 @@ impl<'a> Candidates<'a> {
     pub(super) fn new(
         instance: &Instance<'a>,
         hosts: &'a [Host],
-        demands: &[(usize, &Demand<'a>)],
+        demands: &[(usize, &NodeSetDemand<'a>)],
     ) -> Self {
         let problem = &instance.problem;
         let mut all = Self {
@@ -123,7 +123,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns a class as a candidate of one of its pools.
-    pub(super) fn of(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
+    pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
         self.places[pool]
             .get(&class)
             .map(|place| self.at(pool, *place))

@@ -18,18 +18,18 @@ use microlp::{
     SolveOutcome, Variable,
 };
 
-use super::super::matching::Problem;
+use super::super::matching::MatchingProblem;
 use super::candidates::{Candidates, Limit};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
 
 /// Remaining steps: simplex iterations, weighted with the size of the program.
-pub(super) struct Budget {
+pub(super) struct SolverBudget {
     left: u64,
 }
 
-impl Budget {
+impl SolverBudget {
     pub(super) fn new(steps: u64) -> Self {
         Self { left: steps }
     }
@@ -41,7 +41,7 @@ impl Budget {
 
 /// A question to the integer program.
 pub(super) struct Question<'q> {
-    pub(super) problem: &'q Problem,
+    pub(super) problem: &'q MatchingProblem,
     pub(super) candidates: &'q Candidates<'q>,
     pub(super) demands: &'q [usize],
     /// Number of hosts that each demand lacks.
@@ -56,7 +56,7 @@ pub(super) struct Question<'q> {
 
 /// The answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SolverAnswer {
     /// Pairs of demand and class, one for each host.
     Placed(Vec<(usize, usize)>),
     Impossible,
@@ -65,10 +65,10 @@ pub(super) enum Answer {
 
 /// The properties shared by classes that no demand tells apart: the exclusive group, quotas, and
 /// domains by pool.
-type Alike = (Option<usize>, Vec<usize>, Vec<(usize, Vec<Limit>)>);
+type ClassProperties = (Option<usize>, Vec<usize>, Vec<(usize, Vec<Limit>)>);
 
 /// A variable: the number of hosts that a demand takes of a group of equal classes.
-struct Take {
+struct TakeVariable {
     demand: usize,
     group: usize,
     most: usize,
@@ -76,9 +76,9 @@ struct Take {
 
 impl Question<'_> {
     /// Answers within a share of the budget.
-    pub(super) fn answer(&self, budget: &mut Budget, share: u64) -> Answer {
+    pub(super) fn answer(&self, budget: &mut SolverBudget, share: u64) -> SolverAnswer {
         let (groups, sizes) = self.groups();
-        let mut takes: Vec<Take> = Vec::new();
+        let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), Vec<usize>> = BTreeMap::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
@@ -115,65 +115,67 @@ impl Question<'_> {
                 } else {
                     1
                 };
-                takes.push(Take {
+                takes.push(TakeVariable {
                     demand,
                     group,
                     most,
                 });
             }
         }
-        let mut of_demand: BTreeMap<usize, Vec<usize>> = self
+        let mut demand_variables: BTreeMap<usize, Vec<usize>> = self
             .demands
             .iter()
             .map(|demand| (*demand, Vec::new()))
             .collect();
-        let mut of_group: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut group_variables: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, take) in takes.iter().enumerate() {
-            of_demand.entry(take.demand).or_default().push(at);
-            of_group.entry(take.group).or_default().push(at);
+            demand_variables.entry(take.demand).or_default().push(at);
+            group_variables.entry(take.group).or_default().push(at);
         }
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
         let missing = self.missing;
         // Too few candidates need no search.
-        if of_demand
+        if demand_variables
             .iter()
             .any(|(demand, of)| most(of) < missing(*demand))
         {
-            return Answer::Impossible;
+            return SolverAnswer::Impossible;
         }
-        let at_least = of_demand
+        let at_least = demand_variables
             .iter()
             .map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
-        let of_hosts = of_group
+        let host_rows = group_variables
             .iter()
             .map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
-        let of_domains = limited.values().map(|of| (of, ComparisonOp::Le, 1));
-        let of_quotas = counted
+        let domain_rows = limited.values().map(|of| (of, ComparisonOp::Le, 1));
+        let quota_rows = counted
             .iter()
             .filter_map(|(quota, of)| Some((of, ComparisonOp::Le, (self.quotas)(*quota)?)));
         // Rows that no choice can violate are left out.
-        let of_hosts = of_hosts
-            .chain(of_domains)
-            .chain(of_quotas)
+        let host_rows = host_rows
+            .chain(domain_rows)
+            .chain(quota_rows)
             .filter(|(of, _, bound)| most(of) > *bound);
-        let rows: Vec<(&Vec<usize>, ComparisonOp, usize)> = at_least.chain(of_hosts).collect();
+        let rows: Vec<(&Vec<usize>, ComparisonOp, usize)> = at_least.chain(host_rows).collect();
 
         let bounds: Vec<usize> = takes.iter().map(|take| take.most).collect();
         match solve(&bounds, &rows, budget, share) {
-            Solved::Values(values) => Answer::Placed(self.hosts_of(&takes, &values, &groups)),
-            Solved::Infeasible => Answer::Impossible,
-            Solved::Unknown => Answer::Undecided,
+            Solution::Values(values) => {
+                SolverAnswer::Placed(self.hosts_of(&takes, &values, &groups))
+            }
+            Solution::Infeasible => SolverAnswer::Impossible,
+            Solution::Unknown => SolverAnswer::Undecided,
         }
     }
 
     /// Groups equal classes, and returns the number of hosts of each group.
-    fn groups(&self) -> (Vec<(Alike, Vec<usize>)>, Vec<usize>) {
+    fn groups(&self) -> (Vec<(ClassProperties, Vec<usize>)>, Vec<usize>) {
         let pools: BTreeSet<usize> = self
             .demands
             .iter()
             .map(|demand| self.problem.demands[*demand].pool)
             .collect();
-        let mut of_class: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
+        let mut class_pools: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
         for pool in pools {
             for candidate in self.candidates.all(pool) {
                 let limits = candidate
@@ -182,15 +184,15 @@ impl Question<'_> {
                     .copied()
                     .filter(|limit| (self.limits)(*limit))
                     .collect();
-                of_class
+                class_pools
                     .entry(candidate.class)
                     .or_default()
                     .push((pool, limits));
             }
         }
-        let mut numbers: HashMap<Alike, usize> = HashMap::new();
-        let mut groups: Vec<(Alike, Vec<usize>)> = Vec::new();
-        for (class, pools) in of_class {
+        let mut numbers: HashMap<ClassProperties, usize> = HashMap::new();
+        let mut groups: Vec<(ClassProperties, Vec<usize>)> = Vec::new();
+        for (class, pools) in class_pools {
             let quotas = self.problem.counts[class].clone();
             let alike = (self.problem.reserved[class], quotas, pools);
             let group = *numbers.entry(alike.clone()).or_insert_with(|| {
@@ -209,14 +211,14 @@ impl Question<'_> {
     /// Translates the values of variables into classes.
     fn hosts_of(
         &self,
-        takes: &[Take],
+        takes: &[TakeVariable],
         values: &[usize],
-        groups: &[(Alike, Vec<usize>)],
+        groups: &[(ClassProperties, Vec<usize>)],
     ) -> Vec<(usize, usize)> {
         let mut free: HashMap<usize, usize> = HashMap::new();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
-        for (Take { demand, group, .. }, value) in takes.iter().zip(values) {
+        for (TakeVariable { demand, group, .. }, value) in takes.iter().zip(values) {
             let missing = missing
                 .entry(*demand)
                 .or_insert_with(|| (self.missing)(*demand));
@@ -234,7 +236,7 @@ impl Question<'_> {
     }
 }
 
-enum Solved {
+enum Solution {
     Values(Vec<usize>),
     Infeasible,
     Unknown,
@@ -244,13 +246,13 @@ enum Solved {
 fn solve(
     bounds: &[usize],
     rows: &[(&Vec<usize>, ComparisonOp, usize)],
-    budget: &mut Budget,
+    budget: &mut SolverBudget,
     share: u64,
-) -> Solved {
+) -> Solution {
     let size = (bounds.len() + rows.len()) as u64;
     let share = share.min(budget.left);
     if bounds.len() > MOST_VARIABLES || share < size {
-        return Solved::Unknown;
+        return Solution::Unknown;
     }
     let mut program = Program::new(OptimizationDirection::Minimize);
     let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
@@ -279,11 +281,11 @@ fn solve(
         let unsolved = match outcome {
             Ok(SolveOutcome::Solution(solution)) => break solution,
             Ok(unsolved) => unsolved,
-            Err(microlp::Error::Infeasible) => return Solved::Infeasible,
-            Err(_) => return Solved::Unknown,
+            Err(microlp::Error::Infeasible) => return Solution::Infeasible,
+            Err(_) => return Solution::Unknown,
         };
         if left == 0 {
-            return Solved::Unknown;
+            return Solution::Unknown;
         }
         nodes *= 2;
         let mut options = ResumeOptions::default();
@@ -306,9 +308,9 @@ fn solve(
     let is_valid =
         rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
     if is_valid {
-        Solved::Values(values)
+        Solution::Values(values)
     } else {
-        Solved::Unknown
+        Solution::Unknown
     }
 }
 

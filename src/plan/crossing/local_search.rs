@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::super::flow_network::Instance;
-use super::super::matching::{Matching, Pick};
+use super::super::matching::{FlowUnit, Matching};
 use super::candidates::{Candidate, Candidates, Limit};
 
 /// Maximum number of candidates that one search for a chain examines.
@@ -141,11 +141,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         candidate: &Candidate<'c>,
         left: Option<usize>,
     ) -> impl Iterator<Item = Limit> {
-        let left = left.and_then(|class| self.candidates.of(self.pool(demand), class));
-        let of_left = left.map_or(&[][..], |left| left.limits);
+        let left = left.and_then(|class| self.candidates.candidate(self.pool(demand), class));
+        let left_limits = left.map_or(&[][..], |left| left.limits);
         let used = &self.used[demand];
         let clashes = candidate.limits.iter().filter(move |limit| {
-            used.get(limit).copied().unwrap_or_default() > usize::from(of_left.contains(limit))
+            used.get(limit).copied().unwrap_or_default() > usize::from(left_limits.contains(limit))
         });
         clashes.copied()
     }
@@ -162,7 +162,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let pool = self.pool(demand);
         let limits = self
             .candidates
-            .of(pool, class)
+            .candidate(pool, class)
             .map_or(&[][..], |candidate| candidate.limits);
         for limit in limits {
             let used = self.used[demand].entry(*limit).or_default();
@@ -176,12 +176,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Picks a free host of a class for a demand.
     pub(super) fn put(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
+        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
             return;
         };
         self.matching.pick(
             demand,
-            Pick {
+            FlowUnit {
                 domain: candidate.domain,
                 class,
             },
@@ -191,12 +191,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     /// Undoes a pick of a class.
     pub(super) fn leave(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
+        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
             return;
         };
         self.matching.unpick(
             demand,
-            Pick {
+            FlowUnit {
                 domain: candidate.domain,
                 class,
             },
@@ -248,7 +248,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         let pool = self.pool(demand);
         let keys = self.instance.limiting[pool].len();
         for pick in self.matching.picks[demand].clone() {
-            let Some(candidate) = self.candidates.of(pool, pick.class) else {
+            let Some(candidate) = self.candidates.candidate(pool, pick.class) else {
                 continue;
             };
             let labels = candidate.limits.len();
@@ -304,15 +304,15 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     continue;
                 }
                 match self.in_the_way(demand, &candidate, left) {
-                    InTheWay::Nothing => {
+                    BlockingHosts::Nothing => {
                         ends.push(class);
                         // A second end is tried only if the chain conflicts with the first one.
                         if ends.len() == 2 {
                             break;
                         }
                     }
-                    InTheWay::Own(other) => swaps.push((class, other)),
-                    InTheWay::More => {}
+                    BlockingHosts::Own(other) => swaps.push((class, other)),
+                    BlockingHosts::More => {}
                 }
             }
             for class in ends {
@@ -370,37 +370,37 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         demand: usize,
         candidate: &Candidate<'c>,
         left: Option<usize>,
-    ) -> InTheWay {
+    ) -> BlockingHosts {
         let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
         let Some(first) = clashes.first() else {
-            return InTheWay::Nothing;
+            return BlockingHosts::Nothing;
         };
         let pool = self.pool(demand);
         let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
-        let of_first = picks.find(|class| {
+        let first_pick = picks.find(|class| {
             Some(*class) != left
                 && self
                     .candidates
-                    .of(pool, *class)
+                    .candidate(pool, *class)
                     .is_some_and(|candidate| candidate.limits.contains(first))
         });
-        let Some(other) = of_first else {
-            return InTheWay::More;
+        let Some(other) = first_pick else {
+            return BlockingHosts::More;
         };
         let limits = self
             .candidates
-            .of(pool, other)
+            .candidate(pool, other)
             .map_or(&[][..], |candidate| candidate.limits);
         let is_alone = |limit: &Limit| {
-            let of_left = left.and_then(|class| self.candidates.of(pool, class));
-            let left = usize::from(of_left.is_some_and(|left| left.limits.contains(limit)));
+            let left_limits = left.and_then(|class| self.candidates.candidate(pool, class));
+            let left = usize::from(left_limits.is_some_and(|left| left.limits.contains(limit)));
             limits.contains(limit)
                 && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
         };
         if clashes.iter().all(is_alone) {
-            InTheWay::Own(other)
+            BlockingHosts::Own(other)
         } else {
-            InTheWay::More
+            BlockingHosts::More
         }
     }
 
@@ -426,7 +426,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 }
                 self.leave(demand, left);
             }
-            let candidate = self.candidates.of(self.pool(demand), class);
+            let candidate = self.candidates.candidate(self.pool(demand), class);
             if !self.matching.is_free(class)
                 || !candidate.is_some_and(|candidate| self.fits(demand, &candidate, None))
             {
@@ -450,7 +450,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 }
 
 /// The hosts of the demand itself in the domains of a class.
-enum InTheWay {
+enum BlockingHosts {
     Nothing,
     /// One pick, of this class.
     Own(usize),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::matching::Problem;
+use super::super::matching::MatchingProblem;
 use super::candidates::{Candidates, Limit};
-use super::integer_program::{Answer, Budget, Question};
+use super::integer_program::{Question, SolverAnswer, SolverBudget};
 
 /// Maximum number of steps for one question.
 const SHARE: u64 = 3_000_000;
@@ -12,7 +12,7 @@ const SHARE: u64 = 3_000_000;
 /// Demands that cannot be served together even if only these domains keep hosts apart and only
 /// these quotas count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Core {
+pub(super) struct ConflictCore {
     pub(super) demands: Vec<usize>,
     pub(super) limits: Vec<Limit>,
     pub(super) quotas: Vec<usize>,
@@ -22,11 +22,11 @@ pub(super) struct Core {
 
 /// Removes unnecessary demands in the given order, then unnecessary domains and quotas.
 pub(super) fn core(
-    problem: &Problem,
+    problem: &MatchingProblem,
     candidates: &Candidates<'_>,
     demands: &[usize],
-    budget: &mut Budget,
-) -> Core {
+    budget: &mut SolverBudget,
+) -> ConflictCore {
     let pools: BTreeSet<usize> = demands
         .iter()
         .map(|demand| problem.demands[*demand].pool)
@@ -51,8 +51,8 @@ pub(super) fn core(
             quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
         };
         let answer = question.answer(budget, SHARE);
-        is_minimal &= answer != Answer::Undecided;
-        answer == Answer::Impossible
+        is_minimal &= answer != SolverAnswer::Undecided;
+        answer == SolverAnswer::Impossible
     };
     let mut limits: Vec<Limit> = all.into_iter().collect();
     let mut demands = demands.to_vec();
@@ -67,7 +67,7 @@ pub(super) fn core(
         is_impossible(&demands, &limits, quotas)
     });
     demands.sort_unstable();
-    Core {
+    ConflictCore {
         demands,
         limits,
         quotas,
@@ -78,11 +78,11 @@ pub(super) fn core(
 /// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
 /// all `others`.
 pub(super) fn most(
-    problem: &Problem,
+    problem: &MatchingProblem,
     candidates: &Candidates<'_>,
     others: &[usize],
     cluster: &[usize],
-    budget: &mut Budget,
+    budget: &mut SolverBudget,
 ) -> Vec<usize> {
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
     let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
@@ -110,8 +110,8 @@ pub(super) fn most(
                 quotas: &|quota| Some(problem.quotas[quota]),
             };
             match question.answer(budget, SHARE) {
-                Answer::Placed(_) => least = middle,
-                Answer::Impossible | Answer::Undecided => most = middle - 1,
+                SolverAnswer::Placed(_) => least = middle,
+                SolverAnswer::Impossible | SolverAnswer::Undecided => most = middle - 1,
             }
         }
         found.insert(*last, least);

@@ -22,15 +22,17 @@ mod relaxations;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::demand::Demand;
+use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
-use super::matching::Problem;
-use super::search_result::{Conflict, SearchResult, Unserved, Why, replace_each};
+use super::matching::MatchingProblem;
+use super::search_result::{
+    DemandConflict, SearchResult, ShortDemand, ShortageProof, replace_each,
+};
 use crate::inventory::Host;
 use candidates::{Candidates, Limit};
-use integer_program::{Answer, Budget, Question};
+use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
-use minimal_conflict::Core;
+use minimal_conflict::ConflictCore;
 use relaxations::Relaxations;
 
 /// Maximum number of steps of `integer_program` for a site; about 5,000,000 take 1 s.
@@ -48,12 +50,12 @@ const MORE_NEIGHBORS: usize = 3;
 pub(super) fn serve<'a, 'i>(
     instance: &Instance<'a>,
     hosts: &'a [Host],
-    demands: &[(usize, &Demand<'a>)],
+    demands: &[(usize, &NodeSetDemand<'a>)],
     clusters: impl Iterator<Item = &'i [usize]>,
 ) -> SearchResult {
     let mut candidates = Candidates::new(instance, hosts, demands);
-    type Left = (Vec<Limit>, Vec<usize>);
-    let mut replaceable: BTreeMap<usize, Vec<(usize, Left)>> = BTreeMap::new();
+    type RemainingLimits = (Vec<Limit>, Vec<usize>);
+    let mut replaceable: BTreeMap<usize, Vec<(usize, RemainingLimits)>> = BTreeMap::new();
     for (index, demand) in demands {
         let of = &instance.problem.demands[*index];
         for host in &demand.replaceable {
@@ -65,7 +67,7 @@ pub(super) fn serve<'a, 'i>(
         }
     }
     let problems = OnceCell::new();
-    let mut search = Search {
+    let mut search = CrossingSearch {
         instance,
         placing: LocalSearch::new(instance, &candidates),
         problems: &problems,
@@ -79,16 +81,16 @@ pub(super) fn serve<'a, 'i>(
             .copied()
             .collect(),
         refused: HashMap::new(),
-        budget: Budget::new(STEPS),
+        budget: SolverBudget::new(STEPS),
     };
     let mut unserved = Vec::new();
     for cluster in clusters {
         match search.accept(cluster) {
             Ok(()) => search.accepted.extend(cluster),
-            Err(of_cluster) => unserved.extend(of_cluster),
+            Err(cluster_demands) => unserved.extend(cluster_demands),
         }
     }
-    let Search {
+    let CrossingSearch {
         mut placing,
         accepted,
         ..
@@ -114,12 +116,12 @@ pub(super) fn serve<'a, 'i>(
 
 /// The requests of a cluster, for comparison: the pool of each demand, its missing hosts, its
 /// domains and its quotas.
-type Wants = Vec<(usize, usize, Vec<Limit>, Vec<usize>)>;
+type ClusterDemands = Vec<(usize, usize, Vec<Limit>, Vec<usize>)>;
 
-struct Search<'a, 'c> {
+struct CrossingSearch<'a, 'c> {
     instance: &'a Instance<'a>,
     placing: LocalSearch<'a, 'c>,
-    problems: &'c OnceCell<Vec<Problem>>,
+    problems: &'c OnceCell<Vec<MatchingProblem>>,
     /// Created on first use.
     bounds: Option<Relaxations<'c>>,
     accepted: Vec<usize>,
@@ -127,13 +129,13 @@ struct Search<'a, 'c> {
     reserved: HashSet<usize>,
     /// Refused clusters without reserved hosts. A later cluster with equal demands is refused as
     /// well.
-    refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
-    budget: Budget,
+    refused: HashMap<ClusterDemands, (Vec<usize>, Vec<ShortDemand>)>,
+    budget: SolverBudget,
 }
 
-impl Search<'_, '_> {
+impl CrossingSearch<'_, '_> {
     /// Satisfies all demands of a cluster or none. Accepted demands stay satisfied.
-    fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+    fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
         let wants = self.wants(cluster);
         if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
             return Err(refused
@@ -150,7 +152,7 @@ impl Search<'_, '_> {
     }
 
     /// Searches for hosts if no equal cluster was refused.
-    fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+    fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
         if let Some(core) = self.over_quota(cluster) {
             let by_quota = self.unserved_by_quota(cluster, core);
             let by_count = self.bound(cluster).err().unwrap_or_default();
@@ -177,9 +179,9 @@ impl Search<'_, '_> {
             self.bound(cluster)?;
         }
         let refused = match self.rearrange(cluster) {
-            Answer::Placed(_) => return Ok(()),
-            Answer::Impossible => self.refusal(cluster),
-            Answer::Undecided => self.undecided(cluster),
+            SolverAnswer::Placed(_) => return Ok(()),
+            SolverAnswer::Impossible => self.refusal(cluster),
+            SolverAnswer::Undecided => self.undecided(cluster),
         };
         // Refused demands must not restrict later clusters.
         self.bounds
@@ -192,7 +194,7 @@ impl Search<'_, '_> {
     /// that prove it.
     ///
     /// The integer program finds that, too, but only on sites of moderate size.
-    fn over_quota(&self, cluster: &[usize]) -> Option<Core> {
+    fn over_quota(&self, cluster: &[usize]) -> Option<ConflictCore> {
         let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
         let mut quotas: Vec<usize> = cluster
             .iter()
@@ -225,7 +227,7 @@ impl Search<'_, '_> {
                 }
             }
             demands.sort_unstable();
-            Some(Core {
+            Some(ConflictCore {
                 demands,
                 limits: Vec::new(),
                 quotas: vec![quota],
@@ -236,9 +238,13 @@ impl Search<'_, '_> {
 
     /// Returns what limits a cluster more, a quota or the number of hosts. If both limit it equally, the
     /// quota says so: a change of one of them does not help.
-    fn tighter(&self, mut by_quota: Vec<Unserved>, by_count: Vec<Unserved>) -> Vec<Unserved> {
+    fn tighter(
+        &self,
+        mut by_quota: Vec<ShortDemand>,
+        by_count: Vec<ShortDemand>,
+    ) -> Vec<ShortDemand> {
         let missing = |index: usize| self.instance.problem.demands[index].missing;
-        let lacking = |unserved: &[Unserved]| -> usize {
+        let lacking = |unserved: &[ShortDemand]| -> usize {
             let unserved = unserved.iter();
             unserved.map(|it| missing(it.index) - it.found).sum()
         };
@@ -247,7 +253,7 @@ impl Search<'_, '_> {
             return by_count;
         }
         for unserved in &mut by_quota {
-            if let Why::Crossing(conflict) = &mut unserved.why {
+            if let ShortageProof::Crossing(conflict) = &mut unserved.why {
                 conflict.has_no_more_hosts = count == quota;
             }
         }
@@ -255,20 +261,20 @@ impl Search<'_, '_> {
     }
 
     /// Returns the demands of a cluster that a quota leaves too few hosts for.
-    fn unserved_by_quota(&self, cluster: &[usize], core: Core) -> Vec<Unserved> {
+    fn unserved_by_quota(&self, cluster: &[usize], core: ConflictCore) -> Vec<ShortDemand> {
         let problem = &self.instance.problem;
-        let of_others = core
+        let other_hosts = core
             .demands
             .iter()
             .filter(|demand| !cluster.contains(demand));
-        let of_others: usize = of_others
+        let other_hosts: usize = other_hosts
             .map(|demand| problem.demands[*demand].missing)
             .sum();
         let quota = core
             .quotas
             .first()
             .map_or(0, |quota| problem.quotas[*quota]);
-        let mut left = quota.saturating_sub(of_others);
+        let mut left = quota.saturating_sub(other_hosts);
         let conflict = self.conflict(core);
         let mut unserved = Vec::new();
         for index in cluster
@@ -279,10 +285,10 @@ impl Search<'_, '_> {
             let found = missing.min(left);
             left -= found;
             if found < missing {
-                unserved.push(Unserved {
+                unserved.push(ShortDemand {
                     index: *index,
                     found,
-                    why: Why::Crossing(conflict.clone()),
+                    why: ShortageProof::Crossing(conflict.clone()),
                 });
             }
         }
@@ -290,7 +296,7 @@ impl Search<'_, '_> {
     }
 
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
-    fn refusal(&mut self, cluster: &[usize]) -> Vec<Unserved> {
+    fn refusal(&mut self, cluster: &[usize]) -> Vec<ShortDemand> {
         let Self {
             instance,
             placing,
@@ -314,14 +320,14 @@ impl Search<'_, '_> {
         let short: Vec<(&usize, usize)> = cluster.iter().zip(found).filter(is_short).collect();
         let conflict = self.conflict(core);
         let unserved = |(index, found): (&usize, usize)| {
-            let why = Why::Crossing(conflict.clone());
-            Unserved {
+            let why = ShortageProof::Crossing(conflict.clone());
+            ShortDemand {
                 index: *index,
                 found,
                 why,
             }
         };
-        let short: Vec<Unserved> = short.into_iter().map(unserved).collect();
+        let short: Vec<ShortDemand> = short.into_iter().map(unserved).collect();
         if short.is_empty() {
             self.undecided(cluster)
         } else {
@@ -329,20 +335,20 @@ impl Search<'_, '_> {
         }
     }
 
-    fn undecided(&self, cluster: &[usize]) -> Vec<Unserved> {
+    fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
         let open = cluster
             .iter()
             .filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        open.map(|index| Unserved {
+        open.map(|index| ShortDemand {
             index: *index,
             found: 0,
-            why: Why::Undecided,
+            why: ShortageProof::Undecided,
         })
         .collect()
     }
 
     /// Satisfies a cluster by one key at a time.
-    fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+    fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
         let problems = self
             .problems
             .get_or_init(|| relaxations::by_one_key(self.instance));
@@ -350,13 +356,13 @@ impl Search<'_, '_> {
             .bounds
             .get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
         let problem = &self.instance.problem;
-        let unserved = |cut| Unserved::by_cut(problem, cut);
+        let unserved = |cut| ShortDemand::by_cut(problem, cut);
         bounds
             .accept(cluster)
             .map_err(|cuts| cuts.into_iter().map(unserved).collect())
     }
 
-    fn wants(&self, cluster: &[usize]) -> Option<Wants> {
+    fn wants(&self, cluster: &[usize]) -> Option<ClusterDemands> {
         let problem = &self.instance.problem;
         // Reserved hosts distinguish clusters with otherwise equal demands.
         if cluster
@@ -379,7 +385,7 @@ impl Search<'_, '_> {
     }
 
     /// Places a cluster together with others that were served before: some, then more, then all.
-    fn rearrange(&mut self, cluster: &[usize]) -> Answer {
+    fn rearrange(&mut self, cluster: &[usize]) -> SolverAnswer {
         let neighbors = self.neighbors(cluster);
         let mut count = FIRST_NEIGHBORS;
         loop {
@@ -417,7 +423,7 @@ impl Search<'_, '_> {
             };
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
-            if let Answer::Placed(picks) = &answer {
+            if let SolverAnswer::Placed(picks) = &answer {
                 some.iter()
                     .for_each(|demand| drop(self.placing.release(*demand)));
                 picks
@@ -429,7 +435,7 @@ impl Search<'_, '_> {
                 return answer;
             }
             if self.budget.is_spent() {
-                return Answer::Undecided;
+                return SolverAnswer::Undecided;
             }
             count *= MORE_NEIGHBORS;
         }
@@ -446,9 +452,12 @@ impl Search<'_, '_> {
             let picks = self.placing.matching.picks[*demand].iter();
             picks
                 .filter(|pick| {
-                    pools
-                        .iter()
-                        .any(|pool| self.placing.candidates.of(*pool, pick.class).is_some())
+                    pools.iter().any(|pool| {
+                        self.placing
+                            .candidates
+                            .candidate(*pool, pick.class)
+                            .is_some()
+                    })
                 })
                 .count()
         };
@@ -458,7 +467,7 @@ impl Search<'_, '_> {
         neighbors
     }
 
-    fn conflict(&self, core: Core) -> Conflict {
+    fn conflict(&self, core: ConflictCore) -> DemandConflict {
         let (problem, topology) = (&self.instance.problem, self.instance.topology());
         let candidates = self.placing.candidates;
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
@@ -486,7 +495,7 @@ impl Search<'_, '_> {
             let (key, value) = candidates.limits[*limit];
             (topology[key].to_owned(), value.to_owned())
         });
-        Conflict {
+        DemandConflict {
             hosts: count(&mut usable.iter()),
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
             demands: core.demands,

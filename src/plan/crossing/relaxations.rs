@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::flow_network::Instance;
-use super::super::matching::{Choice, Cut, Domain, Matching, Pool, Problem};
+use super::super::matching::{Cut, EqualClasses, FlowDomain, HostPool, Matching, MatchingProblem};
 
 /// Unserved demands, each with the number of hosts found and the proof.
-pub(super) type Cuts = Vec<(usize, usize, Cut)>;
+pub(super) type DemandCuts = Vec<(usize, usize, Cut)>;
 
 /// Returns for each crossing key the problem with the domains of that key; without any, the problem
 /// without its quotas.
-pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
+pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<MatchingProblem> {
     let mut keys: Vec<usize> = instance.crossing.iter().flatten().copied().collect();
     keys.sort_unstable();
     keys.dedup();
@@ -27,7 +27,7 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
                 pool.clone()
             }
         });
-        let mut problem = Problem {
+        let mut problem = MatchingProblem {
             pools: pools.collect(),
             ..instance.problem.clone()
         };
@@ -49,11 +49,11 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
 }
 
 /// Returns a pool with the domains of another key.
-fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
+fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut domains: Vec<Domain> = Vec::new();
-    let of_domain = |domains: &mut Vec<Domain>, limited| {
-        domains.push(Domain {
+    let mut domains: Vec<FlowDomain> = Vec::new();
+    let new_domain = |domains: &mut Vec<FlowDomain>, limited| {
+        domains.push(FlowDomain {
             limited,
             classes: Vec::new(),
         });
@@ -68,15 +68,15 @@ fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
         let value = instance.value(*class, key);
         let domain = *numbers
             .entry(value)
-            .or_insert_with(|| of_domain(&mut domains, value.is_some()));
+            .or_insert_with(|| new_domain(&mut domains, value.is_some()));
         domains[domain].classes.push(*class);
     }
-    let choice = |(domain, of): (usize, &Domain)| Choice {
+    let choice = |(domain, of): (usize, &FlowDomain)| EqualClasses {
         domain,
         classes: of.classes.clone(),
     };
     let tier = domains.iter().enumerate().map(choice).collect();
-    Pool {
+    HostPool {
         by_size: pool.by_size,
         domains,
         tiers: vec![tier],
@@ -90,7 +90,7 @@ pub(super) struct Relaxations<'p> {
 
 impl<'p> Relaxations<'p> {
     /// Starts with the flows of all accepted demands.
-    pub(super) fn new(problems: &'p [Problem], accepted: &[usize]) -> Self {
+    pub(super) fn new(problems: &'p [MatchingProblem], accepted: &[usize]) -> Self {
         let mut bounds = Self {
             flows: problems.iter().map(Matching::new).collect(),
         };
@@ -104,7 +104,7 @@ impl<'p> Relaxations<'p> {
     /// # Errors
     ///
     /// Returns the demands that cannot be satisfied by the first key that refuses.
-    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Cuts> {
+    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), DemandCuts> {
         for at in 0..self.flows.len() {
             if let Err(cuts) = self.flows[at].accept(demands) {
                 self.flows[..at]

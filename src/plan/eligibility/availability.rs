@@ -25,7 +25,7 @@ pub(in crate::plan) enum Availability {
 
 impl Availability {
     /// Returns the availability of every host by index; `assigned` has the owners.
-    pub(in crate::plan) fn of_all(
+    pub(in crate::plan) fn all(
         site: &Site,
         assigned: &BTreeMap<usize, &ClusterKey>,
         released: &BTreeMap<HostKey, PendingRelease>,
@@ -34,7 +34,7 @@ impl Availability {
         let hosts = site.inventory.hosts.iter().enumerate();
         let mut all: Vec<Availability> = hosts
             .map(|(at, host)| {
-                Self::of(
+                Self::for_host(
                     site,
                     host,
                     assigned.get(&at).copied(),
@@ -57,7 +57,7 @@ impl Availability {
     }
 
     /// Returns the availability of a host with its owner and its release, if it has any.
-    pub(in crate::plan) fn of(
+    pub(in crate::plan) fn for_host(
         site: &Site,
         host: &Host,
         assigned: Option<&ClusterKey>,
@@ -65,11 +65,11 @@ impl Availability {
     ) -> Availability {
         match assigned {
             Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
-            None => Self::of_unassigned(release, foreign_claims(site, host)),
+            None => Self::for_unassigned(release, foreign_claims(site, host)),
         }
     }
 
-    fn of_unassigned<'a>(
+    fn for_unassigned<'a>(
         release: Option<&PendingRelease>,
         claims: impl Iterator<Item = &'a Claim>,
     ) -> Availability {

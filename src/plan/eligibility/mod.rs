@@ -38,8 +38,10 @@ mod refusal;
 mod rules;
 
 pub(super) use availability::Availability;
-pub(super) use needs::Key;
+pub(super) use needs::NeedsKey;
 pub(crate) use needs::{Needs, RequiredSystem};
-pub(super) use refusal::{Obstacle, Refusal};
-pub(super) use rules::{Asker, INSTALLED_STATES, insufficient, is_ready, objections, refusal};
+pub(super) use refusal::{Refusal, RefusalRemedy};
+pub(super) use rules::{
+    INSTALLED_STATES, RequestingNodeSet, insufficient, is_ready, objections, refusal,
+};
 pub(crate) use rules::{unmet, unusable};

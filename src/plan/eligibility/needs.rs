@@ -8,7 +8,7 @@ use kube::core::{Expression, Selector};
 
 use crate::api::names::{Namespace, Part};
 use crate::api::reservation::Tenants;
-use crate::inventory::machine::AskedMachine;
+use crate::inventory::machine::RequiredMachine;
 use crate::request::{Cluster, NodeSet};
 
 /// Requirements of a node set on each of its hosts, whoever owns the host.
@@ -26,7 +26,7 @@ pub(crate) struct Needs<'a> {
     /// Labels of which no two hosts of the node set may share a value.
     pub(crate) topology_keys: Vec<&'a str>,
     /// Requirements of a Provisioning on its machine.
-    pub(crate) machine: Option<&'a AskedMachine>,
+    pub(crate) machine: Option<&'a RequiredMachine>,
 }
 
 /// The operating system that a node set requires on a host before it takes it.
@@ -51,13 +51,13 @@ impl RequiredSystem {
 }
 
 /// Equal for equal requirements.
-pub(crate) type Key<'a> = (
+pub(crate) type NeedsKey<'a> = (
     String,
     Option<&'a Namespace>,
     &'a BTreeSet<Arc<Tenants>>,
     BTreeSet<&'a str>,
     Vec<&'a str>,
-    Option<&'a AskedMachine>,
+    Option<&'a RequiredMachine>,
 );
 
 impl<'a> Needs<'a> {
@@ -88,7 +88,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    pub(crate) fn key(&self) -> Key<'a> {
+    pub(crate) fn key(&self) -> NeedsKey<'a> {
         (
             self.selector.to_string(),
             self.namespace,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::inventory::host::SameMachine;
-use crate::inventory::machine::Insufficient;
-use crate::inventory::networks::Unaddressed;
-use crate::inventory::undecided::Undecided;
-use crate::inventory::usage::Usage;
+use crate::inventory::machine::UnmetRequirement;
+use crate::inventory::networks::NoAddressReason;
+use crate::inventory::undecided::VariableValue;
+use crate::inventory::usage::HostUsage;
 
 /// The reason why a host is refused. The display completes the sentence "the host …".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Refusal {
     ReservedFor(String),
     /// The first requirement of the labelSelector that the host does not meet.
     NotSelected(Arc<str>),
-    Insufficient(Insufficient),
+    Insufficient(UnmetRequirement),
     Assigned(ClusterKey),
     /// A frozen cluster names the host by its MAC address.
     NamedBy(ClusterKey),
@@ -33,11 +33,11 @@ pub(crate) enum Refusal {
     /// No build renders its manifest, and no snapshot shows it.
     NotRendered,
     AppliedInFull(String),
-    InUse(Usage),
+    InUse(HostUsage),
     Deleting,
     /// The reason of its maintenance mark.
     InMaintenance(String),
-    Undecided(Box<Undecided>),
+    Undecided(Box<VariableValue>),
     InError(String),
     NotFree(String),
     /// A live host without a provisioning state.
@@ -49,7 +49,7 @@ pub(crate) enum Refusal {
     /// No operating system is installed, by the provisioning state; `None` if no state is known.
     NotInstalled(Option<String>),
     Reserved(&'static str),
-    Unaddressed(Unaddressed),
+    Unaddressed(NoAddressReason),
     DomainTaken {
         key: String,
         domain: String,
@@ -58,7 +58,7 @@ pub(crate) enum Refusal {
 
 /// The change that would make a refused host available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan) enum Obstacle<'r> {
+pub(in crate::plan) enum RefusalRemedy<'r> {
     /// The request: it names another host.
     AnotherHost,
     /// The request: it requires what the host does not have.
@@ -78,13 +78,13 @@ pub(in crate::plan) enum Obstacle<'r> {
 }
 
 impl Refusal {
-    pub(in crate::plan) fn obstacle(&self) -> Obstacle<'_> {
+    pub(in crate::plan) fn obstacle(&self) -> RefusalRemedy<'_> {
         match self {
-            Refusal::NotNamed(_) => Obstacle::AnotherHost,
-            Refusal::NotSelected(_) | Refusal::Insufficient(_) => Obstacle::Requirement,
-            Refusal::Assigned(cluster) => Obstacle::Owner(cluster),
-            Refusal::GivenBack(by) => Obstacle::Release(by),
-            Refusal::NamedBy(_) | Refusal::Claimed(_) => Obstacle::Claim,
+            Refusal::NotNamed(_) => RefusalRemedy::AnotherHost,
+            Refusal::NotSelected(_) | Refusal::Insufficient(_) => RefusalRemedy::Requirement,
+            Refusal::Assigned(cluster) => RefusalRemedy::Owner(cluster),
+            Refusal::GivenBack(by) => RefusalRemedy::Release(by),
+            Refusal::NamedBy(_) | Refusal::Claimed(_) => RefusalRemedy::Claim,
             Refusal::NotApplied
             | Refusal::NotRendered
             | Refusal::AppliedInFull(_)
@@ -100,9 +100,9 @@ impl Refusal {
             | Refusal::NotInstalled(_)
             | Refusal::Reserved(_)
             | Refusal::Elsewhere(_)
-            | Refusal::ReservedFor(_) => Obstacle::Condition,
-            Refusal::Unaddressed(_) => Obstacle::NetworkData,
-            Refusal::DomainTaken { key, .. } => Obstacle::Domain(key),
+            | Refusal::ReservedFor(_) => RefusalRemedy::Condition,
+            Refusal::Unaddressed(_) => RefusalRemedy::NetworkData,
+            Refusal::DomainTaken { key, .. } => RefusalRemedy::Domain(key),
         }
     }
 
@@ -110,13 +110,13 @@ impl Refusal {
     /// already".
     pub(in crate::plan) fn rule(&self) -> impl fmt::Display {
         // A separate type, because the display of a refusal is its form for one host.
-        struct Rule<'r>(&'r Refusal);
-        impl fmt::Display for Rule<'_> {
+        struct RefusalRule<'r>(&'r Refusal);
+        impl fmt::Display for RefusalRule<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.write(|_, rule| f.write_fmt(rule))
             }
         }
-        Rule(self)
+        RefusalRule(self)
     }
 
     /// Writes a reason, which is given for one host and as a rule for several hosts.
@@ -253,46 +253,48 @@ impl fmt::Display for Refusal {
 }
 
 /// Describes what several hosts lack. The display of `lack` describes one host.
-fn lacking(lack: &Insufficient) -> String {
+fn lacking(lack: &UnmetRequirement) -> String {
     match lack {
-        Insufficient::Unknown => "without hardware details".to_owned(),
-        Insufficient::Cpu(_, asked) => format!("with fewer than {asked} CPUs"),
-        Insufficient::Memory(_, asked) => format!("with less than {asked} MiB of memory"),
-        Insufficient::Sriov => "without SR-IOV".to_owned(),
-        Insufficient::Qat => "without QuickAssist".to_owned(),
-        Insufficient::CpuArch(_, asked) => format!("without CPUs of the architecture `{asked}`"),
-        Insufficient::CpuModel(_, asked) => format!("without a CPU model `{asked}`"),
-        Insufficient::CpuFlagsUnknown => "without known CPU features".to_owned(),
-        Insufficient::CpuFlag(flag) => format!("without {flag}"),
-        Insufficient::Address => "without an address".to_owned(),
+        UnmetRequirement::Unknown => "without hardware details".to_owned(),
+        UnmetRequirement::Cpu(_, asked) => format!("with fewer than {asked} CPUs"),
+        UnmetRequirement::Memory(_, asked) => format!("with less than {asked} MiB of memory"),
+        UnmetRequirement::Sriov => "without SR-IOV".to_owned(),
+        UnmetRequirement::Qat => "without QuickAssist".to_owned(),
+        UnmetRequirement::CpuArch(_, asked) => {
+            format!("without CPUs of the architecture `{asked}`")
+        }
+        UnmetRequirement::CpuModel(_, asked) => format!("without a CPU model `{asked}`"),
+        UnmetRequirement::CpuFlagsUnknown => "without known CPU features".to_owned(),
+        UnmetRequirement::CpuFlag(flag) => format!("without {flag}"),
+        UnmetRequirement::Address => "without an address".to_owned(),
     }
 }
 
 /// Describes why several hosts have no address. The display of `reason` describes one host.
-fn unaddressed(reason: &Unaddressed) -> String {
+fn unaddressed(reason: &NoAddressReason) -> String {
     match reason {
-        Unaddressed::NoNetwork(interface) => {
+        NoAddressReason::NoNetwork(interface) => {
             format!("without a network `{interface}` in the network data")
         }
-        Unaddressed::NoAddress(interface) => {
+        NoAddressReason::NoAddress(interface) => {
             format!("without an address in the network `{interface}`")
         }
-        Unaddressed::LinkLocal(interface) => {
+        NoAddressReason::LinkLocal(interface) => {
             format!("with only a link-local address in the network `{interface}`")
         }
-        Unaddressed::NoNetworkData => "without network data".to_owned(),
-        Unaddressed::NoSecret(_) => {
+        NoAddressReason::NoNetworkData => "without network data".to_owned(),
+        NoAddressReason::NoSecret(_) => {
             "with network data in a Secret that is not in the repo".to_owned()
         }
-        Unaddressed::NoKey(_) => {
+        NoAddressReason::NoKey(_) => {
             "with network data in a Secret that has no key `networkData`".to_owned()
         }
-        Unaddressed::OtherFormat(_, format) => {
+        NoAddressReason::OtherFormat(_, format) => {
             format!("with network data in the format of {format}")
         }
-        Unaddressed::Encrypted(_) => "with network data that is encrypted".to_owned(),
-        Unaddressed::Unreadable(..) => "with network data that cannot be read".to_owned(),
-        Unaddressed::Refused(_) => "with network data that cannot be decrypted".to_owned(),
+        NoAddressReason::Encrypted(_) => "with network data that is encrypted".to_owned(),
+        NoAddressReason::Unreadable(..) => "with network data that cannot be read".to_owned(),
+        NoAddressReason::Refused(_) => "with network data that cannot be decrypted".to_owned(),
     }
 }
 
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_rule_of_a_named_variant_differs_from_its_sentence() {
-        let refusal = Refusal::Insufficient(Insufficient::Cpu(4, 8));
+        let refusal = Refusal::Insufficient(UnmetRequirement::Cpu(4, 8));
         assert_eq!(refusal.to_string(), "has 4 CPUs, and 8 are asked for");
         assert_eq!(refusal.rule().to_string(), "with fewer than 8 CPUs");
     }

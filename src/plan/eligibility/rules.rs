@@ -9,8 +9,8 @@ use super::availability::Availability;
 use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
 use crate::api::names::ClusterKey;
-use crate::inventory::machine::{AskedMachine, Insufficient};
-use crate::inventory::usage::Usage;
+use crate::inventory::machine::{RequiredMachine, UnmetRequirement};
+use crate::inventory::usage::HostUsage;
 use crate::inventory::{Evidence, Host};
 use crate::layout::VARIABLE;
 use crate::plan::topology;
@@ -22,7 +22,7 @@ const FREE_STATES: [&str; 2] = ["available", "ready"];
 pub(in crate::plan) const INSTALLED_STATES: [&str; 2] = ["provisioned", "externally provisioned"];
 
 /// A node set that requests a host, with the facts that may prevent it.
-pub(in crate::plan) struct Asker<'q> {
+pub(in crate::plan) struct RequestingNodeSet<'q> {
     pub(in crate::plan) cluster: &'q ClusterKey,
     pub(in crate::plan) needs: &'q Needs<'q>,
     /// Availability of the host.
@@ -34,47 +34,51 @@ pub(in crate::plan) struct Asker<'q> {
 }
 
 /// A rule, by its input. It returns the reason to refuse a host.
-enum Rule {
+enum EligibilityRule {
     /// Compares the host, given with its index, with the requirements of a node set.
     Requirement(fn(usize, &Host, &Needs<'_>) -> Option<Refusal>),
     /// Examines only the host, for the operating system that the asker requires on it.
     Condition(fn(&Host, RequiredSystem) -> Option<Refusal>),
     /// Examines other owners, and other hosts of the node set.
-    Plan(fn(&Host, &Asker<'_>) -> Option<Refusal>),
+    Plan(fn(&Host, &RequestingNodeSet<'_>) -> Option<Refusal>),
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [Rule; 21] = [
-    Rule::Requirement(named),
-    Rule::Requirement(selected),
-    Rule::Requirement(sufficient),
-    Rule::Requirement(in_namespace),
-    Rule::Requirement(not_reserved_for_others),
-    Rule::Plan(available),
-    Rule::Plan(unassigned),
-    Rule::Condition(proven),
-    Rule::Condition(not_applied_in_full),
-    Rule::Condition(unused),
-    Rule::Condition(not_deleting),
-    Rule::Condition(not_in_maintenance),
-    Rule::Condition(decided),
-    Rule::Condition(without_error),
-    Rule::Condition(sole_host_of_machine),
-    Rule::Condition(with_valid_boot_mac),
-    Rule::Condition(in_free_state),
-    Rule::Condition(installed),
-    Rule::Condition(unreserved),
-    Rule::Requirement(addressed),
-    Rule::Plan(in_other_domain),
+const RULES: [EligibilityRule; 21] = [
+    EligibilityRule::Requirement(named),
+    EligibilityRule::Requirement(selected),
+    EligibilityRule::Requirement(sufficient),
+    EligibilityRule::Requirement(in_namespace),
+    EligibilityRule::Requirement(not_reserved_for_others),
+    EligibilityRule::Plan(available),
+    EligibilityRule::Plan(unassigned),
+    EligibilityRule::Condition(proven),
+    EligibilityRule::Condition(not_applied_in_full),
+    EligibilityRule::Condition(unused),
+    EligibilityRule::Condition(not_deleting),
+    EligibilityRule::Condition(not_in_maintenance),
+    EligibilityRule::Condition(decided),
+    EligibilityRule::Condition(without_error),
+    EligibilityRule::Condition(sole_host_of_machine),
+    EligibilityRule::Condition(with_valid_boot_mac),
+    EligibilityRule::Condition(in_free_state),
+    EligibilityRule::Condition(installed),
+    EligibilityRule::Condition(unreserved),
+    EligibilityRule::Requirement(addressed),
+    EligibilityRule::Plan(in_other_domain),
 ];
 
 /// Returns the reason why a node set cannot have a host, which is given with its index.
-pub(in crate::plan) fn refusal(index: usize, host: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+pub(in crate::plan) fn refusal(
+    index: usize,
+    host: &Host,
+    asker: &RequestingNodeSet<'_>,
+) -> Option<Refusal> {
     let system = asker.needs.system();
     RULES.iter().find_map(|rule| match rule {
-        Rule::Requirement(rule) => rule(index, host, asker.needs),
-        Rule::Condition(rule) => rule(host, system),
-        Rule::Plan(rule) => rule(host, asker),
+        EligibilityRule::Requirement(rule) => rule(index, host, asker.needs),
+        EligibilityRule::Condition(rule) => rule(host, system),
+        EligibilityRule::Plan(rule) => rule(host, asker),
     })
 }
 
@@ -86,25 +90,25 @@ pub(in crate::plan) fn objections<'q>(
     needs: &'q Needs<'_>,
 ) -> impl Iterator<Item = Refusal> + 'q {
     RULES.iter().filter_map(move |rule| match rule {
-        Rule::Requirement(rule) => rule(index, host, needs),
-        Rule::Condition(rule) => rule(host, needs.system()),
-        Rule::Plan(_) => None,
+        EligibilityRule::Requirement(rule) => rule(index, host, needs),
+        EligibilityRule::Condition(rule) => rule(host, needs.system()),
+        EligibilityRule::Plan(_) => None,
     })
 }
 
 /// Returns the requirement that a host does not meet, whoever owns it and whatever its condition.
 pub(crate) fn unmet(index: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     RULES.iter().find_map(|rule| match rule {
-        Rule::Requirement(rule) => rule(index, host, needs),
-        Rule::Condition(_) | Rule::Plan(_) => None,
+        EligibilityRule::Requirement(rule) => rule(index, host, needs),
+        EligibilityRule::Condition(_) | EligibilityRule::Plan(_) => None,
     })
 }
 
 /// Returns the reason why no node set that requires this system can use a host.
 pub(crate) fn unusable(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     RULES.iter().find_map(|rule| match rule {
-        Rule::Condition(rule) => rule(host, system),
-        Rule::Requirement(_) | Rule::Plan(_) => None,
+        EligibilityRule::Condition(rule) => rule(host, system),
+        EligibilityRule::Requirement(_) | EligibilityRule::Plan(_) => None,
     })
 }
 
@@ -169,24 +173,27 @@ fn sufficient(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 }
 
 /// Returns what a host lacks for a machine. A host that is named by its MAC address lacks nothing.
-pub(in crate::plan) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insufficient> {
+pub(in crate::plan) fn insufficient(
+    host: &Host,
+    asked: &RequiredMachine,
+) -> Option<UnmetRequirement> {
     if asked.named.is_some() {
         return None;
     }
     let without_address = || {
         let is_missing = host.machine.address(None).is_none();
-        is_missing.then_some(Insufficient::Address)
+        is_missing.then_some(UnmetRequirement::Address)
     };
     host.machine.lacks(asked).next().or_else(without_address)
 }
 
 /// Requires that no other cluster has or claims the host.
-fn available(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+fn available(_: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
     asker.availability.refuses(asker.cluster).cloned()
 }
 
 /// Requires that this plan does not assign the host to a cluster.
-fn unassigned(_: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+fn unassigned(_: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
     Some(Refusal::Assigned(asker.assigned_to?.clone()))
 }
 
@@ -210,8 +217,8 @@ fn not_applied_in_full(host: &Host, _: RequiredSystem) -> Option<Refusal> {
 fn unused(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     let usage = host.live.usage.as_ref()?;
     let is_system = match usage {
-        Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy => true,
-        Usage::Consumer(_) | Usage::NodeReuse(_) => false,
+        HostUsage::ExternallyProvisioned | HostUsage::Image | HostUsage::CustomDeploy => true,
+        HostUsage::Consumer(_) | HostUsage::NodeReuse(_) => false,
     };
     (!(is_system && system.is_required())).then(|| Refusal::InUse(usage.clone()))
 }
@@ -271,7 +278,7 @@ fn installed(host: &Host, system: RequiredSystem) -> Option<Refusal> {
         _ if !system.is_required() => true,
         Some(state) => INSTALLED_STATES.contains(&state.as_str()),
         // The MAC address of a host that is declared in git without status is the user's word.
-        None => system.is_of_named() || host.live.usage == Some(Usage::ExternallyProvisioned),
+        None => system.is_of_named() || host.live.usage == Some(HostUsage::ExternallyProvisioned),
     };
     (!is_installed).then(|| Refusal::NotInstalled(host.live.provisioning.clone()))
 }
@@ -297,7 +304,7 @@ fn addressed(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 }
 
 /// Requires a topology domain without another host of the node set.
-fn in_other_domain(host: &Host, asker: &Asker<'_>) -> Option<Refusal> {
+fn in_other_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
     let (key, domain) = topology::domains(host, &asker.needs.topology_keys)
         .into_iter()
         .find(|domain| asker.domains.contains(domain))?;

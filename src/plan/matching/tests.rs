@@ -2,16 +2,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn is_taken(problem: &Problem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
+fn is_taken(problem: &MatchingProblem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
     problem.values[class]
         .iter()
         .any(|value| taken.contains_key(value))
 }
 
 /// Tells whether all demands can be satisfied together, by brute force.
-fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
+fn satisfiable(problem: &MatchingProblem, demands: &[usize]) -> bool {
     fn place(
-        problem: &Problem,
+        problem: &MatchingProblem,
         units: &[usize],
         free: &mut [usize],
         used: &mut BTreeSet<(usize, usize)>,
@@ -19,14 +19,15 @@ fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
         let Some((demand, rest)) = units.split_first() else {
             return true;
         };
-        let Demand {
+        let FlowDemand {
             group,
             pool,
             load,
             taken,
             ..
         } = &problem.demands[*demand];
-        for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate()
+        for (domain, FlowDomain { limited, classes }) in
+            problem.pools[*pool].domains.iter().enumerate()
         {
             if *limited && (load.contains_key(&domain) || used.contains(&(*demand, domain))) {
                 continue;
@@ -62,7 +63,7 @@ fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
 }
 
 /// Checks a cut by counting, independently of the search.
-fn proves(problem: &Problem, cut: &Cut) -> bool {
+fn proves(problem: &MatchingProblem, cut: &Cut) -> bool {
     let mut most = cut.domains.len()
         + cut
             .classes
@@ -71,7 +72,7 @@ fn proves(problem: &Problem, cut: &Cut) -> bool {
             .sum::<usize>();
     let mut wanted = 0;
     for demand in &cut.demands {
-        let Demand {
+        let FlowDemand {
             group,
             pool,
             missing,
@@ -80,7 +81,8 @@ fn proves(problem: &Problem, cut: &Cut) -> bool {
             ..
         } = &problem.demands[*demand];
         wanted += missing;
-        for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate()
+        for (domain, FlowDomain { limited, classes }) in
+            problem.pools[*pool].domains.iter().enumerate()
         {
             let closed = *limited && load.contains_key(&domain);
             let counted = *limited && cut.domains.contains(&(*demand, domain));
@@ -98,7 +100,7 @@ fn proves(problem: &Problem, cut: &Cut) -> bool {
 
 /// Generates small problems: classes in domains, pools of some classes, groups of one or two
 /// demands.
-fn problems() -> impl Strategy<Value = Problem> {
+fn problems() -> impl Strategy<Value = MatchingProblem> {
     let values = prop::collection::vec(0..4_usize, 0..3);
     let class = (
         1..=2_usize,
@@ -126,7 +128,7 @@ fn problems() -> impl Strategy<Value = Problem> {
     all.prop_map(|(classes, pools, groups)| {
         let pools = pools.into_iter().map(|(limited, members, tiers)| {
             let mut domains = vec![
-                Domain {
+                FlowDomain {
                     limited,
                     classes: Vec::new()
                 };
@@ -139,19 +141,19 @@ fn problems() -> impl Strategy<Value = Problem> {
                 .filter(|(class, _)| members[*class])
             {
                 domains[*domain].classes.push(class);
-                by_tier[tiers[class]].push(Choice {
+                by_tier[tiers[class]].push(EqualClasses {
                     domain: *domain,
                     classes: vec![class],
                 });
             }
-            Arc::new(Pool {
+            Arc::new(HostPool {
                 by_size: false,
                 domains,
                 tiers: by_tier,
             })
         });
         let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
-            let demand = move |(pool, missing, load, taken)| Demand {
+            let demand = move |(pool, missing, load, taken)| FlowDemand {
                 group,
                 pool,
                 missing,
@@ -161,7 +163,7 @@ fn problems() -> impl Strategy<Value = Problem> {
             };
             demands.into_iter().map(demand)
         });
-        Problem {
+        MatchingProblem {
             capacities: classes.iter().map(|(capacity, ..)| *capacity).collect(),
             reserved: classes.iter().map(|(_, reserved, ..)| *reserved).collect(),
             values: classes.iter().map(|(.., values)| values.clone()).collect(),
@@ -173,10 +175,10 @@ fn problems() -> impl Strategy<Value = Problem> {
     })
 }
 
-fn assert_valid(problem: &Problem, matching: &Matching<'_>, accepted: &[usize]) {
+fn assert_valid(problem: &MatchingProblem, matching: &Matching<'_>, accepted: &[usize]) {
     let mut used = vec![0; problem.capacities.len()];
     for (demand, picks) in matching.picks.iter().enumerate() {
-        let Demand {
+        let FlowDemand {
             group,
             pool,
             missing,
@@ -197,7 +199,7 @@ fn assert_valid(problem: &Problem, matching: &Matching<'_>, accepted: &[usize]) 
                 0
             }
         );
-        for (at, Pick { domain, class }) in picks.iter().enumerate() {
+        for (at, FlowUnit { domain, class }) in picks.iter().enumerate() {
             let in_domain = &problem.pools[*pool].domains[*domain];
             assert!(in_domain.classes.contains(class));
             assert!(problem.reserved[*class].is_none_or(|reserved| reserved == *group));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Delivery, Holds, document, in_source};
+use super::{Delivery, DirectoryContent, document, in_source};
 use crate::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::api::host;
 use crate::settings::Settings;
@@ -30,7 +30,10 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
     });
     // Deleting hosts powers machines off, and deleting definitions deletes their objects.
-    let is_deletable = matches!(delivery.holds, Holds::Services | Holds::Installer);
+    let is_deletable = matches!(
+        delivery.holds,
+        DirectoryContent::Services | DirectoryContent::Installer
+    );
     if is_deletable {
         metadata["finalizers"] = json!([CASCADE]);
     }
@@ -47,7 +50,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
             "syncOptions": sync_options(delivery.holds),
         },
     });
-    if delivery.holds == Holds::Declared {
+    if delivery.holds == DirectoryContent::Declared {
         // Cluster API powers hosts on and off as Machines claim them, so Argo CD must not.
         spec["ignoreDifferences"] =
             json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
@@ -55,24 +58,28 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
     document(ARGOCD_API_VERSION, APPLICATION, metadata, spec)
 }
 
-fn wave(holds: Holds) -> i32 {
+fn wave(holds: DirectoryContent) -> i32 {
     match holds {
-        Holds::Definitions => 0,
-        Holds::Services | Holds::AfterServices => 1,
-        Holds::Declared | Holds::Observed => 2,
-        Holds::Released | Holds::Installer => 3,
+        DirectoryContent::Definitions => 0,
+        DirectoryContent::Services | DirectoryContent::AfterServices => 1,
+        DirectoryContent::Declared | DirectoryContent::Observed => 2,
+        DirectoryContent::Released | DirectoryContent::Installer => 3,
     }
 }
 
-fn sync_options(holds: Holds) -> Vec<&'static str> {
+fn sync_options(holds: DirectoryContent) -> Vec<&'static str> {
     match holds {
-        Holds::Definitions => KEEP.to_vec(),
+        DirectoryContent::Definitions => KEEP.to_vec(),
         // A pod of the old ReplicaSet may start once more and requires the old ConfigMap.
-        Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
+        DirectoryContent::Services | DirectoryContent::AfterServices => vec!["PruneLast=true"],
         // The old Job must be gone before the new one starts: two installers must not work on the
         // same hosts.
-        Holds::Installer => Vec::new(),
-        Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
-        Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),
+        DirectoryContent::Installer => Vec::new(),
+        DirectoryContent::Declared => {
+            [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat()
+        }
+        DirectoryContent::Observed | DirectoryContent::Released => {
+            [MERGE.as_slice(), &KEEP].concat()
+        }
     }
 }

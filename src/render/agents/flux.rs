@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Delivery, Holds, document, in_source};
+use super::{Delivery, DirectoryContent, document, in_source};
 use crate::api::gitops::{FLUX_API_VERSION, FLUX_KIND};
 use crate::settings::Settings;
 use crate::settings::gitops::{Decryption, Duration, SourceRef};
@@ -14,7 +14,7 @@ const INSTALLER_TIMEOUT: &str = "3h";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Spec<'a> {
+struct FluxSpec<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends_on: Vec<Value>,
     interval: &'a Duration,
@@ -39,7 +39,7 @@ struct Spec<'a> {
 /// Returns the Kustomization that applies a directory.
 pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
     let flux = &settings.flux;
-    let spec = Spec {
+    let spec = FluxSpec {
         depends_on: delivery
             .after
             .iter()
@@ -47,7 +47,7 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
             .collect(),
         interval: &flux.interval,
         retry_interval: flux.retry_interval.as_ref(),
-        timeout: if delivery.holds == Holds::Installer && flux.wait {
+        timeout: if delivery.holds == DirectoryContent::Installer && flux.wait {
             Some(INSTALLER_TIMEOUT)
         } else {
             flux.timeout.as_ref().map(Duration::as_str)
@@ -56,12 +56,17 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
         prune: matches!(
             delivery.holds,
-            Holds::Services | Holds::AfterServices | Holds::Installer
+            DirectoryContent::Services
+                | DirectoryContent::AfterServices
+                | DirectoryContent::Installer
         ),
         wait: match delivery.holds {
-            Holds::Definitions => true,
-            Holds::Services | Holds::Installer => flux.wait,
-            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Released => false,
+            DirectoryContent::Definitions => true,
+            DirectoryContent::Services | DirectoryContent::Installer => flux.wait,
+            DirectoryContent::AfterServices
+            | DirectoryContent::Declared
+            | DirectoryContent::Observed
+            | DirectoryContent::Released => false,
         },
         decryption: flux.decryption.as_ref(),
         service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),

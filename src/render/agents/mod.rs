@@ -29,7 +29,7 @@ use crate::plan::Plan;
 use crate::settings::gitops::HostsForm;
 use crate::site::Site;
 
-use names::Names;
+use names::AgentObjectNames;
 
 /// A directory of the output that an agent applies.
 struct Delivery {
@@ -37,7 +37,7 @@ struct Delivery {
     name: String,
     /// Path relative to the output directory.
     directory: Utf8PathBuf,
-    holds: Holds,
+    holds: DirectoryContent,
     /// Names of the objects that it depends on.
     after: Vec<String>,
     /// File of its object, beside the agent's kustomization.
@@ -46,7 +46,7 @@ struct Delivery {
 
 /// Content of a directory, which decides what an agent may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Holds {
+enum DirectoryContent {
     /// CustomResourceDefinitions. Deleting one deletes every object of its kind.
     Definitions,
     /// A cluster's services.
@@ -79,11 +79,11 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     let directory = layout::agent_directory(agent);
     let (names, namespace) = match agent {
         GitopsAgent::Flux => (
-            Names(site.settings.flux.name.as_str()),
+            AgentObjectNames(site.settings.flux.name.as_str()),
             &site.settings.flux.namespace,
         ),
         GitopsAgent::Argocd => (
-            Names(site.settings.argocd.name.as_str()),
+            AgentObjectNames(site.settings.argocd.name.as_str()),
             &site.settings.argocd.namespace,
         ),
     };
@@ -190,7 +190,7 @@ fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
 /// Future content of the output directory.
 struct Output<'a> {
     site: &'a Site,
-    names: Names<'a>,
+    names: AgentObjectNames<'a>,
     /// Its files.
     present: BTreeSet<&'a str>,
     clusters: BTreeSet<&'a ClusterKey>,
@@ -202,7 +202,7 @@ impl<'a> Output<'a> {
         plan: &'a Plan,
         tree: &'a Tree,
         kept: &BTreeSet<&'a str>,
-        names: Names<'a>,
+        names: AgentObjectNames<'a>,
     ) -> Self {
         let rendered = tree.keys().map(|file| file.as_str());
         Self {
@@ -233,7 +233,7 @@ impl<'a> Output<'a> {
         self.is_ours(&directory).then(|| Delivery {
             name: self.names.definitions(),
             directory,
-            holds: Holds::Definitions,
+            holds: DirectoryContent::Definitions,
             after: Vec::new(),
             file: "crds.yaml".to_owned(),
         })
@@ -253,7 +253,7 @@ impl<'a> Output<'a> {
         Some(Delivery {
             name: self.names.services(cluster),
             directory,
-            holds: Holds::Services,
+            holds: DirectoryContent::Services,
             after: after.iter().map(|delivery| delivery.name.clone()).collect(),
             file: layout::patch_file(cluster),
         })
@@ -264,7 +264,7 @@ impl<'a> Output<'a> {
         self.is_ours(&directory).then(|| Delivery {
             name: self.names.observed(cluster),
             directory,
-            holds: Holds::Observed,
+            holds: DirectoryContent::Observed,
             after: services
                 .iter()
                 .map(|delivery| delivery.name.clone())
@@ -289,7 +289,7 @@ impl<'a> Output<'a> {
         self.declared_roots().map(|root| Delivery {
             name: self.names.declared(root),
             directory: layout::declared_directory(root),
-            holds: Holds::Declared,
+            holds: DirectoryContent::Declared,
             // It depends on no services: this build may move hosts between any tenants, and one
             // failing service would block all of them.
             after: Vec::new(),
@@ -314,7 +314,7 @@ impl<'a> Output<'a> {
         Some(Delivery {
             name: self.names.services(cluster),
             directory,
-            holds: Holds::Installer,
+            holds: DirectoryContent::Installer,
             after: observed
                 .into_iter()
                 .chain(declared.map(|root| self.names.declared(root)))
@@ -326,12 +326,12 @@ impl<'a> Output<'a> {
     fn after_services(&self, all: &[Delivery]) -> Delivery {
         let services = all
             .iter()
-            .filter(|delivery| delivery.holds == Holds::Services);
+            .filter(|delivery| delivery.holds == DirectoryContent::Services);
         Delivery {
             name: self.site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),
             directory: layout::agent_directory(GitopsAgent::Flux).join(AFTER_SERVICES.1),
-            holds: Holds::AfterServices,
+            holds: DirectoryContent::AfterServices,
             file: AFTER_SERVICES.0.to_owned(),
         }
     }
@@ -341,7 +341,7 @@ impl<'a> Output<'a> {
         self.is_ours(&directory).then(|| Delivery {
             name: self.names.released(),
             directory,
-            holds: Holds::Released,
+            holds: DirectoryContent::Released,
             // It does not depend on the clusters' hosts: one that cannot be applied would block the
             // release of all others.
             after: Vec::new(),

@@ -12,9 +12,9 @@ const LONGEST: usize = 63;
 
 /// Names of the objects of one site. They start with the prefix from the settings.
 #[derive(Clone, Copy)]
-pub(super) struct Names<'a>(pub(super) &'a str);
+pub(super) struct AgentObjectNames<'a>(pub(super) &'a str);
 
-impl Names<'_> {
+impl AgentObjectNames<'_> {
     /// Returns the name of the object that applies definitions.
     pub(super) fn definitions(self) -> String {
         self.name("crds", "dex", true)
@@ -23,15 +23,15 @@ impl Names<'_> {
     /// Returns the name of the object that applies a cluster's services. It is unique because
     /// namespaces contain no dots.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
-        self.of_cluster("services", cluster)
+        self.cluster_object("services", cluster)
     }
 
     /// Returns the name of the object that applies a cluster's observed hosts.
     pub(super) fn observed(self, cluster: &ClusterKey) -> String {
-        self.of_cluster("observed", cluster)
+        self.cluster_object("observed", cluster)
     }
 
-    fn of_cluster(self, kind: &str, cluster: &ClusterKey) -> String {
+    fn cluster_object(self, kind: &str, cluster: &ClusterKey) -> String {
         self.name(
             kind,
             &format!("{}.{}", cluster.namespace, cluster.name),
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const NAMES: Names<'_> = Names("sipgen");
+    const NAMES: AgentObjectNames<'_> = AgentObjectNames("sipgen");
 
     fn cluster(key: &str) -> String {
         NAMES.services(&key.parse().unwrap())
@@ -115,7 +115,7 @@ mod tests {
         );
         assert_eq!(NAMES.declared("".into()), "sipgen.declared");
         assert_eq!(NAMES.released(), "sipgen.released");
-        assert_eq!(Names("site-7").released(), "site-7.released");
+        assert_eq!(AgentObjectNames("site-7").released(), "site-7.released");
         for name in [
             NAMES.released(),
             NAMES.observed(&"tenant-a/edge".parse().unwrap()),

@@ -13,7 +13,7 @@ use minijinja::machinery::Span;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind};
 
-pub(super) use source::Edited;
+pub(super) use source::BoundedSource;
 
 /// Maximum size of a template in bytes.
 const LARGEST: usize = 256 << 10;
@@ -43,7 +43,10 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
 }
 
 /// Rewrites a template so that it counts its allocations.
-pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit> {
+pub(super) fn edited(
+    text: &str,
+    syntax: &SyntaxConfig,
+) -> Result<BoundedSource, TemplateRejection> {
     source::edited(text, syntax)
 }
 
@@ -61,12 +64,12 @@ pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io
 
 /// Reason why a template is rejected, with the byte offset of the cause.
 #[derive(Debug)]
-pub(super) struct Unfit {
+pub(super) struct TemplateRejection {
     pub(super) message: String,
     pub(super) at: Option<usize>,
 }
 
-impl Unfit {
+impl TemplateRejection {
     fn new(message: impl Into<String>, at: usize) -> Self {
         Self {
             message: message.into(),

@@ -4,7 +4,7 @@ use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Spanned, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use super::{ALTERNATIVES, LARGEST, OPERATORS, Unfit, end_of, start_of};
+use super::{ALTERNATIVES, LARGEST, OPERATORS, TemplateRejection, end_of, start_of};
 
 /// Maximum size in bytes of a text between two tags that is not counted. The limit on steps bounds
 /// these.
@@ -12,13 +12,13 @@ const SHORT: usize = 16;
 
 /// The rewritten text of a template. Its lines match the original.
 #[derive(Debug)]
-pub(in crate::render) struct Edited {
+pub(in crate::render) struct BoundedSource {
     pub(in crate::render) text: String,
-    edits: Vec<Edit>,
+    edits: Vec<SourceEdit>,
 }
 
 #[derive(Debug)]
-struct Edit {
+struct SourceEdit {
     /// Offset in the original text.
     at: usize,
     /// Number of bytes that it replaces.
@@ -26,7 +26,7 @@ struct Edit {
     inserted: String,
 }
 
-impl Edited {
+impl BoundedSource {
     /// Returns a template that needs no counting functions.
     pub(in crate::render) fn unchanged(text: &str) -> Self {
         Self {
@@ -54,19 +54,22 @@ impl Edited {
 }
 
 /// Rewrites a template.
-pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit> {
+pub(super) fn edited(
+    text: &str,
+    syntax: &SyntaxConfig,
+) -> Result<BoundedSource, TemplateRejection> {
     if text.len() > LARGEST {
         let message = format!(
             "it has {} KiB; the limit is {}",
             text.len() >> 10,
             LARGEST >> 10
         );
-        return Err(Unfit { message, at: None });
+        return Err(TemplateRejection { message, at: None });
     }
     check_tokens(text, syntax)?;
     // Let the compiler report syntax errors.
     let Ok(template) = parse(text, "", syntax.clone()) else {
-        return Ok(Edited::unchanged(text));
+        return Ok(BoundedSource::unchanged(text));
     };
     let mut editor = Editor {
         text,
@@ -88,14 +91,14 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
         copied = edit.at + edit.removed;
     }
     rewritten.push_str(text.get(copied..).unwrap_or_default());
-    Ok(Edited {
+    Ok(BoundedSource {
         text: rewritten,
         edits,
     })
 }
 
 /// Limits what the parser handles by recursion, without parsing.
-fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
+fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), TemplateRejection> {
     let (mut operators, mut alternatives) = (0, 0);
     for token in tokenize(text, false, syntax.clone()) {
         let Ok((token, span)) = token else {
@@ -106,7 +109,7 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
             Token::Ident("elif") => alternatives += 1,
             Token::Ident(name) if name.starts_with("__") => {
                 let message = format!("`{name}`: names that begin with `__` are sipgen's own");
-                return Err(Unfit::new(message, start_of(span)));
+                return Err(TemplateRejection::new(message, start_of(span)));
             }
             Token::Ident("not" | "and" | "or" | "if" | "else" | "is" | "in") => operators += 1,
             Token::Ident(_)
@@ -122,10 +125,10 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
         }
         if operators > OPERATORS {
             let message = format!("an expression has more than {OPERATORS} operators and brackets");
-            return Err(Unfit::new(message, start_of(span)));
+            return Err(TemplateRejection::new(message, start_of(span)));
         }
         if alternatives > ALTERNATIVES {
-            return Err(Unfit::new(
+            return Err(TemplateRejection::new(
                 format!("it has more than {ALTERNATIVES} `elif`"),
                 start_of(span),
             ));
@@ -136,13 +139,13 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
 
 struct Editor<'a> {
     text: &'a str,
-    edits: Vec<Edit>,
-    unfit: Option<Unfit>,
+    edits: Vec<SourceEdit>,
+    unfit: Option<TemplateRejection>,
 }
 
 impl<'a> Editor<'a> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
-        self.edits.push(Edit {
+        self.edits.push(SourceEdit {
             at,
             removed: 0,
             inserted: text.into(),
@@ -151,7 +154,7 @@ impl<'a> Editor<'a> {
 
     /// Rejects a template whose text does not match its syntax tree.
     fn refuse(&mut self, at: usize) {
-        let unfit = Unfit::new("its expression is not supported: rewrite it", at);
+        let unfit = TemplateRejection::new("its expression is not supported: rewrite it", at);
         self.unfit.get_or_insert(unfit);
     }
 
@@ -447,7 +450,7 @@ impl<'a> Editor<'a> {
             .all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
             && between.matches(operator).count() == 1;
         match between.find(operator).filter(|_| is_operator_alone) {
-            Some(at) => self.edits.push(Edit {
+            Some(at) => self.edits.push(SourceEdit {
                 at: start + at,
                 removed: 1,
                 inserted: ",".to_owned(),

@@ -24,11 +24,11 @@ const SEEN: usize = 16;
 const WIDEST: usize = 1000;
 
 /// Number of bytes that the rendering may still allocate.
-struct Left(usize);
+struct AllocationLeft(usize);
 
 /// Counts allocated bytes.
 fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    let left = state.get_or_insert_extension_with(|| Left(BYTES));
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES));
     left.0 = left.0.checked_sub(bytes).ok_or_else(too_much)?;
     Ok(())
 }
@@ -36,14 +36,16 @@ fn count(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
 /// Returns the size of a value and everything inside it, in bytes.
 fn weight(state: &mut State<'_, '_>, value: &Value, is_kept: bool) -> Result<usize, Error> {
     let mut weight = 0;
-    let left = state.get_or_insert_extension_with(|| Left(BYTES)).0;
+    let left = state
+        .get_or_insert_extension_with(|| AllocationLeft(BYTES))
+        .0;
     add_weight(value, left, &mut weight, 0, is_kept)?;
     Ok(weight)
 }
 
 /// Counts a value that is written to the output.
 fn count_written(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let left = state.get_or_insert_extension_with(|| Left(BYTES));
+    let left = state.get_or_insert_extension_with(|| AllocationLeft(BYTES));
     let mut weight = 0;
     add_weight(value, left.0, &mut weight, 0, false)?;
     left.0 = left.0.checked_sub(weight).ok_or_else(too_much)?;
@@ -121,7 +123,7 @@ fn is_state(value: &Value) -> bool {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
         ["Namespace", "Loop", "Macro", "Module"]
             .iter()
-            .any(|of_state| name.starts_with(of_state))
+            .any(|state_prefix| name.starts_with(state_prefix))
     })
 }
 
@@ -348,14 +350,14 @@ fn count_growth(
     let widest = usize::try_from(widest).unwrap_or(usize::MAX);
     let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
     let digits = |c: char| !c.is_ascii_digit();
-    let of_format = || {
+    let format_widths = || {
         text(0)
             .split(digits)
             .filter(|run| !run.is_empty())
             .map(|run| run.parse().unwrap_or(usize::MAX))
     };
     let width_of_format = if name == "format" {
-        of_format().max().unwrap_or_default()
+        format_widths().max().unwrap_or_default()
     } else {
         0
     };

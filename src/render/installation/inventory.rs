@@ -41,7 +41,7 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
 
 /// Machines of a cluster with their addresses and groups, without users and passwords.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inventory<'a> {
+pub struct InstallerInventory<'a> {
     /// Every node once, in the historical order: the first master, all workers, the other masters.
     nodes: Vec<(&'a NodeName, IpAddr)>,
     masters: Vec<&'a NodeName>,
@@ -50,7 +50,7 @@ pub struct Inventory<'a> {
     is_virtlet_vm: bool,
 }
 
-impl<'a> Inventory<'a> {
+impl<'a> InstallerInventory<'a> {
     /// Returns the inventory of an installation, from the addresses of its nodes.
     ///
     /// # Errors
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn text(installation: &Installation, network: &str, format: InventoryFormat) -> String {
-        Inventory::new(installation, &addresses(installation, network))
+        InstallerInventory::new(installation, &addresses(installation, network))
             .unwrap()
             .text(format)
     }
@@ -307,7 +307,7 @@ mod tests {
     fn masters_run_workloads_where_there_are_no_workers() {
         let masters = installation(&["b", "a"], &[]);
 
-        let inventory = Inventory::new(&masters, &addresses(&masters, "10.0.0.")).unwrap();
+        let inventory = InstallerInventory::new(&masters, &addresses(&masters, "10.0.0.")).unwrap();
 
         assert_eq!(section(&inventory.ini(), "kube-node"), ["b", "a"]);
         let keys: Vec<String> = inventory.addresses_by_role().into_keys().collect();
@@ -318,7 +318,7 @@ mod tests {
     fn a_node_of_both_lists_has_its_address_under_both_keys() {
         let both = installation(&["a"], &["a", "w"]);
 
-        let addresses = Inventory::new(&both, &addresses(&both, "10.0.0."))
+        let addresses = InstallerInventory::new(&both, &addresses(&both, "10.0.0."))
             .unwrap()
             .addresses_by_role();
 
@@ -342,7 +342,10 @@ mod tests {
         let mut known = addresses(&two, "10.0.0.");
         known.remove(&two.workers[0]);
 
-        assert_eq!(Inventory::new(&two, &known), Err(vec![&two.workers[0]]));
+        assert_eq!(
+            InstallerInventory::new(&two, &known),
+            Err(vec![&two.workers[0]])
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::request::{Cluster, Installation, NodeSet};
 use crate::settings::provisioning::InventoryFormat;
 use crate::site::Site;
 
-pub use inventory::Inventory;
+pub use inventory::InstallerInventory;
 pub use variables::variables;
 
 /// File names of the templates.
@@ -39,7 +39,7 @@ const ACCESS: &str = "access.yaml";
 
 /// Values of every template of an installer.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values<'a> {
+pub(super) struct InstallerValues<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
     /// Name of the installer's objects, and prefix of its Job's name.
@@ -91,14 +91,14 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
         return;
     };
     // Planning reports a machine without a host.
-    let Ok(inventory) = Inventory::new(installation, &addresses) else {
+    let Ok(inventory) = InstallerInventory::new(installation, &addresses) else {
         return;
     };
     files(renderer, installation, &inventory);
 }
 
 /// A machine of a Provisioning with its host.
-struct Placed<'a> {
+struct PlacedMachine<'a> {
     node: &'a NodeName,
     node_set: &'a NodeSet,
     host: &'a Host,
@@ -110,7 +110,7 @@ fn machines<'a>(
     cluster: &'a Cluster,
     placement: &'a Placement,
     site: &'a Site,
-) -> impl Iterator<Item = Placed<'a>> {
+) -> impl Iterator<Item = PlacedMachine<'a>> {
     cluster.node_sets.iter().filter_map(|(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
@@ -119,7 +119,7 @@ fn machines<'a>(
             .as_ref()
             .and_then(|machine| machine.named)
             .map(|(mac, _)| mac);
-        Some(Placed {
+        Some(PlacedMachine {
             node,
             node_set,
             host,
@@ -139,7 +139,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         renderer.placement,
         renderer.site,
     ));
-    for Placed {
+    for PlacedMachine {
         node,
         node_set,
         host,
@@ -174,8 +174,9 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
 fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
     let addressed =
         machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
-    let (of_ipv6, others): (Vec<_>, Vec<_>) = addressed.partition(|(address, _)| address.is_ipv6());
-    let ((_, first), (_, other)) = (of_ipv6.first()?, others.first()?);
+    let (ipv6_nodes, others): (Vec<_>, Vec<_>) =
+        addressed.partition(|(address, _)| address.is_ipv6());
+    let ((_, first), (_, other)) = (ipv6_nodes.first()?, others.first()?);
     let more = |count: usize| {
         if count > 1 {
             format!(" and {} more", count - 1)
@@ -187,7 +188,7 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
         "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
         cluster.key,
         first.node,
-        more(of_ipv6.len()),
+        more(ipv6_nodes.len()),
         other.node,
         more(others.len())
     );
@@ -199,7 +200,7 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
         )
         .see(other.node_set.at.place(), "this machine is reached by IPv4");
     let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
-    Some(finding.help(help).of(&cluster.key))
+    Some(finding.help(help).for_cluster(&cluster.key))
 }
 
 /// Reports nodes with reserved names.
@@ -222,7 +223,11 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
 }
 
 /// Renders the files. The Job comes last, because its name is a hash of the others.
-fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
+fn files(
+    renderer: &mut Renderer<'_>,
+    installation: &Installation,
+    inventory: &InstallerInventory<'_>,
+) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
     let inventory_file = file_name(settings.inventory);
@@ -231,7 +236,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         .into_iter()
         .map(|(file, text)| (file, mark(&cluster.key) + &text))
         .collect();
-    let mut values = Values {
+    let mut values = InstallerValues {
         cluster: &cluster.key,
         name: installation.object_name(&cluster.key),
         job: String::new(),
@@ -249,7 +254,7 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines(cluster, renderer.placement, renderer.site);
     let hosts: Vec<String> = hosts
-        .map(|Placed { node, host, .. }| format!("{node} {}", host.key))
+        .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
         .collect();
     let mut manifests = match manifests(renderer, &values) {
         Ok(manifests) => manifests,
@@ -301,7 +306,10 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
 
 /// Renders the manifests that decide what the Job does, without its name and record: the name is a
 /// hash of them, and agents update an annotation without running the Job again.
-fn manifests(renderer: &Renderer<'_>, values: &Values<'_>) -> Result<Vec<String>, Box<Finding>> {
+fn manifests(
+    renderer: &Renderer<'_>,
+    values: &InstallerValues<'_>,
+) -> Result<Vec<String>, Box<Finding>> {
     let values = Value::from(Serde(values));
     let installer = ["job.yaml", "kustomization.yaml"].map(|template| {
         renderer
@@ -327,7 +335,7 @@ fn installed(
     core: String,
 ) -> InstallationRecord {
     let cluster = renderer.cluster;
-    let hashed = |placed: Placed<'_>| {
+    let hashed = |placed: PlacedMachine<'_>| {
         let node = placed.node;
         let is_master = installation.masters.contains(node);
         let roles = format!("{is_master} {}", installation.has_both_roles(node));

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::service_templates::{Context, ServiceTemplates};
+use super::service_templates::{ServiceContext, ServiceTemplates};
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerHost;
 use crate::api::names::{NodePort, ObjectName};
 use crate::render::renderer::TemplateSet;
 use crate::render::value_schema::schema_of;
-use crate::request::service::auth::{Auth, Certificate, Client, Connector};
+use crate::request::service::auth::{Certificate, Client, DexConnector, DexSettings};
 use crate::settings::services::KubernetesVersion;
 
 pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
@@ -20,13 +20,13 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
             "kubeadm-structured/authentication-configuration.yaml",
         ],
     },
-    schema: schema_of::<Context<'_, Values<'_>>>,
+    schema: schema_of::<ServiceContext<'_, DexValues<'_>>>,
     too_large: "give Dex its certificates by a Secret of envFrom",
     too_large_field: None,
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values<'a> {
+pub(super) struct DexValues<'a> {
     /// Port of Dex on the base cluster's nodes.
     node_port: NodePort,
     /// URL that tokens have as their issuer.
@@ -42,11 +42,11 @@ pub(super) struct Values<'a> {
     /// Secret with the certificate authority of a generated issuer.
     ca_secret: Option<&'a ObjectName>,
     /// Issuer of the certificate; absent if another party stores it in its Secret.
-    issuer_ref: Option<IssuerRef<'a>>,
+    issuer_ref: Option<DexIssuer<'a>>,
     /// True if every machine already trusts the certificate's authority.
     publicly_trusted: bool,
     /// Identity providers.
-    connectors: &'a [Connector],
+    connectors: &'a [DexConnector],
     /// Clients that may request tokens.
     clients: &'a [Client],
     /// Client whose tokens API servers accept.
@@ -60,7 +60,7 @@ pub(super) struct Values<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct IssuerRef<'a> {
+struct DexIssuer<'a> {
     /// Its API group.
     group: &'a str,
     /// Its kind.
@@ -71,16 +71,16 @@ struct IssuerRef<'a> {
 
 /// Returns the values of a service with objects named `name`.
 pub(super) fn values<'a>(
-    auth: &'a Auth,
+    auth: &'a DexSettings,
     name: &'a str,
     kubernetes: Option<KubernetesVersion>,
-) -> Values<'a> {
+) -> DexValues<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {
         Certificate::OfAuthority(secret) => (
             own(),
             Some(secret),
-            Some(IssuerRef {
+            Some(DexIssuer {
                 group: "cert-manager.io",
                 kind: "Issuer",
                 name,
@@ -89,7 +89,7 @@ pub(super) fn values<'a>(
         Certificate::OfIssuer { name, kind, group } => (
             own(),
             None,
-            Some(IssuerRef {
+            Some(DexIssuer {
                 group,
                 kind,
                 name: name.as_str(),
@@ -101,7 +101,7 @@ pub(super) fn values<'a>(
         IssuerHost::Name(name) => (Some(name.as_str()), None),
         IssuerHost::Address(address) => (None, Some(address.to_string())),
     };
-    Values {
+    DexValues {
         node_port: auth.node_port,
         issuer: auth.issuer(),
         dns_name,
@@ -113,7 +113,7 @@ pub(super) fn values<'a>(
         publicly_trusted: auth.publicly_trusted,
         connectors: &auth.connectors,
         clients: &auth.clients,
-        client_id: Auth::CLIENT_ID,
+        client_id: DexSettings::CLIENT_ID,
         environment: &auth.environment,
         authentication_version: match kubernetes {
             Some(version) if version.has_authentication_v1() => "v1",

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::service_templates::{Context, ServiceTemplates};
+use super::service_templates::{ServiceContext, ServiceTemplates};
 use crate::api::names::{NodePort, ObjectName};
 use crate::render::renderer::{Renderer, TemplateSet, name_in};
 use crate::render::value_schema::schema_of;
@@ -17,20 +17,20 @@ const SET: TemplateSet = TemplateSet {
 
 pub(super) const CONTROL_PLANE: ServiceTemplates = ServiceTemplates {
     set: SET,
-    schema: schema_of::<Context<'_, Values>>,
+    schema: schema_of::<ServiceContext<'_, HaproxyValues>>,
     too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
     too_large_field: None,
 };
 
 pub(super) const WORKER: ServiceTemplates = ServiceTemplates {
     set: SET,
-    schema: schema_of::<Context<'_, Values>>,
+    schema: schema_of::<ServiceContext<'_, HaproxyValues>>,
     too_large: "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers",
     too_large_field: Some("nodePortRange"),
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values {
+pub(super) struct HaproxyValues {
     /// Number of pods.
     replicas: u16,
     /// PriorityClass of the pods, if the settings name one for tenants' APIs.
@@ -40,17 +40,17 @@ pub(super) struct Values {
     /// Port for probes and Prometheus, not for clients.
     metrics_port: u16,
     /// Ports for clients.
-    ports: Vec<Port>,
+    ports: Vec<HaproxyPort>,
     /// Range that has the ports for clients, of every load balancer of the kind.
-    port_range: PortRange,
+    port_range: HaproxyPortRange,
     /// Health check of the servers.
-    check: Check,
+    check: HealthCheck,
     /// Hosts behind the load balancer.
-    servers: Vec<Server>,
+    servers: Vec<HaproxyServer>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct PortRange {
+struct HaproxyPortRange {
     /// First port.
     first: u16,
     /// Last port.
@@ -58,7 +58,7 @@ struct PortRange {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Port {
+struct HaproxyPort {
     /// Name in the Service, the pod and HAProxy.
     name: String,
     /// Port of the Service, of HAProxy and of the servers.
@@ -69,13 +69,13 @@ struct Port {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Check {
+enum HealthCheck {
     KubeApiserver,
     Tcp,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Server {
+struct HaproxyServer {
     /// The host's name, with its namespace as prefix if that is not the cluster's.
     name: String,
     /// IPv6 in brackets.
@@ -92,24 +92,24 @@ pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
     service: &ClusterService,
     balancer: &ControlPlaneLoadBalancer,
-) -> Option<Values> {
-    let ports = vec![Port {
+) -> Option<HaproxyValues> {
+    let ports = vec![HaproxyPort {
         name: "kube-apiserver".to_owned(),
         port: API_SERVER_PORT,
         node_port: balancer.node_port,
     }];
     let servers = servers(renderer, service)?;
-    Some(Values {
+    Some(HaproxyValues {
         replicas: balancer.replicas,
         priority_class_name: renderer.site.settings.services.priority_class_name.clone(),
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port: METRICS_PORT,
         ports,
-        port_range: PortRange {
+        port_range: HaproxyPortRange {
             first: API_SERVER_PORT,
             last: API_SERVER_PORT,
         },
-        check: Check::KubeApiserver,
+        check: HealthCheck::KubeApiserver,
         servers,
     })
 }
@@ -119,36 +119,36 @@ pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
     service: &ClusterService,
     balancer: &WorkerLoadBalancer,
-) -> Option<Values> {
-    let port = |node_port: &NodePort| Port {
+) -> Option<HaproxyValues> {
+    let port = |node_port: &NodePort| HaproxyPort {
         name: format!("port-{node_port}"),
         port: node_port.number(),
         node_port: *node_port,
     };
-    let ports: Vec<Port> = balancer.node_ports.iter().map(port).collect();
+    let ports: Vec<HaproxyPort> = balancer.node_ports.iter().map(port).collect();
     let is_free = |free: &u16| !ports.iter().any(|port| port.port == *free);
     let metrics_port = (METRICS_PORT..).find(is_free).unwrap_or(METRICS_PORT);
     let node_ports = renderer.site.settings.services.node_port_range;
     let servers = servers(renderer, service)?;
-    Some(Values {
+    Some(HaproxyValues {
         replicas: balancer.replicas,
         priority_class_name: None,
         ipv6: renderer.site.settings.services.ipv6,
         metrics_port,
         ports,
-        port_range: PortRange {
+        port_range: HaproxyPortRange {
             first: node_ports.first(),
             last: node_ports.last(),
         },
-        check: Check::Tcp,
+        check: HealthCheck::Tcp,
         servers,
     })
 }
 
-fn servers(renderer: &mut Renderer<'_>, service: &ClusterService) -> Option<Vec<Server>> {
+fn servers(renderer: &mut Renderer<'_>, service: &ClusterService) -> Option<Vec<HaproxyServer>> {
     let cluster = renderer.cluster;
     let addressed = renderer.addressed(service)?.into_iter();
-    let server = addressed.map(|(host, _, address)| Server {
+    let server = addressed.map(|(host, _, address)| HaproxyServer {
         name: name_in(cluster, host, ':'),
         address: bracketed(address),
     });

@@ -11,11 +11,11 @@ use minijinja::Value;
 use schemars::Schema;
 use serde::Serialize;
 
-use service_templates::{ServiceTemplates, Shared};
+use service_templates::{ServiceTemplates, SharedTemplates};
 
-pub(super) use service_templates::Context;
+pub(super) use service_templates::ServiceContext;
 
-use super::renderer::{Content, Renderer, rendered};
+use super::renderer::{Renderer, YamlConsumer, rendered};
 use super::{Templates, Tree};
 use crate::finding::Finding;
 use crate::layout;
@@ -56,8 +56,8 @@ pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterServic
         }
         Detail::Auth(auth) => {
             let name = service.object_name(&renderer.cluster.key);
-            let of_settings = renderer.site.settings.services.kubernetes_version;
-            let kubernetes = of_settings.or(renderer.cluster.kubernetes_version);
+            let configured_version = renderer.site.settings.services.kubernetes_version;
+            let kubernetes = configured_version.or(renderer.cluster.kubernetes_version);
             files(
                 renderer,
                 service,
@@ -72,7 +72,7 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, ow
     let Some(own) = own else { return };
     let cluster = &renderer.cluster.key;
     let network_policies = renderer.site.settings.services.network_policies;
-    let context = |name: String, shared| Context {
+    let context = |name: String, shared| ServiceContext {
         cluster,
         name,
         shared,
@@ -91,7 +91,7 @@ fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, ow
             _ => service.path(cluster).join(below),
         };
         let shared = renderer.shared_files(templates, &context(set.directory.to_owned(), None));
-        let reference = Shared {
+        let reference = SharedTemplates {
             name: set.directory,
             path: layout::reference_to_shared(&directory, &shared.path),
         };
@@ -107,7 +107,7 @@ pub(super) fn definitions(site: &Site, templates: &Templates) -> Result<Tree, Bo
     for name in templates.names_below(layout::CRDS.into()) {
         let file = Utf8PathBuf::from(name);
         let made_from: &dyn std::fmt::Display = &"the definitions of Dex";
-        let content = Content::Manifests;
+        let content = YamlConsumer::Manifests;
         let context = Value::default();
         if let Some(text) = rendered(site, templates, name, content, &file, made_from, context)? {
             tree.insert(file.into(), text);

@@ -22,7 +22,7 @@ pub(super) struct ServiceTemplates {
 
 /// Files that clusters share.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Shared {
+pub(super) struct SharedTemplates {
     /// Name of their objects.
     pub(super) name: &'static str,
     /// Path of their directory, relative to that of the service.
@@ -31,13 +31,13 @@ pub(super) struct Shared {
 
 /// Values of every template of a service.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::render) struct Context<'a, T> {
+pub(in crate::render) struct ServiceContext<'a, T> {
     /// The cluster.
     pub(super) cluster: &'a ClusterKey,
     /// Name of the service's objects; in `shared/`, the name that each service replaces by its own.
     pub(super) name: String,
     /// The files from the templates in `shared/`; none in these templates.
-    pub(super) shared: Option<Shared>,
+    pub(super) shared: Option<SharedTemplates>,
     /// Kind of service in names and labels: `loadbalancer-worker`, `jumphost`.
     pub(super) component: &'static str,
     /// Container image.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::one_line;
 use crate::api::names::{ClusterKey, Part};
-use crate::capacity::{Capacity, Lacks, Loss, Scarce};
+use crate::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::plan::purchase::{BoughtKind, Purchase};
 use crate::text::counted;
 
@@ -235,8 +235,8 @@ fn shown_losses<'r>(rows: &'r [LossRow<'r>], all: bool) -> ShownRows<'r, LossRow
 }
 
 /// Returns the node sets to show. Copies of a cluster have its name.
-fn shown_lacking(lacking: &[Lacks], all: bool) -> (Vec<&Lacks>, usize) {
-    let mut lacking: Vec<&Lacks> = lacking.iter().collect();
+fn shown_lacking(lacking: &[LackingNodeSet], all: bool) -> (Vec<&LackingNodeSet>, usize) {
+    let mut lacking: Vec<&LackingNodeSet> = lacking.iter().collect();
     lacking.dedup();
     let shown = if all { lacking.len() } else { ROWS_SHOWN };
     let left_out = lacking.len().saturating_sub(shown);
@@ -289,7 +289,7 @@ fn bought(kind: &BoughtKind) -> String {
 }
 
 /// Describes what is scarce. The cluster and the part are named unless they are those of the row.
-fn lacks(scarce: &[Scarce], cluster: Option<&ClusterKey>, part: Option<&Part>) -> String {
+fn lacks(scarce: &[ScarceNodeSet], cluster: Option<&ClusterKey>, part: Option<&Part>) -> String {
     let reasons = scarce.iter().map(|scarce| {
         let is_of_row = cluster == Some(&scarce.cluster);
         match (is_of_row, part == Some(&scarce.part)) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{CapacityRow, LossRow, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
-use crate::capacity::{Capacity, Lacks, Loss};
+use crate::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::plan::purchase::Purchase;
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
 use crate::text::counted;
@@ -64,7 +64,7 @@ fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: boo
     write_left_out(out, left_out)
 }
 
-fn write_lacking(out: &mut ReportText, lacking: &[Lacks], all: bool) -> fmt::Result {
+fn write_lacking(out: &mut ReportText, lacking: &[LackingNodeSet], all: bool) -> fmt::Result {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
         let hosts = counted(lacks.hosts, "host");

@@ -5,7 +5,7 @@ use std::fmt;
 use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Namespace, Role};
-use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
+use crate::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled};
 use crate::text::{abbreviated, counted};
 
@@ -357,7 +357,7 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
     }
     writeln!(out, "  matching  assigned  free  {what}")?;
     for spare in shown.iter().map(|at| &overview.spare[*at]) {
-        let Spare {
+        let SpareHosts {
             matching,
             assigned,
             free,
@@ -385,7 +385,7 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
     Ok(())
 }
 
-fn selector(spare: &Spare) -> String {
+fn selector(spare: &SpareHosts) -> String {
     match &spare.asked {
         Some(asked) => one_line(&asked.to_string()),
         None => {
@@ -396,7 +396,7 @@ fn selector(spare: &Spare) -> String {
 }
 
 /// Lists the node sets that use a selector; a cluster's machines are counted together.
-fn askers(spare: &Spare) -> String {
+fn askers(spare: &SpareHosts) -> String {
     let mut names: Vec<String> = spare
         .node_sets
         .iter()

@@ -5,7 +5,7 @@ use std::fmt;
 use super::rack_map::ClusterLetters;
 use super::write_heading;
 use crate::overview::HostOverview;
-use crate::plan::How;
+use crate::plan::AssignmentMethod;
 use crate::report::{ReportText, one_line};
 use crate::text::counted;
 
@@ -63,9 +63,9 @@ fn words(host: &HostOverview) -> String {
     };
     let mut words = vec![format!("{} of {}", assigned.part, assigned.cluster)];
     match assigned.how {
-        Some(How::Added) => words.push("added".to_owned()),
-        Some(How::Adopted) => words.push("adopted".to_owned()),
-        Some(How::Stays) | None => {}
+        Some(AssignmentMethod::Added) => words.push("added".to_owned()),
+        Some(AssignmentMethod::Adopted) => words.push("adopted".to_owned()),
+        Some(AssignmentMethod::Stays) | None => {}
     }
     words.extend(
         host.given_back_by

@@ -54,7 +54,7 @@ fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<F
                 .at(set.selector_at.place())
                 .see(own.selector_at.place(), "selected here")
                 .help("select the same hosts, in the namespace of the Cluster: a Machine claims hosts nowhere else")
-                .of(&sip_cluster.key),
+                .for_cluster(&sip_cluster.key),
         );
     }
     findings
@@ -94,7 +94,7 @@ fn too_few(sip_cluster: &Cluster, objects: &Cluster) -> Vec<Finding> {
                 .at(first.active_at.place())
                 .see(node_set.active_at.place(), "requested here")
                 .help("raise `count` in the SIPCluster, or lower `replicas` or `maxSurge`; a Machine without a host waits")
-                .of(&sip_cluster.key),
+                .for_cluster(&sip_cluster.key),
         )
     };
     Role::ALL.into_iter().filter_map(role_finding).collect()

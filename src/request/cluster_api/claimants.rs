@@ -13,7 +13,7 @@ use crate::api::cluster_api::{
 };
 use crate::api::names::{ClusterKey, Namespace};
 use crate::finding::Origin;
-use crate::inventory::usage::Usage;
+use crate::inventory::usage::HostUsage;
 use crate::inventory::{Host, Inventory};
 use crate::request::cluster::Cluster;
 use crate::request::cluster_parts::{ClusterParts, PartSpec};
@@ -124,7 +124,7 @@ impl Claimant {
     ) -> usize {
         let is_used = |host: &Host| {
             let usage = host.live.usage.as_ref();
-            usage.and_then(Usage::metal3_machine).is_some()
+            usage.and_then(HostUsage::metal3_machine).is_some()
         };
         let is_its_own = |(index, host): &(usize, &Host)| {
             self.makes_machines && is_used(host) && self.matches(host) && !is_assigned(*index)

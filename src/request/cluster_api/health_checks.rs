@@ -55,7 +55,7 @@ impl ClusterApiValidation<'_> {
                      with `{SPARE}: \"1\"`",
                     set.title()
                 ));
-                self.findings.push(finding.of(key));
+                self.findings.push(finding.for_cluster(key));
             }
         }
     }

@@ -167,7 +167,7 @@ impl<'a> ClusterApiValidation<'a> {
             Finding::new(code, message)
                 .at(field.place())
                 .help(help)
-                .of(self.key),
+                .for_cluster(self.key),
         );
     }
 
@@ -344,7 +344,7 @@ impl<'a> ClusterApiValidation<'a> {
                 .at(first.at.place())
                 .see(other.at.place(), "the other one")
                 .help("give each a Metal3MachineTemplate of its own");
-                self.findings.push(finding.of(self.key));
+                self.findings.push(finding.for_cluster(self.key));
             }
             let mut labels = self.labels(&self.part(first));
             for other in others {

@@ -207,7 +207,7 @@ impl<'a> ClusterApiValidation<'a> {
             Ok(spec) => Some((document, spec)),
             Err(error) => {
                 let finding = crate::decode::unreadable(&document.origin, error, &document.kind);
-                self.findings.push(finding.of(self.key));
+                self.findings.push(finding.for_cluster(self.key));
                 None
             }
         }
@@ -248,7 +248,7 @@ impl<'a> ClusterApiValidation<'a> {
                     // Its cluster is unknown, so it may be this one.
                     let finding =
                         crate::decode::unreadable(&document.origin, error, MACHINE_DEPLOYMENT);
-                    self.findings.push(finding.of(key));
+                    self.findings.push(finding.for_cluster(key));
                     continue;
                 }
             };

@@ -12,8 +12,8 @@ use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::inventory::host::Host;
 use crate::inventory::hosts_by_mac::HostsByMac;
-use crate::inventory::machine::{AskedCpus, AskedMachine};
-use crate::inventory::networks::Network;
+use crate::inventory::machine::{RequiredCpus, RequiredMachine};
+use crate::inventory::networks::ReadNetworkData;
 use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
@@ -74,7 +74,7 @@ struct RequestedMachine {
     route: Route,
     /// MAC address with its route.
     mac: Option<(MacAddress, Route)>,
-    machine: AskedMachine,
+    machine: RequiredMachine,
     selector: Selector,
     /// Set if it has any requirement.
     is_asked: bool,
@@ -215,7 +215,7 @@ impl ProvisioningValidation<'_> {
                 self.findings.push(
                     finding
                         .help("rename one of them, or remove it")
-                        .of(self.key),
+                        .for_cluster(self.key),
                 );
                 continue;
             }
@@ -331,7 +331,7 @@ impl ProvisioningValidation<'_> {
                 Selector::default()
             }
         };
-        let machine = AskedMachine {
+        let machine = RequiredMachine {
             named: None,
             cpu,
             memory_mib,
@@ -355,12 +355,12 @@ impl ProvisioningValidation<'_> {
         name: &NodeName,
         asked: &provisioning::MachineRequest,
         below: &dyn Fn(&str) -> Route,
-    ) -> AskedCpus {
+    ) -> RequiredCpus {
         let text = |text: &Option<String>| {
             let text = text.as_deref().map(str::trim).unwrap_or_default();
             (!text.trim_matches('*').is_empty()).then(|| text.to_owned())
         };
-        let mut cpus = AskedCpus {
+        let mut cpus = RequiredCpus {
             models: text(&asked.cpu_model).into_iter().collect(),
             flags: BTreeSet::new(),
             architectures: text(&asked.cpu_arch).into_iter().collect(),
@@ -391,7 +391,7 @@ impl ProvisioningValidation<'_> {
                 let finding = finding.see(self.origin.at(at.clone()), "the master's");
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
-                self.findings.push(finding.help(help).of(self.key));
+                self.findings.push(finding.help(help).for_cluster(self.key));
             }
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
@@ -442,7 +442,7 @@ impl ProvisioningValidation<'_> {
                     Finding::new(Code::SharedMac, message).at(self.origin.at(route.clone()));
                 let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
                 let help = "fix one of them; a machine that is master and worker has the same name in both lists";
-                self.findings.push(finding.help(help).of(self.key));
+                self.findings.push(finding.help(help).for_cluster(self.key));
             } else {
                 seen.push((name, *mac, route));
             }
@@ -482,7 +482,7 @@ impl ProvisioningValidation<'_> {
                     finding.see(place_of(host, mac), host.key.to_string())
                 });
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
-                self.findings.push(finding.help(help).of(self.key));
+                self.findings.push(finding.help(help).for_cluster(self.key));
                 None
             }
         }
@@ -494,13 +494,13 @@ impl ProvisioningValidation<'_> {
         name: &NodeName,
         route: &Route,
         mac: MacAddress,
-        asked: &AskedMachine,
+        asked: &RequiredMachine,
         selector: &Selector,
         host: &Host,
     ) {
         if host.machine.address(Some(mac)).is_none() {
             let why = match &host.network.data {
-                Network::Encrypted(holder, _) => {
+                ReadNetworkData::Encrypted(holder, _) => {
                     format!("; {holder}, where it may stand, is encrypted")
                 }
                 _ => String::new(),
@@ -535,7 +535,7 @@ impl ProvisioningValidation<'_> {
             let finding = finding
                 .at(self.origin.at(steps))
                 .see(place_of(host, mac), host.key.to_string());
-            self.findings.push(finding.help(help).of(self.key));
+            self.findings.push(finding.help(help).for_cluster(self.key));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
@@ -554,7 +554,7 @@ impl ProvisioningValidation<'_> {
             let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
-            self.findings.push(finding.help(help).of(self.key));
+            self.findings.push(finding.help(help).for_cluster(self.key));
         }
     }
 }

@@ -145,7 +145,7 @@ impl ProvisioningValidation<'_> {
             Finding::new(code, message)
                 .at(place)
                 .help(help)
-                .of(self.key),
+                .for_cluster(self.key),
         );
     }
 
@@ -203,7 +203,7 @@ impl ProvisioningValidation<'_> {
                 .help(format!(
                     "remove {them}: inspection finds the hosts' addresses, and the image contains the installer"
                 ))
-                .of(self.key),
+                .for_cluster(self.key),
         );
     }
 

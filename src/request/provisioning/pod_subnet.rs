@@ -94,7 +94,7 @@ impl ProvisioningValidation<'_> {
                     .help(
                         "choose an unused network: packets for the machine would be sent to a pod",
                     )
-                    .of(self.key),
+                    .for_cluster(self.key),
             );
         } else if named.len() == machines.node_sets.len()
             && !named.is_empty()

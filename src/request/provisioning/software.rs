@@ -67,14 +67,15 @@ pub(super) fn check_packages(
                             origin: &document.origin,
                             route,
                         };
-                        findings
-                            .extend(add(&mut found, own, one).map(|finding| finding.of(cluster)));
+                        findings.extend(
+                            add(&mut found, own, one).map(|finding| finding.for_cluster(cluster)),
+                        );
                     }
                     Err((message, help)) => findings.push(
                         Finding::new(Code::InvalidPackage, message)
                             .at(document.origin.at(route))
                             .help(help)
-                            .of(cluster),
+                            .for_cluster(cluster),
                     ),
                 }
             }
@@ -87,7 +88,7 @@ pub(super) fn check_packages(
             workers
                 .iter()
                 .filter_map(|worker| unlike(masters, worker))
-                .map(|finding| finding.of(cluster)),
+                .map(|finding| finding.for_cluster(cluster)),
         );
     }
     found.map(|found| found.into_iter().map(|found| found.package).collect())

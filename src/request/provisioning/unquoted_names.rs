@@ -6,7 +6,7 @@ use yaml_serde::Value;
 use crate::api::host::Metadata;
 use crate::api::provisioning::CLUSTER;
 use crate::finding::{Code, Finding, RouteStep};
-use crate::load::{Document, Plain, Reading, read_by_others};
+use crate::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 /// Checks the label with the cluster's name. Null becomes an empty text, as in the API server.
 pub(crate) fn unquoted_label(
@@ -16,12 +16,12 @@ pub(crate) fn unquoted_label(
 ) -> Option<Finding> {
     let label = metadata.labels.as_mut()?.get_mut(CLUSTER)?;
     let is_plain = || {
-        Plain::of(document)
+        PlainScalars::new(document)
             .entries(["metadata", "labels"])
             .has(CLUSTER, label)
     };
     let reading = read_by_others(label).filter(|_| is_plain())?;
-    if reading == Reading::Null {
+    if reading == OtherReading::Null {
         label.clear();
         return None;
     }
@@ -43,7 +43,7 @@ pub(crate) fn unquoted_label(
 
 /// Checks the names of machines.
 pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
-    let plain = Plain::of(document);
+    let plain = PlainScalars::new(document);
     let plain = &plain;
     let list_findings = |list: &'static str| {
         let entries = spec
@@ -78,11 +78,11 @@ pub(crate) fn unquoted_machines(document: &Document<'_>, spec: &Value) -> Vec<Fi
 }
 
 /// Describes the value that other parsers read.
-fn in_words(reading: Reading) -> &'static str {
+fn in_words(reading: OtherReading) -> &'static str {
     match reading {
-        Reading::Switch | Reading::Boolean => "a boolean",
-        Reading::Number => "a number",
-        Reading::Null => "null",
-        Reading::Date => "a date",
+        OtherReading::Switch | OtherReading::Boolean => "a boolean",
+        OtherReading::Number => "a number",
+        OtherReading::Null => "null",
+        OtherReading::Date => "a date",
     }
 }

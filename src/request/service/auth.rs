@@ -31,7 +31,7 @@ pub(super) const DESCRIPTOR: ServiceDescriptor = ServiceDescriptor {
 
 /// Settings of Dex.
 #[derive(Debug, Clone)]
-pub struct Auth {
+pub struct DexSettings {
     /// Port of Dex on the base cluster's nodes.
     pub node_port: NodePort,
     /// Issuer URL, by which users and API servers know Dex.
@@ -43,7 +43,7 @@ pub struct Auth {
     /// Set if every machine already trusts that certificate.
     pub publicly_trusted: bool,
     /// Identity providers.
-    pub connectors: Vec<Connector>,
+    pub connectors: Vec<DexConnector>,
     /// Clients that may request tokens, including the [client](Self::CLIENT_ID) of API servers.
     pub clients: Vec<Client>,
     /// Secrets whose entries are Dex's environment.
@@ -52,7 +52,7 @@ pub struct Auth {
     pub expiry: Option<Expiry>,
 }
 
-impl Auth {
+impl DexSettings {
     /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
     pub const CLIENT_ID: &'static str = "kubernetes";
 
@@ -82,7 +82,7 @@ pub enum Certificate {
 
 /// An identity provider. Only Dex interprets its settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Connector {
+pub struct DexConnector {
     /// Type of provider.
     #[serde(rename = "type")]
     pub kind: String,

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use camino::Utf8PathBuf;
 use serde::Serialize;
 
-pub use auth::Auth;
+pub use auth::DexSettings;
 pub use descriptor::{EndpointDescriptor, EndpointKind, ImageAdvice, ServiceDescriptor};
 pub use jump_host::JumpHostSettings;
 pub use load_balancer::{ControlPlaneLoadBalancer, WorkerLoadBalancer};
@@ -91,7 +91,7 @@ pub enum Detail {
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHostSettings),
     /// Dex.
-    Auth(Box<Auth>),
+    Auth(Box<DexSettings>),
 }
 
 /// Formats an address for use before a port: IPv6 in brackets.
@@ -198,7 +198,10 @@ impl ClusterService {
             }
             Detail::Auth(auth) => {
                 let client = self.endpoint_key(endpoint.prefix, "-client-id");
-                vec![(key, auth.issuer()), (client, Auth::CLIENT_ID.to_owned())]
+                vec![
+                    (key, auth.issuer()),
+                    (client, DexSettings::CLIENT_ID.to_owned()),
+                ]
             }
             Detail::WorkerLoadBalancer(_) => Vec::new(),
         }

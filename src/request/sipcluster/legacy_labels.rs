@@ -31,7 +31,7 @@ pub(crate) fn resolve(
                     }
                     None => {
                         let why = "but no label says in which role";
-                        findings.push(unclear(&host.key, older, origin, why).of(cluster));
+                        findings.push(unclear(&host.key, older, origin, why).for_cluster(cluster));
                         Claim::Unclear(older.labels.clone())
                     }
                 },

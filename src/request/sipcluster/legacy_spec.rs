@@ -47,7 +47,7 @@ impl RequestSpec for LegacySpec {
         };
         let cluster_findings = findings
             .into_iter()
-            .map(|finding| finding.of(&document.key));
+            .map(|finding| finding.for_cluster(&document.key));
         let mut findings: Vec<Finding> = cluster_findings.collect();
         let cluster = spec.and_then(|spec| {
             let (cluster, found) = super::check(&spec, &document, context);

@@ -123,7 +123,7 @@ impl SipclusterValidation<'_> {
             Finding::new(code, message)
                 .at(self.origin.at(route))
                 .help(help)
-                .of(self.key),
+                .for_cluster(self.key),
         );
     }
 
@@ -139,7 +139,7 @@ impl SipclusterValidation<'_> {
             Finding::new(code, message)
                 .at(self.origin.key(route))
                 .help(help)
-                .of(self.key),
+                .for_cluster(self.key),
         );
     }
 
@@ -201,7 +201,7 @@ impl SipclusterValidation<'_> {
                     let finding = Finding::new(Code::InvalidSelector, mistake.message)
                         .at(place)
                         .help(mistake.help);
-                    self.findings.push(finding.of(self.key));
+                    self.findings.push(finding.for_cluster(self.key));
                 }
                 Selector::default()
             }),

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use sipgen::api::names::ClusterKey;
-use sipgen::capacity::{Scope, capacity};
+use sipgen::capacity::{CapacityScope, capacity};
 use sipgen::difference::Difference;
 use sipgen::finding::Code;
 use sipgen::load::Files;
@@ -76,7 +76,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         }
     };
     let mut findings = generated.findings.clone();
-    let (mut known_hardware, found) = hardware::of_all(files, &generated.site).unwrap();
+    let (mut known_hardware, found) = hardware::all_hardware(files, &generated.site).unwrap();
     findings.extend(found);
     said.people("findings", &report::findings(&findings, files));
     said.people("tally", &report::tally(&findings, 0));
@@ -135,9 +135,9 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let Ok(overview) = Overview::new(&generated, rack_by) else {
             continue;
         };
-        let scope = Scope {
+        let scope = CapacityScope {
             racks: Some(&overview),
-            ..Scope::default()
+            ..CapacityScope::default()
         };
         let capacity = capacity(&generated, &scope).unwrap();
         let focuses = [StatusFocus::Site].into_iter();

@@ -1,6 +1,6 @@
 //! Shell patterns in which `*` also matches slashes, as in Flux's envsubst.
 
-enum Token {
+enum GlobToken {
     Any,
     AnyByte,
     Byte(u8),
@@ -25,7 +25,7 @@ pub(super) fn prefix(pattern: &[u8], text: &[u8], is_longest: bool) -> usize {
         let mut next = vec![false; tokens.len() + 1];
         for (position, token) in tokens.iter().enumerate().filter(|(at, _)| reached[*at]) {
             match token {
-                Token::Any => next[position] = true,
+                GlobToken::Any => next[position] = true,
                 token => next[position + 1] |= token.matches(*byte),
             }
         }
@@ -45,20 +45,20 @@ pub(super) fn prefix(pattern: &[u8], text: &[u8], is_longest: bool) -> usize {
 }
 
 /// Marks the positions behind each `*`, which may match nothing.
-fn skip_any(tokens: &[Token], reached: &mut [bool]) {
+fn skip_any(tokens: &[GlobToken], reached: &mut [bool]) {
     for (position, token) in tokens.iter().enumerate() {
-        if reached[position] && matches!(token, Token::Any) {
+        if reached[position] && matches!(token, GlobToken::Any) {
             reached[position + 1] = true;
         }
     }
 }
 
-impl Token {
+impl GlobToken {
     fn matches(&self, byte: u8) -> bool {
         match self {
-            Token::Any | Token::AnyByte => true,
-            Token::Byte(own) => *own == byte,
-            Token::Class { is_negated, ranges } => {
+            GlobToken::Any | GlobToken::AnyByte => true,
+            GlobToken::Byte(own) => *own == byte,
+            GlobToken::Class { is_negated, ranges } => {
                 let is_in = |(low, high): &(u8, u8)| (*low..=*high).contains(&byte);
                 ranges.iter().any(is_in) != *is_negated
             }
@@ -67,27 +67,27 @@ impl Token {
 }
 
 /// Parses an ASCII pattern; returns `None` if it is malformed, so that it matches nothing.
-fn tokens(pattern: &[u8]) -> Option<Vec<Token>> {
+fn tokens(pattern: &[u8]) -> Option<Vec<GlobToken>> {
     let mut tokens = Vec::new();
     let mut rest = pattern;
     while let [first, behind @ ..] = rest {
         rest = behind;
         tokens.push(match first {
-            b'*' => Token::Any,
-            b'?' => Token::AnyByte,
+            b'*' => GlobToken::Any,
+            b'?' => GlobToken::AnyByte,
             b'[' => class(&mut rest)?,
             b'\\' => {
                 let (escaped, behind) = rest.split_first()?;
                 rest = behind;
-                Token::Byte(*escaped)
+                GlobToken::Byte(*escaped)
             }
-            byte => Token::Byte(*byte),
+            byte => GlobToken::Byte(*byte),
         });
     }
     Some(tokens)
 }
 
-fn class(rest: &mut &[u8]) -> Option<Token> {
+fn class(rest: &mut &[u8]) -> Option<GlobToken> {
     let is_negated = rest.first() == Some(&b'^');
     if is_negated {
         *rest = &rest[1..];
@@ -96,7 +96,7 @@ fn class(rest: &mut &[u8]) -> Option<Token> {
     loop {
         if let (Some(b']'), false) = (rest.first(), ranges.is_empty()) {
             *rest = &rest[1..];
-            return Some(Token::Class { is_negated, ranges });
+            return Some(GlobToken::Class { is_negated, ranges });
         }
         let low = class_byte(rest)?;
         let mut high = low;

@@ -6,7 +6,7 @@
 mod glob;
 mod parser;
 
-use parser::{Expression, Parser, Part};
+use parser::{EnvsubstParser, TemplatePart, VariableExpression};
 
 /// Limit on bytes that all expressions of an object produce together. An object beyond it is too
 /// large for the API server.
@@ -23,7 +23,7 @@ pub(super) enum Error {
 
 /// A text after substitution.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Substituted {
+pub(super) struct SubstitutedText {
     pub(super) text: String,
     /// Set if it still has expressions, because values of their variables are unknown.
     pub(super) is_partial: bool,
@@ -35,9 +35,9 @@ pub(super) fn substitute<'v>(
     text: &str,
     bytes_left: &mut usize,
     value_of: impl FnMut(&str) -> Option<&'v str>,
-) -> Result<Substituted, Error> {
-    let parts = Parser::new(text).parts()?;
-    let mut evaluation = Evaluation {
+) -> Result<SubstitutedText, Error> {
+    let parts = EnvsubstParser::new(text).parts()?;
+    let mut evaluation = Substitution {
         text: text.as_bytes(),
         value_of,
         bytes_left,
@@ -46,8 +46,8 @@ pub(super) fn substitute<'v>(
     let mut result = Vec::with_capacity(text.len());
     for part in &parts {
         match part {
-            Part::Text(text) => result.extend_from_slice(text),
-            Part::Expression(expression) => match evaluation.value(expression)? {
+            TemplatePart::Text(text) => result.extend_from_slice(text),
+            TemplatePart::Expression(expression) => match evaluation.value(expression)? {
                 Some(value) => result.extend(value),
                 None => {
                     evaluation.is_partial = true;
@@ -59,24 +59,24 @@ pub(super) fn substitute<'v>(
     // Offsets and lengths count bytes, so a character may be cut.
     let text = String::from_utf8(result).map_err(|_| Error::Refused)?;
     let is_partial = evaluation.is_partial;
-    Ok(Substituted { text, is_partial })
+    Ok(SubstitutedText { text, is_partial })
 }
 
-struct Evaluation<'t, F> {
+struct Substitution<'t, F> {
     text: &'t [u8],
     value_of: F,
     bytes_left: &'t mut usize,
     is_partial: bool,
 }
 
-impl<'v, F: FnMut(&str) -> Option<&'v str>> Evaluation<'_, F> {
+impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
     /// Returns the value of an expression, or `None` if it depends on an unknown one.
-    fn value(&mut self, expression: &Expression) -> Result<Option<Vec<u8>>, Error> {
+    fn value(&mut self, expression: &VariableExpression) -> Result<Option<Vec<u8>>, Error> {
         let mut arguments: Vec<Option<Vec<u8>>> = Vec::with_capacity(expression.arguments.len());
         for argument in &expression.arguments {
             arguments.push(match argument {
-                Part::Text(text) => Some(text.clone()),
-                Part::Expression(expression) => self.value(expression)?,
+                TemplatePart::Text(text) => Some(text.clone()),
+                TemplatePart::Expression(expression) => self.value(expression)?,
             });
         }
         let Some(value) = (self.value_of)(&expression.variable) else {

@@ -7,21 +7,21 @@ use super::Error;
 /// Limit on nested expressions.
 const MAX_DEPTH: usize = 100;
 
-pub(super) enum Part {
+pub(super) enum TemplatePart {
     Text(Vec<u8>),
-    Expression(Expression),
+    Expression(VariableExpression),
 }
 
 /// `${variable}` or `${variable operator arguments}`.
-pub(super) struct Expression {
+pub(super) struct VariableExpression {
     pub(super) variable: String,
     pub(super) operator: String,
-    pub(super) arguments: Vec<Part>,
+    pub(super) arguments: Vec<TemplatePart>,
     pub(super) source: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum ScanToken {
     End,
     /// `${`
     Open,
@@ -33,7 +33,7 @@ enum Token {
 
 /// The tokens that a scan recognizes.
 #[derive(Clone, Copy, Default)]
-struct Mode {
+struct ScanMode {
     text: bool,
     open: bool,
     close: bool,
@@ -42,14 +42,14 @@ struct Mode {
     has_backslash: bool,
 }
 
-const TEXT: Mode = Mode {
+const TEXT: ScanMode = ScanMode {
     text: true,
     open: false,
     close: false,
     escapes: false,
     has_backslash: false,
 };
-const CLOSE: Mode = Mode {
+const CLOSE: ScanMode = ScanMode {
     text: false,
     close: true,
     ..TEXT
@@ -60,7 +60,7 @@ type Accepts = fn(char, usize) -> bool;
 
 const END: char = '\0';
 
-pub(super) struct Parser<'t> {
+pub(super) struct EnvsubstParser<'t> {
     text: &'t [u8],
     at: usize,
     start: usize,
@@ -71,9 +71,9 @@ pub(super) struct Parser<'t> {
     depth: usize,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> EnvsubstParser<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Parser {
+        EnvsubstParser {
             text: text.as_bytes(),
             at: 0,
             start: 0,
@@ -110,15 +110,15 @@ impl<'t> Parser<'t> {
         char
     }
 
-    fn scan(&mut self, mode: Mode, accepts: Accepts) -> Token {
+    fn scan(&mut self, mode: ScanMode, accepts: Accepts) -> ScanToken {
         self.start = self.at;
         self.token.clear();
         match self.read() {
-            END => Token::End,
-            char if mode.open && self.opens(char) => Token::Open,
-            '}' if mode.close => Token::Close,
-            char if mode.text && self.take_text(char, mode, accepts) => Token::Text,
-            _ => Token::Other,
+            END => ScanToken::End,
+            char if mode.open && self.opens(char) => ScanToken::Open,
+            '}' if mode.close => ScanToken::Close,
+            char if mode.text && self.take_text(char, mode, accepts) => ScanToken::Text,
+            _ => ScanToken::Other,
         }
     }
 
@@ -133,7 +133,7 @@ impl<'t> Parser<'t> {
         opens
     }
 
-    fn take_text(&mut self, first: char, mode: Mode, accepts: Accepts) -> bool {
+    fn take_text(&mut self, first: char, mode: ScanMode, accepts: Accepts) -> bool {
         let (mut char, mut from) = (first, self.start);
         loop {
             if self.is_escape(char, mode) {
@@ -161,7 +161,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn is_escape(&mut self, char: char, mode: Mode) -> bool {
+    fn is_escape(&mut self, char: char, mode: ScanMode) -> bool {
         mode.escapes
             && match char {
                 '$' => self.peek() == '$',
@@ -170,8 +170,8 @@ impl<'t> Parser<'t> {
             }
     }
 
-    pub(super) fn parts(&mut self) -> Result<Vec<Part>, Error> {
-        let mode = Mode {
+    pub(super) fn parts(&mut self) -> Result<Vec<TemplatePart>, Error> {
+        let mode = ScanMode {
             open: true,
             escapes: true,
             ..TEXT
@@ -179,29 +179,29 @@ impl<'t> Parser<'t> {
         let mut parts = Vec::new();
         loop {
             match self.scan(mode, |_, _| true) {
-                Token::End => return Ok(parts),
-                Token::Open => parts.push(Part::Expression(self.expression()?)),
-                _ => parts.push(Part::Text(std::mem::take(&mut self.token))),
+                ScanToken::End => return Ok(parts),
+                ScanToken::Open => parts.push(TemplatePart::Expression(self.expression()?)),
+                _ => parts.push(TemplatePart::Text(std::mem::take(&mut self.token))),
             }
         }
     }
 
-    fn expect(&mut self, mode: Mode, accepts: Accepts) -> Result<String, Error> {
+    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> Result<String, Error> {
         match self.scan(mode, accepts) {
-            Token::Text => Ok(String::from_utf8_lossy(&self.token).into_owned()),
+            ScanToken::Text => Ok(String::from_utf8_lossy(&self.token).into_owned()),
             _ => Err(Error::Refused),
         }
     }
 
     fn close(&mut self) -> Result<(), Error> {
         match self.scan(CLOSE, |_, _| false) {
-            Token::Close => Ok(()),
+            ScanToken::Close => Ok(()),
             _ => Err(Error::Refused),
         }
     }
 
     /// Parses the rest of an expression, after its `${`.
-    fn expression(&mut self) -> Result<Expression, Error> {
+    fn expression(&mut self) -> Result<VariableExpression, Error> {
         let start = self.at - "${".len();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
             };
         }
         self.depth -= 1;
-        Ok(Expression {
+        Ok(VariableExpression {
             variable,
             operator,
             arguments,
@@ -244,15 +244,15 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an argument, up to what a token of text does not accept.
-    fn argument(&mut self, mode: Mode, accepts: Accepts) -> Result<Part, Error> {
-        match self.scan(Mode { open: true, ..mode }, accepts) {
-            Token::Open => Ok(Part::Expression(self.expression()?)),
-            Token::Text => Ok(Part::Text(std::mem::take(&mut self.token))),
+    fn argument(&mut self, mode: ScanMode, accepts: Accepts) -> Result<TemplatePart, Error> {
+        match self.scan(ScanMode { open: true, ..mode }, accepts) {
+            ScanToken::Open => Ok(TemplatePart::Expression(self.expression()?)),
+            ScanToken::Text => Ok(TemplatePart::Text(std::mem::take(&mut self.token))),
             _ => Err(Error::Refused),
         }
     }
 
-    fn default_or_substring(&mut self, arguments: &mut Vec<Part>) -> Result<String, Error> {
+    fn default_or_substring(&mut self, arguments: &mut Vec<TemplatePart>) -> Result<String, Error> {
         self.read();
         let next = self.peek();
         // envsubst goes back by the width of the character that it looked at.
@@ -267,13 +267,13 @@ impl<'t> Parser<'t> {
         }
         let operator = self.expect(TEXT, |char, at| char == ':' && at == 1)?;
         arguments.push(self.argument(TEXT, |char, _| char != ':' && char != '}')?);
-        let mode = Mode {
+        let mode = ScanMode {
             close: true,
             ..TEXT
         };
         match self.scan(mode, |char, _| char == ':') {
-            Token::Close => return Ok(operator),
-            Token::Text => {}
+            ScanToken::Close => return Ok(operator),
+            ScanToken::Text => {}
             _ => return Err(Error::Refused),
         }
         arguments.push(self.argument(TEXT, |char, _| char != '}')?);
@@ -281,7 +281,11 @@ impl<'t> Parser<'t> {
         Ok(operator)
     }
 
-    fn default(&mut self, accepts: Accepts, arguments: &mut Vec<Part>) -> Result<String, Error> {
+    fn default(
+        &mut self,
+        accepts: Accepts,
+        arguments: &mut Vec<TemplatePart>,
+    ) -> Result<String, Error> {
         let operator = self.expect(TEXT, accepts)?;
         while self.peek() != '}' {
             arguments.push(self.argument(TEXT, |char, _| char != '}')?);
@@ -290,15 +294,19 @@ impl<'t> Parser<'t> {
         Ok(operator)
     }
 
-    fn removal(&mut self, accepts: Accepts, arguments: &mut Vec<Part>) -> Result<String, Error> {
+    fn removal(
+        &mut self,
+        accepts: Accepts,
+        arguments: &mut Vec<TemplatePart>,
+    ) -> Result<String, Error> {
         let operator = self.expect(TEXT, accepts)?;
         arguments.push(self.argument(TEXT, |char, _| char != '}')?);
         self.close()?;
         Ok(operator)
     }
 
-    fn replacement(&mut self, arguments: &mut Vec<Part>) -> Result<String, Error> {
-        let mode = Mode {
+    fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> Result<String, Error> {
+        let mode = ScanMode {
             escapes: true,
             has_backslash: true,
             ..TEXT

@@ -7,7 +7,7 @@ use crate::api::bmc::BmcAddress;
 
 /// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Bmc {
+pub(super) struct BmcValues {
     /// Scheme, host and port. One address may have a BMC per port.
     url: String,
     /// Path of the host's system; empty if the address has none.
@@ -18,7 +18,7 @@ pub(super) struct Bmc {
     redfish: bool,
 }
 
-impl Bmc {
+impl BmcValues {
     /// Converts an address. Returns `None` for an invalid one, which the inventory reports.
     pub(super) fn parse(address: &str, insecure: bool) -> Option<Self> {
         let parsed = BmcAddress::parse(address).ok()?;
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn an_address_keeps_its_port_and_names_its_system() {
         let parsed = |address: &str| {
-            let bmc = Bmc::parse(address, false)?;
+            let bmc = BmcValues::parse(address, false)?;
             Some(format!(
                 "{} {} {}",
                 bmc.url,

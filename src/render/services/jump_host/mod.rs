@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use bmc::Bmc;
+use bmc::BmcValues;
 
-use super::service_templates::{Context, ServiceTemplates};
+use super::service_templates::{ServiceContext, ServiceTemplates};
 use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
@@ -26,13 +26,13 @@ pub(super) const TEMPLATES: ServiceTemplates = ServiceTemplates {
         directory: "jumphost",
         configuration: &[],
     },
-    schema: schema_of::<Context<'_, Values<'_>>>,
+    schema: schema_of::<ServiceContext<'_, JumpHostValues<'_>>>,
     too_large: "divide the cluster if it has very many hosts, or let templates of the repo write less",
     too_large_field: None,
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Values<'a> {
+pub(super) struct JumpHostValues<'a> {
     /// Port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
     /// True if BMCs are reached through the environment's proxy.
@@ -45,7 +45,7 @@ pub(super) struct Values<'a> {
     /// generates its own.
     host_keys: KeptHostKeys<'a>,
     /// Volume of the operators' home directories. Without it, they are lost with the pod.
-    homes: Option<Homes<'a>>,
+    homes: Option<HomeVolumeValues<'a>>,
     /// True if the jump host has the BMCs' credentials.
     power_control: bool,
     /// Hosts of the cluster.
@@ -59,11 +59,11 @@ struct KeptHostKeys<'a> {
     /// Secret with the host keys.
     secret_name: Option<&'a ObjectName>,
     /// Volume in which the host keys are generated once.
-    volume_claim: Option<VolumeClaim<'a>>,
+    volume_claim: Option<VolumeClaimValues<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct VolumeClaim<'a> {
+struct VolumeClaimValues<'a> {
     /// Storage class; absent for the base cluster's default class.
     storage_class_name: Option<&'a ObjectName>,
     /// Requested size.
@@ -71,9 +71,9 @@ struct VolumeClaim<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Homes<'a> {
+struct HomeVolumeValues<'a> {
     #[serde(flatten)]
-    volume_claim: VolumeClaim<'a>,
+    volume_claim: VolumeClaimValues<'a>,
     /// Annotations that keep agents from deleting it.
     guards: BTreeMap<&'static str, String>,
 }
@@ -92,7 +92,7 @@ struct ReachableHost<'a> {
     /// IPv6 without brackets.
     address: IpAddr,
     /// Access to its BMC, if the BMC's address is valid.
-    bmc: Option<Bmc>,
+    bmc: Option<BmcValues>,
     /// Secret with the BMC's credentials.
     credentials: Option<String>,
     /// True if the host must never be powered off.
@@ -115,14 +115,14 @@ pub(super) fn values<'a>(
     renderer: &mut Renderer<'a>,
     service: &'a ClusterService,
     jump_host: &'a JumpHostSettings,
-) -> Option<Values<'a>> {
-    Some(Values {
+) -> Option<JumpHostValues<'a>> {
+    Some(JumpHostValues {
         node_port: jump_host.node_port,
         bmc_proxy: jump_host.bmc_proxy,
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
         host_keys: KeptHostKeys::from(&jump_host.host_keys),
-        homes: jump_host.homes.as_ref().map(|claim| Homes {
+        homes: jump_host.homes.as_ref().map(|claim| HomeVolumeValues {
             volume_claim: claim.into(),
             guards: hosts::guards(renderer.site, None),
         }),
@@ -148,7 +148,7 @@ impl<'a> From<&'a HostKeySource> for KeptHostKeys<'a> {
     }
 }
 
-impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaim<'a> {
+impl<'a> From<&'a jump_host::VolumeClaim> for VolumeClaimValues<'a> {
     fn from(claim: &'a jump_host::VolumeClaim) -> Self {
         Self {
             storage_class_name: claim.storage_class.as_ref(),
@@ -309,7 +309,7 @@ fn check_name(
 }
 
 /// Returns the address of a host's BMC; `None` for an invalid one, which the inventory reports.
-fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
+fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<BmcValues> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
         renderer.findings.push(
@@ -321,5 +321,5 @@ fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
             .help("write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control"),
         );
     }
-    Bmc::parse(&bmc.address, bmc.disable_certificate_verification)
+    BmcValues::parse(&bmc.address, bmc.disable_certificate_verification)
 }

@@ -3,7 +3,7 @@
 use super::values;
 use crate::api::auth;
 use crate::finding::Code;
-use crate::request::service::auth::{Auth, Client};
+use crate::request::service::auth::{Client, DexSettings};
 use crate::request::sipcluster::{Route, SipclusterValidation, below};
 
 impl SipclusterValidation<'_> {
@@ -56,11 +56,14 @@ impl SipclusterValidation<'_> {
                 logo_url: client.logo_url.clone(),
             });
         }
-        if !clients.iter().any(|client| client.id == Auth::CLIENT_ID) {
+        if !clients
+            .iter()
+            .any(|client| client.id == DexSettings::CLIENT_ID)
+        {
             // For kubectl with kubelogin. Dex redirects a public client without redirectURIs to any
             // port of localhost, and lets it use the device flow.
             let ours = Client {
-                id: Auth::CLIENT_ID.to_owned(),
+                id: DexSettings::CLIENT_ID.to_owned(),
                 name: "Kubernetes".to_owned(),
                 public: true,
                 ..Client::default()

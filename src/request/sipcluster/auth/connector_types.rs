@@ -2,20 +2,20 @@
 //!
 //! Dex publishes no schema of them. A test compares them with the types of this version.
 
-use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Text, Texts};
+use SettingShape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Text, Texts};
 
 /// A setting of a connector.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct ConnectorSetting {
     pub(super) name: &'static str,
-    pub(super) shape: Shape,
+    pub(super) shape: SettingShape,
     /// Set if Dex does not start, or no user can log in, without it.
     pub(super) needed: bool,
 }
 
 /// Type of a setting.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum SettingShape {
     Text,
     /// A text that must not be in git.
     Secret,
@@ -30,20 +30,20 @@ pub(super) enum Shape {
     Flag,
     Texts,
     OneOf(&'static [&'static str]),
-    Fields(&'static [Field]),
-    List(&'static [Field]),
+    Fields(&'static [ConnectorSetting]),
+    List(&'static [ConnectorSetting]),
 }
 
-const fn needed(name: &'static str, shape: Shape) -> Field {
-    Field {
+const fn needed(name: &'static str, shape: SettingShape) -> ConnectorSetting {
+    ConnectorSetting {
         name,
         shape,
         needed: true,
     }
 }
 
-const fn may(name: &'static str, shape: Shape) -> Field {
-    Field {
+const fn may(name: &'static str, shape: SettingShape) -> ConnectorSetting {
+    ConnectorSetting {
         name,
         shape,
         needed: false,
@@ -51,9 +51,9 @@ const fn may(name: &'static str, shape: Shape) -> Field {
 }
 
 /// Knowledge about a connector type.
-pub(super) enum Known {
+pub(super) enum KnownConnector {
     /// All settings.
-    Settings(&'static [Field]),
+    Settings(&'static [ConnectorSetting]),
     /// Only the name of the type.
     Name,
 }
@@ -72,7 +72,7 @@ const OTHER_TYPES: [&str; 10] = [
     "samlExperimental",
 ];
 
-const TYPES: [(&str, &[Field]); 8] = [
+const TYPES: [(&str, &[ConnectorSetting]); 8] = [
     ("github", &GITHUB),
     ("gitlab", &GITLAB),
     ("ldap", &LDAP),
@@ -84,10 +84,10 @@ const TYPES: [(&str, &[Field]); 8] = [
 ];
 
 /// Returns the known settings of a type; `None` for a type that Dex does not have.
-pub(super) fn known(kind: &str) -> Option<Known> {
+pub(super) fn known(kind: &str) -> Option<KnownConnector> {
     match TYPES.iter().find(|(name, _)| *name == kind) {
-        Some((_, fields)) => Some(Known::Settings(fields)),
-        None => OTHER_TYPES.contains(&kind).then_some(Known::Name),
+        Some((_, fields)) => Some(KnownConnector::Settings(fields)),
+        None => OTHER_TYPES.contains(&kind).then_some(KnownConnector::Name),
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(name, _)| *name).chain(OTHER_TYPES)
 }
 
-const GITHUB: [Field; 11] = [
+const GITHUB: [ConnectorSetting; 11] = [
     needed("clientID", Text),
     needed("clientSecret", Secret),
     needed("redirectURI", Callback),
@@ -110,7 +110,7 @@ const GITHUB: [Field; 11] = [
     may("preferredEmailDomain", Text),
 ];
 
-const GITLAB: [Field; 8] = [
+const GITLAB: [ConnectorSetting; 8] = [
     may("baseURL", Text),
     needed("clientID", Text),
     needed("clientSecret", Secret),
@@ -121,7 +121,7 @@ const GITLAB: [Field; 8] = [
     may("rootCAData", Base64),
 ];
 
-const LDAP: [Field; 13] = [
+const LDAP: [ConnectorSetting; 13] = [
     needed("host", Text),
     may("insecureNoSSL", Flag),
     may("insecureSkipVerify", Flag),
@@ -137,7 +137,7 @@ const LDAP: [Field; 13] = [
     may("groupSearch", Fields(&LDAP_GROUP_SEARCH)),
 ];
 
-const LDAP_USER_SEARCH: [Field; 9] = [
+const LDAP_USER_SEARCH: [ConnectorSetting; 9] = [
     needed("baseDN", Text),
     may("filter", Text),
     needed("username", Text),
@@ -149,7 +149,7 @@ const LDAP_USER_SEARCH: [Field; 9] = [
     may("emailSuffix", Text),
 ];
 
-const LDAP_GROUP_SEARCH: [Field; 8] = [
+const LDAP_GROUP_SEARCH: [ConnectorSetting; 8] = [
     needed("baseDN", Text),
     may("filter", Text),
     may("scope", LDAP_SCOPE),
@@ -167,9 +167,9 @@ const LDAP_GROUP_SEARCH: [Field; 8] = [
     needed("nameAttr", Text),
 ];
 
-const LDAP_SCOPE: Shape = OneOf(&["sub", "one"]);
+const LDAP_SCOPE: SettingShape = OneOf(&["sub", "one"]);
 
-const MICROSOFT: [Field; 14] = [
+const MICROSOFT: [ConnectorSetting; 14] = [
     needed("clientID", Text),
     needed("clientSecret", Secret),
     needed("redirectURI", Callback),
@@ -186,9 +186,9 @@ const MICROSOFT: [Field; 14] = [
     may("scopes", Texts),
 ];
 
-const MOCK_PASSWORD: [Field; 2] = [needed("username", Text), needed("password", Secret)];
+const MOCK_PASSWORD: [ConnectorSetting; 2] = [needed("username", Text), needed("password", Secret)];
 
-const OIDC: [Field; 23] = [
+const OIDC: [ConnectorSetting; 23] = [
     needed("issuer", Text),
     may("issuerAlias", Text),
     needed("clientID", Text),
@@ -229,7 +229,7 @@ const OIDC: [Field; 23] = [
     may("claimModifications", Fields(&OIDC_CLAIM_MODIFICATIONS)),
 ];
 
-const OIDC_CLAIM_MODIFICATIONS: [Field; 3] = [
+const OIDC_CLAIM_MODIFICATIONS: [ConnectorSetting; 3] = [
     may(
         "newGroupFromClaims",
         List(&[
@@ -246,7 +246,7 @@ const OIDC_CLAIM_MODIFICATIONS: [Field; 3] = [
     ),
 ];
 
-const SAML: [Field; 14] = [
+const SAML: [ConnectorSetting; 14] = [
     may("entityIssuer", Text),
     may("ssoIssuer", Text),
     needed("ssoURL", Text),

@@ -4,12 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::connector_types::{self, Field, Known, Shape};
-use super::values::{self, Dollar};
+use super::connector_types::{self, ConnectorSetting, KnownConnector, SettingShape};
+use super::values::{self, DollarMeaning};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::finding::{Code, RouteStep};
-use crate::request::service::auth::Connector;
+use crate::request::service::auth::DexConnector;
 use crate::request::sipcluster::{Route, SipclusterValidation, below};
 use crate::text::suggest::alike;
 
@@ -17,7 +17,7 @@ use crate::text::suggest::alike;
 const LOCAL: &str = "local";
 
 /// A setting that, if enabled, admits unknown users or exposes passwords.
-struct Unsafe {
+struct UnsafeSetting {
     /// Type of connector that has it.
     of: &'static str,
     name: &'static str,
@@ -25,26 +25,26 @@ struct Unsafe {
     help: &'static str,
 }
 
-const UNSAFE: [Unsafe; 4] = [
-    Unsafe {
+const UNSAFE: [UnsafeSetting; 4] = [
+    UnsafeSetting {
         of: "ldap",
         name: "insecureNoSSL",
         message: "passwords are sent to the directory in plain text",
         help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
     },
-    Unsafe {
+    UnsafeSetting {
         of: "ldap",
         name: "insecureSkipVerify",
         message: "the directory's certificate is not verified: passwords can be intercepted",
         help: "remove it, and give the directory's authority as rootCAData",
     },
-    Unsafe {
+    UnsafeSetting {
         of: "oidc",
         name: "insecureSkipVerify",
         message: "the provider's certificate is not verified: logins can be forged",
         help: "remove it, and give the provider's authority under rootCAs",
     },
-    Unsafe {
+    UnsafeSetting {
         of: "saml",
         name: "insecureSkipSignatureValidation",
         message: "signatures of logins are not verified: logins can be forged",
@@ -60,10 +60,10 @@ impl SipclusterValidation<'_> {
         issuer: Option<&IssuerUrl>,
         has_environment: bool,
         route: &Route,
-    ) -> Vec<Connector> {
+    ) -> Vec<DexConnector> {
         let route = below(route, ["connectors".into()]);
         let callback = issuer.map(|issuer| format!("{issuer}/callback"));
-        let mut connectors: Vec<Connector> = Vec::new();
+        let mut connectors: Vec<DexConnector> = Vec::new();
         for (index, connector) in entry.connectors.iter().flatten().enumerate() {
             let route = below(&route, [index.into()]);
             self.connector_names(connector, &connectors, &route);
@@ -74,17 +74,17 @@ impl SipclusterValidation<'_> {
                 route.clone()
             };
             match connector_types::known(&connector.kind) {
-                Some(Known::Settings(fields)) => {
+                Some(KnownConnector::Settings(fields)) => {
                     let has_callback = fields
                         .iter()
-                        .any(|field| matches!(field.shape, Shape::Callback));
+                        .any(|field| matches!(field.shape, SettingShape::Callback));
                     if let Some(callback) = callback
                         .as_ref()
                         .filter(|_| has_callback && is_empty(config.get("redirectURI")))
                     {
                         config.insert("redirectURI".to_owned(), callback.as_str().into());
                     }
-                    let mut settings = Settings {
+                    let mut settings = ConnectorSettings {
                         check: self,
                         callback: callback.as_deref(),
                         has_environment,
@@ -92,8 +92,8 @@ impl SipclusterValidation<'_> {
                     settings.fields(&config, fields, &connector.kind, &config_route);
                     self.between_settings(&connector.kind, &config, &config_route);
                 }
-                Some(Known::Name) => {
-                    let mut settings = Settings {
+                Some(KnownConnector::Name) => {
+                    let mut settings = ConnectorSettings {
                         check: self,
                         callback: callback.as_deref(),
                         has_environment,
@@ -102,7 +102,7 @@ impl SipclusterValidation<'_> {
                 }
                 None => self.unknown_type(&connector.kind, &route),
             }
-            connectors.push(Connector {
+            connectors.push(DexConnector {
                 kind: connector.kind.clone(),
                 id: connector.id.clone(),
                 name: connector
@@ -119,7 +119,7 @@ impl SipclusterValidation<'_> {
     fn connector_names(
         &mut self,
         connector: &auth::Connector,
-        before: &[Connector],
+        before: &[DexConnector],
         route: &Route,
     ) {
         let id_route = || below(route, ["id".into()]);
@@ -221,7 +221,7 @@ impl SipclusterValidation<'_> {
             ),
             _ => {}
         }
-        for Unsafe {
+        for UnsafeSetting {
             name,
             message,
             help,
@@ -241,14 +241,20 @@ impl SipclusterValidation<'_> {
 }
 
 /// Checks the settings of one connector.
-struct Settings<'c, 'k> {
+struct ConnectorSettings<'c, 'k> {
     check: &'c mut SipclusterValidation<'k>,
     callback: Option<&'c str>,
     has_environment: bool,
 }
 
-impl Settings<'_, '_> {
-    fn fields(&mut self, config: &Map<String, Value>, fields: &[Field], of: &str, route: &Route) {
+impl ConnectorSettings<'_, '_> {
+    fn fields(
+        &mut self,
+        config: &Map<String, Value>,
+        fields: &[ConnectorSetting],
+        of: &str,
+        route: &Route,
+    ) {
         for (key, value) in config {
             let route = below(route, [key.as_str().into()]);
             match fields.iter().find(|field| field.name == key) {
@@ -272,9 +278,9 @@ impl Settings<'_, '_> {
         {
             // A callback defaults to a URL of the issuer, so it is missing only if the issuer is
             // invalid. That has its own finding.
-            if !matches!(field.shape, Shape::Callback) {
+            if !matches!(field.shape, SettingShape::Callback) {
                 let help = match field.shape {
-                    Shape::Secret => format!(
+                    SettingShape::Secret => format!(
                         "write `{}: $NAME`, with NAME from a Secret of envFrom",
                         field.name
                     ),
@@ -290,20 +296,20 @@ impl Settings<'_, '_> {
         }
     }
 
-    fn setting(&mut self, field: &Field, value: &Value, route: &Route) {
+    fn setting(&mut self, field: &ConnectorSetting, value: &Value, route: &Route) {
         if is_empty(Some(value)) {
             return;
         }
         let fits = match (&field.shape, value) {
-            (Shape::Secret, value) => {
+            (SettingShape::Secret, value) => {
                 self.secret(value, route);
                 true
             }
-            (Shape::Fields(fields), Value::Object(config)) => {
+            (SettingShape::Fields(fields), Value::Object(config)) => {
                 self.fields(config, fields, field.name, route);
                 true
             }
-            (Shape::List(fields), Value::Array(items)) => {
+            (SettingShape::List(fields), Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     let route = below(route, [index.into()]);
                     match item {
@@ -313,7 +319,7 @@ impl Settings<'_, '_> {
                 }
                 true
             }
-            (Shape::Texts | Shape::Files, Value::Array(items)) => {
+            (SettingShape::Texts | SettingShape::Files, Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     let route = below(route, [index.into()]);
                     match item {
@@ -323,9 +329,13 @@ impl Settings<'_, '_> {
                 }
                 true
             }
-            (Shape::Flag, Value::Bool(_)) => true,
+            (SettingShape::Flag, Value::Bool(_)) => true,
             (
-                Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_),
+                SettingShape::Text
+                | SettingShape::Callback
+                | SettingShape::Base64
+                | SettingShape::File
+                | SettingShape::OneOf(_),
                 Value::String(text),
             ) => {
                 self.text(text, &field.shape, route);
@@ -348,14 +358,14 @@ impl Settings<'_, '_> {
         );
     }
 
-    fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
+    fn text(&mut self, text: &str, shape: &SettingShape, route: &Route) {
         self.free_of_secrets(text, route);
         // The value of a variable is unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
         match shape {
-            Shape::Callback => {
+            SettingShape::Callback => {
                 let is_ours = |callback: &str| {
                     text.strip_prefix(callback)
                         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -371,7 +381,7 @@ impl Settings<'_, '_> {
                     );
                 }
             }
-            Shape::OneOf(words) if !words.contains(&text) => {
+            SettingShape::OneOf(words) if !words.contains(&text) => {
                 let help = format!("write one of {}", words.join(", "));
                 self.check.report(
                     Code::InvalidConnector,
@@ -380,7 +390,7 @@ impl Settings<'_, '_> {
                     help,
                 );
             }
-            Shape::Base64 if STANDARD.decode(text).is_err() => {
+            SettingShape::Base64 if STANDARD.decode(text).is_err() => {
                 let help = "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints";
                 self.check.report(
                     Code::InvalidConnector,
@@ -389,7 +399,7 @@ impl Settings<'_, '_> {
                     help,
                 );
             }
-            Shape::File | Shape::Files if text.starts_with('/') => {
+            SettingShape::File | SettingShape::Files if text.starts_with('/') => {
                 let help = "give certificates inline, where the connector has a setting for that, or mount the file \
                             by a template of your own";
                 self.check.report(
@@ -430,14 +440,14 @@ impl Settings<'_, '_> {
         for dollar in values::dollars(text) {
             match dollar {
                 // The name is not shown, because it may be a secret that begins with a dollar.
-                Dollar::Variable(_) if !self.has_environment => self.check.report(
+                DollarMeaning::Variable(_) if !self.has_environment => self.check.report(
                     Code::UnsetVariable,
                     route.clone(),
                     "nothing sets this environment variable",
                     "add its Secret: `envFrom: [NAME]`",
                 ),
-                Dollar::Variable(_) => {}
-                Dollar::Vanishing(next) => self.check.report(
+                DollarMeaning::Variable(_) => {}
+                DollarMeaning::Vanishing(next) => self.check.report(
                     Code::InvalidConnector,
                     route.clone(),
                     format!("Dex would replace `${next}` by an empty text"),
@@ -471,19 +481,19 @@ impl Settings<'_, '_> {
     }
 }
 
-impl Shape {
+impl SettingShape {
     fn describe(&self) -> &'static str {
         match self {
-            Shape::Text
-            | Shape::Secret
-            | Shape::Callback
-            | Shape::Base64
-            | Shape::File
-            | Shape::OneOf(_) => "a text",
-            Shape::Flag => "true or false",
-            Shape::Texts | Shape::Files => "a list of texts",
-            Shape::Fields(_) => "a mapping",
-            Shape::List(_) => "a list of mappings",
+            SettingShape::Text
+            | SettingShape::Secret
+            | SettingShape::Callback
+            | SettingShape::Base64
+            | SettingShape::File
+            | SettingShape::OneOf(_) => "a text",
+            SettingShape::Flag => "true or false",
+            SettingShape::Texts | SettingShape::Files => "a list of texts",
+            SettingShape::Fields(_) => "a mapping",
+            SettingShape::List(_) => "a list of mappings",
         }
     }
 }

@@ -11,10 +11,10 @@ use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::request::service::auth::{Auth, Certificate};
+use crate::request::service::auth::{Certificate, DexSettings};
 
 impl SipclusterValidation<'_> {
-    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<Auth> {
+    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<DexSettings> {
         let node_port = self.node_port(entry.node_port, route);
         let issuer_url = self.issuer_url(entry, node_port, route);
         let certificate = self.certificate(entry, route);
@@ -27,7 +27,7 @@ impl SipclusterValidation<'_> {
         let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
         self.expiry(entry.expiry.as_ref(), route);
-        Some(Auth {
+        Some(DexSettings {
             node_port: node_port?,
             issuer_url: issuer_url?,
             replicas: replicas?,
@@ -131,7 +131,7 @@ impl SipclusterValidation<'_> {
                 self.findings.push(
                     finding
                         .help("keep one of caSecret, issuerRef and tlsSecret")
-                        .of(self.key),
+                        .for_cluster(self.key),
                 );
                 None
             }

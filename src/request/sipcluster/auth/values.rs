@@ -2,7 +2,7 @@
 
 /// The meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dollar<'a> {
+pub(super) enum DollarMeaning<'a> {
     /// `$NAME`: the value of an environment variable.
     Variable(&'a str),
     /// `$1`, `$$` and similar: expands to nothing.
@@ -10,7 +10,7 @@ pub(super) enum Dollar<'a> {
 }
 
 /// Returns the variables that Dex expands in a text. `$` before other characters stays.
-pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
+pub(super) fn dollars(text: &str) -> Vec<DollarMeaning<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('$') {
@@ -20,14 +20,14 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
         };
         match first {
             '0'..='9' | '*' | '#' | '$' | '@' | '!' | '?' | '-' => {
-                found.push(Dollar::Vanishing(first));
+                found.push(DollarMeaning::Vanishing(first));
                 rest = &after[1..];
             }
             _ if first == '_' || first.is_ascii_alphabetic() => {
                 let end = after
                     .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
                     .unwrap_or(after.len());
-                found.push(Dollar::Variable(&after[..end]));
+                found.push(DollarMeaning::Variable(&after[..end]));
                 rest = &after[end..];
             }
             _ => {}
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_dollar_is_read_as_go_reads_it() {
-        use Dollar::*;
+        use DollarMeaning::*;
         for (text, expected) in [
             ("$NAME", vec![Variable("NAME")]),
             (

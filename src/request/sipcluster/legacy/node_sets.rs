@@ -5,7 +5,7 @@ use yaml_serde::{Mapping, Value};
 use super::{Converter, DocumentEdit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
 use crate::finding::{Code, RouteStep};
-use crate::inventory::topology_labels::Domain;
+use crate::inventory::topology_labels::TopologyDomain;
 
 /// Older names of the flavor.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
@@ -174,7 +174,7 @@ impl Converter<'_> {
                 self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
                 continue;
             };
-            match self.labels.of(domain) {
+            match self.labels.value(domain) {
                 // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),
@@ -200,10 +200,10 @@ const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack an
                            racks or hosts by `topologyKey`";
 
 /// Returns the topology domain that a word names.
-fn domain_of(word: &str) -> Option<Domain> {
+fn domain_of(word: &str) -> Option<TopologyDomain> {
     match word {
-        "per-rack" | "PerRack" => Some(Domain::Rack),
-        "per-node" | "PerHost" => Some(Domain::Host),
+        "per-rack" | "PerRack" => Some(TopologyDomain::Rack),
+        "per-node" | "PerHost" => Some(TopologyDomain::Host),
         _ => None,
     }
 }
