@@ -41,14 +41,14 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
         .join(layout::released_directory())
         .join(layout::OBSERVED_HOSTS);
     let is_uncommitted = |host: &&HostKey| {
-        let files = site
+        let mut files = site
             .state
             .held
             .get(*host)
             .into_iter()
             .flatten()
-            .map(|held| &*held.origin.file);
-        let mut files = files.chain([released.as_path()]);
+            .map(|held| &*held.origin.file)
+            .chain([released.as_path()]);
         !files.any(|file| history.has(file, host.name.as_str()))
     };
     hosts.into_iter().filter(is_uncommitted).cloned().collect()

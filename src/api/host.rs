@@ -260,11 +260,12 @@ impl BareMetalHostSpec {
         let network = self
             .network_data
             .as_ref()
-            .and_then(|network| network.name.as_deref());
-        let network = network.map(|name| (&["networkData", "name"][..], name));
-        let preprovisioning = self.preprovisioning_network_data_name.as_deref();
-        let preprovisioning =
-            preprovisioning.map(|name| (&["preprovisioningNetworkDataName"][..], name));
+            .and_then(|network| network.name.as_deref())
+            .map(|name| (&["networkData", "name"][..], name));
+        let preprovisioning = self
+            .preprovisioning_network_data_name
+            .as_deref()
+            .map(|name| (&["preprovisioningNetworkDataName"][..], name));
         [bmc, network, preprovisioning]
             .into_iter()
             .flatten()

@@ -141,8 +141,9 @@ pub(super) fn copied<'c>(
     site: &Site,
     mix: &[(&'c Cluster, usize)],
 ) -> impl Iterator<Item = (Cluster, &'c ClusterKey)> {
-    let set = mix.iter();
-    let set = set.flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
+    let set = mix
+        .iter()
+        .flat_map(|(cluster, copies)| std::iter::repeat_n(*cluster, *copies));
     let names = (1..).filter_map(|number| format!("copy-{number}").parse().ok());
     let known: HashSet<&ObjectName> = site.clusters.keys().map(|key| &key.name).collect();
     let names = names.filter(move |name| !known.contains(name));

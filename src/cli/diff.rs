@@ -156,13 +156,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let gone = base_sites
             .iter()
             .flat_map(|base| &base.all)
-            .filter(|_| sites.single().is_none());
-        let gone = gone.filter(|site| {
-            !sites
-                .all
-                .iter()
-                .any(|other| other.directory == site.directory)
-        });
+            .filter(|_| sites.single().is_none())
+            .filter(|site| {
+                !sites
+                    .all
+                    .iter()
+                    .any(|other| other.directory == site.directory)
+            });
         let note = |site: &Location| match site.name.as_str() {
             "" => "The base had a single site.".to_owned(),
             name => format!("Site `{name}` of the base was removed: nothing is generated for it."),

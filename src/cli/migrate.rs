@@ -130,8 +130,9 @@ fn chosen(
             .is_file()
             .then(|| directory.canonicalize_utf8())
             .and_then(Result::ok);
-        let path = found.and_then(|directory| Some(directory.join(file.file_name()?)));
-        let path = path.ok_or_else(|| CommandError(format!("no such file: `{file}`")))?;
+        let path = found
+            .and_then(|directory| Some(directory.join(file.file_name()?)))
+            .ok_or_else(|| CommandError(format!("no such file: `{file}`")))?;
         let relative = path
             .strip_prefix(&root)
             .map_err(|_| CommandError(format!("`{file}` is not in the repo `{root}`")))?;

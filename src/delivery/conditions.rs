@@ -176,15 +176,15 @@ fn left_out_directory(
         .settings
         .output
         .ancestors()
-        .map(|directory| directory.join(IGNORE_FILE));
-    let inner = inner.filter_map(|ignore| {
-        let domain = flux.path.join(ignore.parent()?);
-        Some((
-            repo.files.text(&ignore)?,
-            domain,
-            Place::File(Arc::from(ignore.as_path())),
-        ))
-    });
+        .map(|directory| directory.join(IGNORE_FILE))
+        .filter_map(|ignore| {
+            let domain = flux.path.join(ignore.parent()?);
+            Some((
+                repo.files.text(&ignore)?,
+                domain,
+                Place::File(Arc::from(ignore.as_path())),
+            ))
+        });
     for (patterns, domain, place) in own.into_iter().chain(inner) {
         match verdict(&patterns, &domain, &file) {
             Some(true) => {

@@ -91,12 +91,12 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
 }
 
 fn overlays(repo: &DeliveryRepo<'_>) -> String {
-    let overlays = repo
+    let overlays: Vec<String> = repo
         .inventory
         .roots
         .values()
-        .map(|root| repo.patches_of(&root.directory).to_string());
-    let overlays: Vec<String> = overlays.collect();
+        .map(|root| repo.patches_of(&root.directory).to_string())
+        .collect();
     if overlays.is_empty() {
         "none".to_owned()
     } else {

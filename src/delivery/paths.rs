@@ -31,9 +31,10 @@ pub(crate) fn matching_directories(
         .into_iter()
         .map(|directory| prefix.join(directory));
     let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
-    let globs = globs.iter();
-    let globs = globs.filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)));
-    let globs: Vec<(bool, GlobMatcher)> = globs.collect();
+    let globs: Vec<(bool, GlobMatcher)> = globs
+        .iter()
+        .filter_map(|glob| Some((glob.exclude, matcher_of_path(&glob.path)?)))
+        .collect();
     let matching = |directory: &Utf8PathBuf, exclude: bool| {
         let mut globs = globs.iter();
         globs.any(|(excludes, glob)| *excludes == exclude && glob.is_match(directory))

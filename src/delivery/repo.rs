@@ -39,18 +39,18 @@ impl DeliveryRepo<'_> {
         let added = self
             .added
             .iter()
-            .filter(|(listed, ..)| listed.starts_with(top));
-        let added = added.map(|(listed, place, directory)| {
-            let (place, among) = (place.clone(), ListField::Components(usize::MAX));
-            (
-                listed.as_path(),
-                Listing {
-                    directory,
-                    place,
-                    among,
-                },
-            )
-        });
+            .filter(|(listed, ..)| listed.starts_with(top))
+            .map(|(listed, place, directory)| {
+                let (place, among) = (place.clone(), ListField::Components(usize::MAX));
+                (
+                    listed.as_path(),
+                    Listing {
+                        directory,
+                        place,
+                        among,
+                    },
+                )
+            });
         self.builds
             .listings_below(top)
             .into_iter()

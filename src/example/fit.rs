@@ -159,8 +159,8 @@ fn used_ports(site: &Site) -> BTreeSet<u16> {
     let requested = site
         .clusters
         .values()
-        .filter_map(|request| request.cluster.as_ref());
-    let requested = requested.flat_map(|cluster| &cluster.services);
+        .filter_map(|request| request.cluster.as_ref())
+        .flat_map(|cluster| &cluster.services);
     requested
         .flat_map(|service| service.node_ports())
         .chain(

@@ -132,11 +132,11 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
             |other: &Finding| other.message == finding.message && other.places == finding.places;
         match alike.iter().find(|at| is_same(&merged[**at])) {
             Some(at) => {
-                let more = finding
+                let more: Vec<ClusterKey> = finding
                     .clusters
                     .into_iter()
-                    .filter(|cluster| !merged[*at].clusters.contains(cluster));
-                let more: Vec<ClusterKey> = more.collect();
+                    .filter(|cluster| !merged[*at].clusters.contains(cluster))
+                    .collect();
                 merged[*at].clusters.extend(more);
             }
             None => {

@@ -122,9 +122,9 @@ impl DetectedAgents {
             .argocd
             .iter()
             .filter_map(|argocd| argocd.source.as_ref());
-        let revisions = sources.filter_map(|source| source.target_revision.as_deref());
-        let revisions =
-            revisions.map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
+        let revisions = sources
+            .filter_map(|source| source.target_revision.as_deref())
+            .map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
         let argocd_branches = revisions
             .filter(|revision| branches.contains(*revision))
             .map(str::to_owned);

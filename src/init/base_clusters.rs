@@ -55,11 +55,12 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     if bootstrapped.len() > 1 {
         return Ok(BaseClusters::Bootstrapped(bootstrapped));
     }
-    let usual = files.iter().filter_map(|file| {
-        file.ancestors()
-            .find(|path| path.parent() == Some(USUAL.into()))
-    });
-    let usual: BTreeSet<Utf8PathBuf> = usual
+    let usual: BTreeSet<Utf8PathBuf> = files
+        .iter()
+        .filter_map(|file| {
+            file.ancestors()
+                .find(|path| path.parent() == Some(USUAL.into()))
+        })
         .filter(|path| !files.iter().any(|file| file == path))
         .map(Utf8Path::to_owned)
         .collect();
@@ -86,10 +87,10 @@ impl BaseClusters {
             Self::One | Self::Possible(_) => output.to_owned(),
             Self::Bootstrapped(_) => output.join("<site>"),
             Self::Known(sites) => {
-                let shown = sites
+                let shown: BTreeSet<String> = sites
                     .iter()
-                    .map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"));
-                let shown: BTreeSet<String> = shown.collect();
+                    .map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"))
+                    .collect();
                 if shown.len() == 1 {
                     shown.into_iter().collect::<String>().into()
                 } else {

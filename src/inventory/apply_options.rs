@@ -106,13 +106,13 @@ fn found(
 ) -> Vec<(GitopsAgent, &'static str, String, ApplyEffect)> {
     let flux = FLUX
         .into_iter()
-        .filter(|(.., counts_live)| *counts_live || !is_live);
-    let flux = flux.filter_map(|(key, value, effect, _)| {
-        let own = entries
-            .get(key)
-            .filter(|own| own.eq_ignore_ascii_case(value))?;
-        Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
-    });
+        .filter(|(.., counts_live)| *counts_live || !is_live)
+        .filter_map(|(key, value, effect, _)| {
+            let own = entries
+                .get(key)
+                .filter(|own| own.eq_ignore_ascii_case(value))?;
+            Some((GitopsAgent::Flux, key, format!("{key}: {own}"), effect))
+        });
     let mut all: Vec<_> = flux.collect();
     if field != "annotations" {
         return all;

@@ -121,11 +121,10 @@ impl EncryptedValue {
                     HolderKind::Secret
                 };
                 let documents = objects(file, text);
-                let read = documents
+                let mut read = documents
                     .iter()
-                    .filter(|document| document.kind() == Some(kind.name()));
-                let mut read =
-                    read.filter_map(|document| document.parse::<NetworkDataSecret>().ok());
+                    .filter(|document| document.kind() == Some(kind.name()))
+                    .filter_map(|document| document.parse::<NetworkDataSecret>().ok());
                 let is_it = |object: &NetworkDataSecret| {
                     let own = object.metadata.namespace.clone().unwrap_or_default();
                     object.metadata.name.as_ref() == Some(name)

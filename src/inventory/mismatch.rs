@@ -89,13 +89,14 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     }
     let all: Vec<&Host> = hosts.iter().collect();
     let met_by_none = requirements.iter().zip(&met).filter(|(_, met)| **met == 0);
-    let unmet = met_by_none.map(|((route, requirement), _)| UnmetLabel {
-        route: route.clone(),
-        by_key: lacks_key(requirement, &all),
-        what: format!("no host {}", in_words(requirement, &all)),
-        hint: hint(requirement, &all),
-    });
-    let unmet: Vec<UnmetLabel> = unmet.collect();
+    let unmet: Vec<UnmetLabel> = met_by_none
+        .map(|((route, requirement), _)| UnmetLabel {
+            route: route.clone(),
+            by_key: lacks_key(requirement, &all),
+            what: format!("no host {}", in_words(requirement, &all)),
+            hint: hint(requirement, &all),
+        })
+        .collect();
     if !unmet.is_empty() {
         return Some(Mismatch { unmet });
     }
@@ -234,10 +235,11 @@ fn intended<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
 /// with similar spelling.
 pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let keys = hosts
+    let keys: BTreeSet<&str> = hosts
         .flat_map(|host| host.labels.keys())
-        .map(String::as_str);
-    let keys: BTreeSet<&str> = keys.filter(|key| is_label_key(key)).collect();
+        .map(String::as_str)
+        .filter(|key| is_label_key(key))
+        .collect();
     let wanted = name(key);
     let same_name = keys.iter().copied().find(|other| name(other) == wanted);
     same_name.or_else(|| alike(key, keys))
@@ -246,11 +248,12 @@ pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) 
 /// Returns the values of a label on some hosts, in natural order. Invalid label values are not
 /// shown.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
-    let values = hosts
+    let values: BTreeSet<&str> = hosts
         .iter()
         .filter_map(|host| host.labels.get(key))
-        .map(String::as_str);
-    let values: BTreeSet<&str> = values.filter(|value| is_label_value(value)).collect();
+        .map(String::as_str)
+        .filter(|value| is_label_value(value))
+        .collect();
     let mut values: Vec<&str> = values.into_iter().collect();
     values.sort_by(|a, b| natural(a, b));
     values

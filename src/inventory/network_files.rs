@@ -40,10 +40,11 @@ impl<'a> PlainFiles<'a> {
             *directory_hosts.entry(directory).or_default() += 1;
         }
         let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
-        let named = hosts
+        let named: HashSet<&str> = hosts
             .iter()
-            .filter_map(|host| Some(host.names.first()?.name.as_str()));
-        let named: HashSet<&str> = named.filter(|name| stems.contains(name)).collect();
+            .filter_map(|host| Some(host.names.first()?.name.as_str()))
+            .filter(|name| stems.contains(name))
+            .collect();
         let may_be = |file: &&Utf8Path| {
             let stem = file.file_stem().unwrap_or_default();
             STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)

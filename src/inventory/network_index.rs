@@ -190,14 +190,14 @@ impl Networks {
                 _ => None,
             }
         });
-        let unnamed = secrets
+        let mut unnamed: Vec<UnnamedNetworkData> = secrets
             .clone()
-            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
-        let unnamed = unnamed.map(|(key, origin, _)| UnnamedNetworkData {
-            key: key.clone(),
-            origin: origin.clone(),
-        });
-        let mut unnamed: Vec<UnnamedNetworkData> = unnamed.collect();
+            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held))
+            .map(|(key, origin, _)| UnnamedNetworkData {
+                key: key.clone(),
+                origin: origin.clone(),
+            })
+            .collect();
         if unnamed.is_empty() {
             return unnamed;
         }

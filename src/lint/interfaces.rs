@@ -119,11 +119,12 @@ fn on_no_host(
         .iter()
         .flat_map(|set| node_sets.hosts(set))
         .take(MAX_HOSTS);
-    let known = hosts.filter_map(|host| match &host.network.data {
-        ReadNetworkData::Known(data) => Some(data),
-        _ => None,
-    });
-    let known: Vec<_> = known.collect();
+    let known: Vec<_> = hosts
+        .filter_map(|host| match &host.network.data {
+            ReadNetworkData::Known(data) => Some(data),
+            _ => None,
+        })
+        .collect();
     let (what, help) = if known
         .iter()
         .any(|data| data.ids().any(|id| id == interface))

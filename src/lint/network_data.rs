@@ -158,14 +158,14 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         let meant = unnamed
             .iter()
             .find(|other| other.key.name == secret.name)
-            .map(|other| &other.key);
-        let meant = meant.or_else(|| {
-            let name = alike(secret.name.as_str(), names)?;
-            unnamed
-                .iter()
-                .find(|other| other.key.name.as_str() == name)
-                .map(|other| &other.key)
-        })?;
+            .map(|other| &other.key)
+            .or_else(|| {
+                let name = alike(secret.name.as_str(), names)?;
+                unnamed
+                    .iter()
+                    .find(|other| other.key.name.as_str() == name)
+                    .map(|other| &other.key)
+            })?;
         Some(format!(
             "; did you mean the unused Secret `{meant}` for host `{}`?",
             host.key

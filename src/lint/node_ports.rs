@@ -36,8 +36,8 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
             }
             let others = shared
                 .into_iter()
-                .map(|(index, shared)| (&site.services[index], shared));
-            let others = others.filter(|(other, _)| !is_same(other, cluster, service));
+                .map(|(index, shared)| (&site.services[index], shared))
+                .filter(|(other, _)| !is_same(other, cluster, service));
             findings.extend(
                 others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
             );

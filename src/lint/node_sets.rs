@@ -43,11 +43,10 @@ pub(super) struct RequestedNodeSet<'a> {
 
 impl<'a> NodeSets<'a> {
     pub(super) fn new(site: &'a Site, except: &LintExceptions) -> Self {
-        let clusters = site
+        let clusters: Vec<&Cluster> = site
             .clusters
             .values()
-            .filter_map(|request| request.cluster.as_ref());
-        let clusters: Vec<&Cluster> = clusters
+            .filter_map(|request| request.cluster.as_ref())
             .filter(|cluster| !except.clusters.contains(&cluster.key))
             .collect();
         let node_sets = clusters

@@ -499,9 +499,10 @@ impl Files {
             |file: &Utf8Path| self.kind(file) == Some(EntryKind::File) && !self.has_link(file);
         let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
         let tracked = worktree.tracked.iter();
-        let missed =
-            tracked.filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file));
-        let missed: Vec<Utf8PathBuf> = missed.cloned().collect();
+        let missed: Vec<Utf8PathBuf> = tracked
+            .filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file))
+            .cloned()
+            .collect();
         files.extend(missed);
         // As `Utf8Path` orders them, but several times as fast.
         files.sort_by(|a, b| a.as_std_path().cmp(b.as_std_path()));

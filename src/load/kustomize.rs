@@ -251,8 +251,8 @@ fn needed(
         if !needed.insert(directory.clone()) {
             continue;
         }
-        let own = FILE_NAMES.map(|name| directory.join(name));
-        let own = own
+        let own = FILE_NAMES
+            .map(|name| directory.join(name))
             .into_iter()
             .find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
         let Some((text, file)) = own else {

@@ -130,13 +130,13 @@ fn differ_by_a_slip(a: &str, b: &str) -> bool {
 
 /// Returns whether an unparsable text contains a Secret of some kind.
 fn is_secret_manifest(document: &str) -> bool {
-    let kinds = document
+    let mut kinds = document
         .match_indices("kind")
-        .map(|(at, _)| document[at + "kind".len()..].lines().next());
-    let mut kinds = kinds.map(|rest| {
-        rest.unwrap_or_default()
-            .trim_start_matches(['"', '\'', ' '])
-    });
+        .map(|(at, _)| document[at + "kind".len()..].lines().next())
+        .map(|rest| {
+            rest.unwrap_or_default()
+                .trim_start_matches(['"', '\'', ' '])
+        });
     kinds.any(|rest| {
         rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret")
     })

@@ -341,8 +341,8 @@ impl EditedText {
             let dash = before
                 .len()
                 .checked_sub(1)
-                .filter(|_| before.ends_with('-') && before.len() > from);
-            let dash = dash.ok_or_else(|| refused(LAYOUT))?;
+                .filter(|_| before.ends_with('-') && before.len() > from)
+                .ok_or_else(|| refused(LAYOUT))?;
             if !self.text[self.line_start(dash)..dash]
                 .trim_start_matches(' ')
                 .is_empty()
@@ -367,8 +367,9 @@ impl EditedText {
                     // Empty lines between items are kept.
                     let empty = item
                         .split_inclusive('\n')
-                        .take_while(|line| line.trim().is_empty());
-                    let empty = empty.map(str::len).sum();
+                        .take_while(|line| line.trim().is_empty())
+                        .map(str::len)
+                        .sum();
                     item.insert_str(empty, &format!("{}{kind}:\n", " ".repeat(column + step)));
                 }
                 grouped.push_str(&item);

@@ -290,11 +290,10 @@ impl PreviousOutput {
         };
         let now: HashMap<Utf8PathBuf, u64> =
             repo.scan(&files, look, |_| None)?.into_iter().collect();
-        let known = self
+        let known: HashMap<Utf8PathBuf, u64> = self
             .fingerprints
             .iter()
-            .filter(|(path, _)| Utf8Path::new(path).starts_with(layout::HOSTS));
-        let known: HashMap<Utf8PathBuf, u64> = known
+            .filter(|(path, _)| Utf8Path::new(path).starts_with(layout::HOSTS))
             .map(|(path, print)| (output.join(path), *print))
             .collect();
         let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();

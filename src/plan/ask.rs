@@ -281,8 +281,9 @@ impl<'a> PlannedSite<'a> {
         demands: &'q [NodeSetDemand<'q>],
         gone: &'q BTreeSet<usize>,
     ) -> Vec<UnservedDemand> {
-        let owned = gone.iter();
-        let owned = owned.filter_map(|host| Some((*host, *self.owners.get(host)?)));
+        let owned = gone
+            .iter()
+            .filter_map(|host| Some((*host, *self.owners.get(host)?)));
         let quotas = self.quotas.binding(demands, owned);
         if let Some(unserved) = unserved(&self.classes, gone, demands, &quotas) {
             return unserved;
@@ -360,8 +361,9 @@ impl<'a> PlannedSite<'a> {
     {
         let placement = self.plan.clusters.get(&cluster.key);
         let assigned = placement.and_then(|placement| placement.get(part));
-        let stays = assigned.into_iter().flatten();
-        let stays: Vec<PlacedHost> = stays
+        let stays: Vec<PlacedHost> = assigned
+            .into_iter()
+            .flatten()
             .filter(|assigned| !hypothesis.gone.contains(&assigned.host))
             .copied()
             .collect();

@@ -189,12 +189,12 @@ fn search(
             .collect()
     });
     if !crossing.is_empty() {
-        let crossing_demands = crossing
+        let crossing_demands: Vec<(usize, &NodeSetDemand<'_>)> = crossing
             .iter()
             .copied()
             .flatten()
-            .map(|index| (*index, &demands[open[*index]]));
-        let crossing_demands: Vec<(usize, &NodeSetDemand<'_>)> = crossing_demands.collect();
+            .map(|index| (*index, &demands[open[*index]]))
+            .collect();
         served.join(crossing::serve(
             instance,
             hosts,

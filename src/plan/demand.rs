@@ -99,12 +99,12 @@ impl<'a> NodeSetDemand<'a> {
             let mut all = site.inventory.hosts.iter();
             all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
         };
-        let keys = self
+        let keys: Vec<&&str> = self
             .needs
             .topology_keys
             .iter()
-            .filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key));
-        let keys: Vec<&&str> = keys.collect();
+            .filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key))
+            .collect();
         let unlabelled = hosts.filter_map(|host| {
             let key = keys.iter().find(|key| lacks(host, key))?;
             Some((host, **key))

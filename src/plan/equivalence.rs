@@ -193,8 +193,9 @@ impl<'h> HostKinds<'h> {
                 }
             }
             alike.addressed.clear();
-            let addressed = interfaces.iter();
-            let addressed = addressed.map(|interface| host.address(interface).is_ok());
+            let addressed = interfaces
+                .iter()
+                .map(|interface| host.address(interface).is_ok());
             alike.addressed.extend(addressed);
             alike.machine = asks_for_machines.then(|| {
                 let MachineProperties {

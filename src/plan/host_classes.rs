@@ -221,9 +221,10 @@ impl<'a> HostClasses<'a> {
             }
         });
         let pools = pools.collect();
-        let class_of = classes.iter().enumerate();
-        let class_of =
-            class_of.flat_map(|(at, class)| class.hosts.iter().map(move |host| (*host, at)));
+        let class_of = classes
+            .iter()
+            .enumerate()
+            .flat_map(|(at, class)| class.hosts.iter().map(move |host| (*host, at)));
         let pool_of = needs.iter().enumerate();
         Self {
             hosts,
@@ -321,8 +322,9 @@ fn classify<'a>(
         let host = &hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
-        let counted = (0..quota_labels.len()).filter(|at| quota_labels[*at].iter().all(has));
-        let counted: Vec<usize> = counted.collect();
+        let counted: Vec<usize> = (0..quota_labels.len())
+            .filter(|at| quota_labels[*at].iter().all(has))
+            .collect();
         let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
         let traits = homes.traits(host);
         let class = *known

@@ -240,8 +240,9 @@ impl UserEvidence<'_> {
     /// Returns the only node set of a Cluster that may be the user's.
     fn node_set<'a>(&self, cluster: &'a Cluster) -> Option<&'a Part> {
         let fits = cluster.node_sets.iter();
-        let fits = fits.filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part)));
-        let fits: Vec<(NameFit, &Part)> = fits.collect();
+        let fits: Vec<(NameFit, &Part)> = fits
+            .filter_map(|(part, node_set)| Some((self.fit(part, node_set)?, part)))
+            .collect();
         let best = fits.iter().map(|(fit, _)| *fit).max()?;
         let mut best = fits.into_iter().filter(|(fit, _)| *fit == best);
         let (_, part) = best.next()?;

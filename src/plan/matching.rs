@@ -581,8 +581,8 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         while let Some(class) = self.queue.pop_front() {
             // A set, because a demand may use several hosts of the class; ordered, for equal plans
             // from equal sites.
-            let users = self.matching.users[class].iter().copied();
-            let users: BTreeSet<(usize, usize)> = users.collect();
+            let users: BTreeSet<(usize, usize)> =
+                self.matching.users[class].iter().copied().collect();
             for (user, domain) in users {
                 let pick = FlowUnit { domain, class };
                 // The user may take another host of the same domain, or of any open domain.

@@ -236,12 +236,12 @@ impl AttemptedPlan<'_> {
         let is_short = |cluster: &ClusterKey| shortages.keys().any(|(short, _)| short == cluster);
         let from_clusters = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
         let hosts = |(host, _): (&usize, _)| *host;
-        let candidates = [
+        let mut candidates = [
             from_node_sets.map(hosts).collect(),
             from_clusters.map(hosts).collect(),
             left.clone().map(hosts).collect::<Vec<usize>>(),
-        ];
-        let mut candidates = candidates.into_iter();
+        ]
+        .into_iter();
         candidates
             .find(|hosts| !hosts.is_empty())
             .unwrap_or_default()

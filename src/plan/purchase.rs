@@ -286,8 +286,9 @@ impl PurchasableKind {
     /// Returns a host with these labels, and with the reservations that the settings give it.
     fn host(&self, site: &Site, labels: BTreeMap<String, String>) -> Host {
         let reservations = site.settings.reservations.iter();
-        let reservations = reservations.filter(|reservation| reservation.matches(&labels));
-        let reservations = reservations.map(|reservation| Arc::new(reservation.tenants()));
+        let reservations = reservations
+            .filter(|reservation| reservation.matches(&labels))
+            .map(|reservation| Arc::new(reservation.tenants()));
         // No node set knows a reservation that no host of the site has.
         let excludes = |tenants: &Arc<Tenants>| {
             let mut buyers = self.buyers.iter();

@@ -88,8 +88,7 @@ impl<'a> QuotaUses<'a> {
                 }
             }
         }
-        let quotas = site.settings.quotas.iter().zip(used_by);
-        let quotas = quotas.map(
+        let quotas = site.settings.quotas.iter().zip(used_by).map(
             |(quota, used_by): (_, BTreeMap<&ClusterKey, usize>)| QuotaUse {
                 quota: quota.clone(),
                 used_by: used_by

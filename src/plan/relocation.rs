@@ -73,9 +73,9 @@ impl AcceptedHosts {
     pub fn hosts_for(&self, index: usize, set: &OccupiedSet<'_>) -> impl Iterator<Item = usize> {
         let pool = self.pool_of[index].into_iter();
         let cluster = set.cluster.key.clone();
-        let hosts = pool.flat_map(|pool| &self.pools[pool]);
-        let hosts =
-            hosts.filter(move |(_, only)| only.as_ref().is_none_or(|only| *only == cluster));
+        let hosts = pool
+            .flat_map(|pool| &self.pools[pool])
+            .filter(move |(_, only)| only.as_ref().is_none_or(|only| *only == cluster));
         hosts.map(|(host, _)| *host)
     }
 }
@@ -169,8 +169,9 @@ impl<'a> Relocation<'a> {
             })
             .collect();
         let gone: BTreeSet<usize> = drained.iter().chain(leaving.keys()).copied().collect();
-        let lost = gone.iter();
-        let lost = lost.filter_map(|host| Some((*host, *owners.get(host)?)));
+        let lost = gone
+            .iter()
+            .filter_map(|host| Some((*host, *owners.get(host)?)));
         let quotas = QuotaUses::new(self.site, self.plan.assigned(self.site));
         let quotas = quotas.binding(&demands, lost);
         let supply = HostSupply {
@@ -197,13 +198,13 @@ impl<'a> Relocation<'a> {
         let classes = HostClasses::for_needs(&released, &availability, &none, needs, labels);
         let pools = classes.pools.iter().map(|pool| {
             let domains = pool.pool.domains.iter();
-            let hosts = domains
+            let mut hosts: Vec<(usize, Option<ClusterKey>)> = domains
                 .flat_map(|domain| &domain.classes)
                 .flat_map(|class| {
                     let class = &classes.classes[*class];
                     class.hosts.iter().map(|host| (*host, class.only.clone()))
-                });
-            let mut hosts: Vec<(usize, Option<ClusterKey>)> = hosts.collect();
+                })
+                .collect();
             hosts.sort_unstable();
             hosts
         });
@@ -247,9 +248,8 @@ impl<'a> Relocation<'a> {
                         assigned_to: None,
                         domains: &BTreeSet::new(),
                     };
-                    let host_domains =
-                        topology::domains(&released[**host], &set.needs.topology_keys);
-                    let mut host_domains = host_domains.into_iter();
+                    let mut host_domains =
+                        topology::domains(&released[**host], &set.needs.topology_keys).into_iter();
                     drained.contains(host)
                         || eligibility::refusal(**host, &released[**host], &asker).is_none()
                             && host_domains.all(|domain| domains.insert(domain))
@@ -260,9 +260,11 @@ impl<'a> Relocation<'a> {
             .collect();
         let kept = kept.iter().map(|(host, cluster)| (*host, *cluster));
         let mut quotas = QuotaUses::new(self.site, kept).binding(&demands, std::iter::empty());
-        let exceeded = quotas::all(self.site, self.plan).into_iter();
-        let exceeded = exceeded.filter(|quota| quota.used() > quota.quota.hosts);
-        let exceeded: Vec<Quota> = exceeded.map(|quota| quota.quota).collect();
+        let exceeded: Vec<Quota> = quotas::all(self.site, self.plan)
+            .into_iter()
+            .filter(|quota| quota.used() > quota.quota.hosts)
+            .map(|quota| quota.quota)
+            .collect();
         quotas.retain(|quota| !exceeded.contains(&quota.quota));
         let supply = HostSupply {
             hosts: &released,
@@ -307,8 +309,9 @@ impl<'a> Relocation<'a> {
     fn demand(&self, set: &OccupiedSet<'a>, kept: &[usize], missing: usize) -> NodeSetDemand<'a> {
         let assigned = self.plan.clusters.get(&set.cluster.key);
         let assigned = assigned.and_then(|placement| placement.get(set.part));
-        let stays = assigned.into_iter().flatten();
-        let stays: Vec<PlacedHost> = stays
+        let stays: Vec<PlacedHost> = assigned
+            .into_iter()
+            .flatten()
             .filter(|assigned| kept.contains(&assigned.host))
             .copied()
             .collect();

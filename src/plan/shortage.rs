@@ -312,12 +312,13 @@ impl Shortage {
     ) -> Self {
         let hosts = &site.inventory.hosts;
         let keys = demand.needs.topology_keys.iter();
-        let topology = keys.zip(&explanation.topology);
-        let topology = topology.map(|(key, domains)| MatchedTopology {
-            key: (*key).to_owned(),
-            domains: domains.clone(),
-            used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
-        });
+        let topology = keys
+            .zip(&explanation.topology)
+            .map(|(key, domains)| MatchedTopology {
+                key: (*key).to_owned(),
+                domains: domains.clone(),
+                used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
+            });
         let named = demand.needs.named();
         Self {
             wanted: demand.wanted,
@@ -514,8 +515,7 @@ impl Shortage {
             parts.push(matching() + &listed_refusals(selected, &refused.by_one));
         }
         if !topology.is_empty() {
-            let keys = topology.iter().map(|(key, _)| key.as_str());
-            let keys: Vec<&str> = keys.collect();
+            let keys: Vec<&str> = topology.iter().map(|(key, _)| key.as_str()).collect();
             let wants = format!(
                 "its topologyKey wants every host in another domain of {}",
                 keys.join(", and in another one of ")
@@ -760,12 +760,12 @@ impl SimilarShortages<'_> {
         let who = if others.is_empty() {
             part.to_string()
         } else {
-            let names = self
+            let names: Vec<String> = self
                 .demands
                 .iter()
                 .flat_map(|demand| &demand.part.node)
-                .map(ToString::to_string);
-            let names: Vec<String> = names.collect();
+                .map(ToString::to_string)
+                .collect();
             format!(
                 "{} {} machines ({})",
                 names.len(),
@@ -862,7 +862,7 @@ fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<St
     let alike = hosts
         .iter()
         .flat_map(|host| host.labels.keys())
-        .find(|key| name(key) == name(&wanted));
-    let alike = alike.cloned();
+        .find(|key| name(key) == name(&wanted))
+        .cloned();
     Some((wanted, alike))
 }

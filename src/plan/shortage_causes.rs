@@ -188,8 +188,7 @@ impl<'h> MatchingHosts<'h> {
 
     /// Returns the number of hosts that a node set does not have. Hosts that are gone do not count.
     pub(super) fn others(&self, demand: &NodeSetDemand<'_>, gone: &BTreeSet<usize>) -> usize {
-        let excepted = demand.kept.union(gone);
-        let excepted = excepted.filter(|host| self.contains(**host));
+        let excepted = demand.kept.union(gone).filter(|host| self.contains(**host));
         self.hosts.len() - excepted.count()
     }
 
@@ -285,8 +284,9 @@ pub(super) fn listed_refusals(hosts: usize, refused: &[(usize, String)]) -> Stri
     if let ([(_, rule)], 1) = (refused, hosts) {
         return format!(", {rule}");
     }
-    let named = refused.iter().take(RULES_SHOWN);
-    let named: Vec<String> = named
+    let named: Vec<String> = refused
+        .iter()
+        .take(RULES_SHOWN)
         .map(|(hosts, rule)| format!("{hosts} {rule}"))
         .collect();
     let others = refused.iter().skip(RULES_SHOWN);

@@ -347,8 +347,8 @@ fn secrets_in_use<'a>(
         .clusters
         .values()
         .flat_map(|placement| assigned(site, placement))
-        .map(|(host, _)| host);
-    let planned = planned.filter(|host| host.evidence == Evidence::Applied { root });
+        .map(|(host, _)| host)
+        .filter(|host| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
     let is_frozen = |held: &&RecordedAssignment| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)

@@ -109,8 +109,9 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         findings.extend(rendered_cluster.findings);
     }
     let kept = site.state.files_of(unchanged);
-    let kept = kept.chain(site.state.shared_files_of(&plan.frozen));
-    let kept = kept.collect();
+    let kept = kept
+        .chain(site.state.shared_files_of(&plan.frozen))
+        .collect();
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().collect();
     hosts::render_common(site, plan, &mut tree, &kept);

@@ -146,8 +146,7 @@ fn host_selectors(
         .iter()
         .map(|(key, value)| (name(key), value.clone()));
     let role_endpoints = |RoleLabels { role, labels }: &RoleLabels| {
-        let values = labels.iter();
-        let values = values.map(|(key, value)| {
+        let values = labels.iter().map(|(key, value)| {
             (
                 format!("{}-{}", name(key), role.in_lower_case()),
                 value.clone(),
@@ -169,10 +168,11 @@ fn failure_domains<'a>(
     let hosts = placement
         .iter()
         .flat_map(|(part, assigned)| assigned.iter().map(move |assigned| (part, assigned.host)));
-    let domains = hosts.filter_map(|(part, host)| {
-        topology::failure_domain(cluster, part, &site.inventory.hosts[host])
-    });
-    let mut domains: Vec<&str> = domains.collect();
+    let mut domains: Vec<&str> = hosts
+        .filter_map(|(part, host)| {
+            topology::failure_domain(cluster, part, &site.inventory.hosts[host])
+        })
+        .collect();
     domains.sort_by(|a, b| natural(a, b));
     domains.dedup();
     // Metal3Cluster accepts no more.

@@ -92,8 +92,9 @@ fn subject(review: &Review) -> String {
         });
     }
     // Services are deleted with their cluster.
-    let told = phrases::deeds(&clusters).into_iter();
-    let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
+    let told = phrases::deeds(&clusters)
+        .into_iter()
+        .filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
     deeds.extend(told.map(
         |ReportedAction {
              imperative, what, ..

@@ -91,8 +91,9 @@ pub fn tally(findings: &[Finding], muted: usize) -> ReportText {
 
 /// Lists the numbers above 0; `None` if there is none.
 pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
-    let counts = of.iter().filter(|(count, ..)| *count > 0);
-    let counts: Vec<String> = counts
+    let counts: Vec<String> = of
+        .iter()
+        .filter(|(count, ..)| *count > 0)
         .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
         .collect();
     (!counts.is_empty()).then(|| counts.join(", "))

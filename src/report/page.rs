@@ -148,8 +148,8 @@ fn one_script(modules: &[&str]) -> String {
     let lines = modules
         .iter()
         .flat_map(|module| module.lines())
-        .filter(|line| !line.starts_with("import "));
-    let lines = lines.map(|line| line.strip_prefix("export ").unwrap_or(line));
+        .filter(|line| !line.starts_with("import "))
+        .map(|line| line.strip_prefix("export ").unwrap_or(line));
     lines.fold(String::new(), |script, line| script + line + "\n")
 }
 

@@ -98,8 +98,8 @@ fn locate(
     let story = places
         .by_ref()
         .take(PLACES_SHOWN)
-        .map(|(place, what)| (spot(place), what.as_deref().map(one_line)));
-    let story = story.collect();
+        .map(|(place, what)| (spot(place), what.as_deref().map(one_line)))
+        .collect();
     let message = one_line(&finding.message);
 
     let identity = [finding.code.id(), &place.path, &without_positions(&message)].join("\0");

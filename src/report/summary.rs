@@ -85,10 +85,11 @@ pub fn summary_of_sites(
         .flat_map(|(_, run)| &run.changes)
         .map(|changes| changes.files.len())
         .sum();
-    let failed = runs
+    let failed: Vec<&str> = runs
         .iter()
-        .filter(|(_, run)| run.findings.iter().any(Finding::is_error));
-    let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
+        .filter(|(_, run)| run.findings.iter().any(Finding::is_error))
+        .map(|(site, _)| site.name.as_str())
+        .collect();
     let left = runs.iter().all(|(_, run)| run.changes.is_none());
     let _ = match (left, written) {
         (true, _) => writeln!(out, "no files written in any site"),

@@ -221,8 +221,7 @@ impl<'a> ServiceBuild<'a> {
             for path in selectors {
                 add(object, path, pairs);
             }
-            let spread = ["spec", "template", "spec", "topologySpreadConstraints"];
-            let spread = spread
+            let spread = ["spec", "template", "spec", "topologySpreadConstraints"]
                 .iter()
                 .try_fold(object, |value, key| value.get_mut(key));
             if let Some(Value::Sequence(constraints)) = spread

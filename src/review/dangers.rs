@@ -298,11 +298,12 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
     } = review;
     let mut harms = Vec::new();
     if *state == FileState::Deleted {
-        let all = hosts
+        let mut all: Vec<HostKey> = hosts
             .going()
             .map(|host| &host.host)
-            .chain(hosts.to_others.iter().map(|moved| &moved.host));
-        let mut all: Vec<HostKey> = all.cloned().collect();
+            .chain(hosts.to_others.iter().map(|moved| &moved.host))
+            .cloned()
+            .collect();
         all.sort_by(in_order);
         harms.push(Harm::ClusterDeleted {
             cluster: cluster.clone(),
@@ -317,30 +318,32 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
             node: node.clone(),
         })
     };
-    let in_use = hosts
+    let in_use: Vec<ConsumedHost> = hosts
         .going()
-        .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node));
-    let in_use: Vec<ConsumedHost> = in_use.collect();
+        .filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node))
+        .collect();
     if !in_use.is_empty() {
         harms.push(Harm::ConsumedHostGivenBack {
             cluster: cluster.clone(),
             hosts: in_use,
         });
     }
-    let vanished = hosts
+    let vanished: Vec<HostKey> = hosts
         .going()
-        .filter(|host| host.reason == Some(ReleaseReason::Gone) && !host.use_known);
-    let vanished: Vec<HostKey> = vanished.map(|host| host.host.clone()).collect();
+        .filter(|host| host.reason == Some(ReleaseReason::Gone) && !host.use_known)
+        .map(|host| host.host.clone())
+        .collect();
     if !vanished.is_empty() {
         harms.push(Harm::AssignedHostVanished {
             cluster: cluster.clone(),
             hosts: vanished,
         });
     }
-    let other_role = hosts.with_another_role.iter();
-    let other_role =
-        other_role.filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before));
-    let other_role: Vec<ConsumedHost> = other_role.collect();
+    let other_role: Vec<ConsumedHost> = hosts
+        .with_another_role
+        .iter()
+        .filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before))
+        .collect();
     if !other_role.is_empty() {
         harms.push(Harm::ConsumedHostChangesRole {
             cluster: cluster.clone(),
@@ -356,11 +359,11 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         cluster: cluster.clone(),
         change: change.clone(),
     }));
-    let machines = review
+    let machines: Vec<ReaddressedMachine> = review
         .installer
         .iter()
-        .flat_map(|installer| installer.readdressed.clone());
-    let machines: Vec<ReaddressedMachine> = machines.collect();
+        .flat_map(|installer| installer.readdressed.clone())
+        .collect();
     if !machines.is_empty() {
         harms.push(Harm::MachineAddressChanges {
             cluster: cluster.clone(),

@@ -417,7 +417,7 @@ impl InstallerAddresses {
                 .collect()
         };
         let mut after = nodes(&self.after);
-        let changed = nodes(&self.before)
+        let mut changed: Vec<ReaddressedMachine> = nodes(&self.before)
             .into_iter()
             .filter_map(|(node, before)| {
                 let after = after.remove(&node).filter(|after| *after != before)?;
@@ -426,8 +426,8 @@ impl InstallerAddresses {
                     before,
                     after,
                 })
-            });
-        let mut changed: Vec<ReaddressedMachine> = changed.collect();
+            })
+            .collect();
         changed.sort_by(|a, b| natural(&a.node, &b.node));
         changed
     }

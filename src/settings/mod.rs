@@ -461,8 +461,9 @@ impl Settings {
                 continue;
             };
             let field = Some(field).filter(|field| !field.is_empty());
-            let route = ["sources".into(), index.into()];
-            let route = route.into_iter().chain(field.map(RouteStep::from));
+            let route = ["sources".into(), index.into()]
+                .into_iter()
+                .chain(field.map(RouteStep::from));
             findings.push(invalid(
                 format!("source {} of `sources` {wrong}", index + 1),
                 files.place(route.collect()),
@@ -527,8 +528,7 @@ impl Settings {
     }
 
     fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.reservations.iter().enumerate();
-        let mistakes = mistakes.filter_map(|(index, reservation)| {
+        let mistakes = self.reservations.iter().enumerate().filter_map(|(index, reservation)| {
             let (field, problem) = reservation.mistake()?;
             let place = files.place(vec!["reservations".into(), index.into(), field.into()]);
             let message = format!("`{field}` of reservation {} {problem}", index + 1);
@@ -551,8 +551,7 @@ impl Settings {
     }
 
     fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let mistakes = self.quotas.iter().enumerate();
-        let mistakes = mistakes.filter_map(|(index, quota)| {
+        let mistakes = self.quotas.iter().enumerate().filter_map(|(index, quota)| {
             let mut labels = quota.labels.iter();
             let (key, value) = labels.find(|(key, value)| !is_label(key, value))?;
             let place = files.place(vec!["quotas".into(), index.into(), "labels".into()]);

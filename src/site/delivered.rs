@@ -141,10 +141,10 @@ pub(super) fn by_builds(
 /// Reports hosts that refer to an object that a build renames. kustomize does not know these
 /// references.
 fn lost_references(objects: &[InterpretedObject], renamed: &[Renaming]) -> Vec<Finding> {
-    let by_name = renamed
+    let by_name: HashMap<(usize, &str), &Renaming> = renamed
         .iter()
-        .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming));
-    let by_name: HashMap<(usize, &str), &Renaming> = by_name.collect();
+        .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming))
+        .collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {

@@ -102,8 +102,8 @@ pub(crate) fn complete(
     });
     let findings = (!unknown.is_empty())
         .then(|| unknown_origin(unknown))
-        .into_iter();
-    let findings = findings.chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
+        .into_iter()
+        .chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
     let left_out = left_out
         .into_iter()
         .filter_map(|(_, manifests)| manifests.into_iter().next())

@@ -74,10 +74,9 @@ impl<'a> InputSelection<'a> {
             );
         }
         // Files that a source builds are read through the build and not again through a glob.
-        let built = sources
+        let built: BTreeSet<Utf8PathBuf> = sources
             .iter()
-            .filter_map(|source| source.kustomization.as_deref());
-        let built: BTreeSet<Utf8PathBuf> = built
+            .filter_map(|source| source.kustomization.as_deref())
             .flat_map(|directory| builds.below(directory).into_keys())
             .collect();
         let mut listed = HashMap::new();

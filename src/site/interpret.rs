@@ -187,8 +187,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<InterpretedO
         host::KIND => match document.parse::<BareMetalHost>() {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
                 let doubts = yaml_ambiguity::ambiguities(document, &mut host);
-                let found = status_of_annotation(&origin, &mut host);
-                let found = found.map(Box::new);
+                let found = status_of_annotation(&origin, &mut host).map(Box::new);
                 Some(InterpretedObject::Host(
                     origin,
                     Box::new(host),

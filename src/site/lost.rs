@@ -160,36 +160,36 @@ impl AbsenceEvidence<'_> {
             .state
             .clusters
             .iter()
-            .filter(|cluster| !self.clusters.contains_key(*cluster));
-        let clusters = clusters.map(|cluster| LostObject {
-            what: format!("cluster `{cluster}`"),
-            name: cluster.name.as_str(),
-            cluster,
-            builds: self.builds_of_cluster(cluster),
-            is_cluster: true,
-        });
+            .filter(|cluster| !self.clusters.contains_key(*cluster))
+            .map(|cluster| LostObject {
+                what: format!("cluster `{cluster}`"),
+                name: cluster.name.as_str(),
+                cluster,
+                builds: self.builds_of_cluster(cluster),
+                is_cluster: true,
+            });
         let hosts = self
             .state
             .held
             .iter()
-            .filter(|(host, _)| self.inventory.index(host).is_none());
-        let hosts = hosts.filter_map(|(host, held)| {
-            // Hosts of a removed cluster are reported with the cluster.
-            let held = held
-                .iter()
-                .find(|held| self.clusters.contains_key(&held.cluster))?;
-            let (what, cluster) = (
-                format!("host `{host}` of `{}`", held.cluster),
-                &held.cluster,
-            );
-            Some(LostObject {
-                what,
-                name: host.name.as_str(),
-                cluster,
-                builds: self.builds_of_host(&held.origin.file),
-                is_cluster: false,
-            })
-        });
+            .filter(|(host, _)| self.inventory.index(host).is_none())
+            .filter_map(|(host, held)| {
+                // Hosts of a removed cluster are reported with the cluster.
+                let held = held
+                    .iter()
+                    .find(|held| self.clusters.contains_key(&held.cluster))?;
+                let (what, cluster) = (
+                    format!("host `{host}` of `{}`", held.cluster),
+                    &held.cluster,
+                );
+                Some(LostObject {
+                    what,
+                    name: host.name.as_str(),
+                    cluster,
+                    builds: self.builds_of_host(&held.origin.file),
+                    is_cluster: false,
+                })
+            });
         clusters.chain(hosts).collect()
     }
 

@@ -165,9 +165,10 @@ impl Site {
         );
         take(findings);
         let left_out = left_out::hosts(objects.left_out, &settings);
-        let kept = left_out::roots(&left_out, &state).into_iter();
-        let kept = kept.chain(evidence::roots_with_overlay(&inventory, &builds, &state));
-        let kept = kept.collect();
+        let kept = left_out::roots(&left_out, &state)
+            .into_iter()
+            .chain(evidence::roots_with_overlay(&inventory, &builds, &state))
+            .collect();
         let inventory = inventory.with_roots(kept, &builds);
         let left_out = left_out::held(left_out, &state);
 

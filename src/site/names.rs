@@ -335,8 +335,8 @@ impl<'a> BuildNames<'a> {
         let namespaces = self
             .namespaces(&origin, &service.metadata)
             .into_iter()
-            .map(|(namespace, _)| namespace);
-        let namespaces = namespaces.collect();
+            .map(|(namespace, _)| namespace)
+            .collect();
         let name = service.metadata.name.clone()?;
         (!node_ports.is_empty()).then_some(ServiceWithPorts {
             origin,

@@ -224,8 +224,9 @@ pub(super) fn named(
     let (hosts, left_out, found) = host_origin::complete(hosts, others, &inputs, settings, renamed);
     names.findings.extend(found);
     // Services count even if they are not inputs, because their NodePorts are taken all the same.
-    let services = all.services.into_iter();
-    let services = services
+    let services = all
+        .services
+        .into_iter()
         .filter_map(|(origin, service)| names.service(origin, &service))
         .collect();
     let address_objects = name_address_objects(all.address_objects, &names);
@@ -548,8 +549,9 @@ fn name_hosts(
         let document = names.host(origin.clone(), host);
         if !is_meant {
             let found: Vec<Finding> = names.findings.drain(known..).collect();
-            let found = found.into_iter();
-            let found = found.map(|finding| concern.unused(finding, &origin));
+            let found = found
+                .into_iter()
+                .map(|finding| concern.unused(finding, &origin));
             names.findings.extend(found);
         }
         let Some(mut document) = document else {

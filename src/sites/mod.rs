@@ -94,8 +94,9 @@ impl Sites {
         for (directory, name) in with_names(&directories) {
             let inner = directories
                 .iter()
-                .filter(|other| **other != directory && other.starts_with(&directory));
-            let inner = inner.cloned().collect();
+                .filter(|other| **other != directory && other.starts_with(&directory))
+                .cloned()
+                .collect();
             let part = SitePart {
                 directory,
                 inner,
@@ -124,11 +125,11 @@ impl Sites {
             .collect();
         let mut all = Vec::new();
         for (name, part, settings) in &parts {
-            let other_directories = taken
+            let other_directories: Vec<&Utf8Path> = taken
                 .iter()
-                .filter(|(directory, _)| *directory != part.directory);
-            let other_directories: Vec<&Utf8Path> =
-                other_directories.flat_map(|(_, taken)| *taken).collect();
+                .filter(|(directory, _)| *directory != part.directory)
+                .flat_map(|(_, taken)| *taken)
+                .collect();
             let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
             all.push((
                 Location {
@@ -318,10 +319,9 @@ fn is_hidden(path: &Utf8Path) -> bool {
 fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
-    let settled = files
+    let settled: BTreeSet<Utf8PathBuf> = files
         .iter()
-        .filter(|file| file.file_name() == Some(settings::FILE));
-    let settled: BTreeSet<Utf8PathBuf> = settled
+        .filter(|file| file.file_name() == Some(settings::FILE))
         .filter_map(|file| file.parent())
         .filter(|path| !is_hidden(path))
         .map(Utf8Path::to_owned)

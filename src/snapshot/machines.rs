@@ -57,13 +57,10 @@ pub(super) fn machine_object(live: &Value) -> Option<(ObjectKey, Value)> {
     if !labels.is_empty() {
         metadata["labels"] = labels.into();
     }
-    let owners = live.pointer("/metadata/ownerReferences");
-    let owners = owners.and_then(Value::as_array).into_iter().flatten();
-    let owners = owners.filter_map(|owner| {
+    let owners: Vec<Value> = live.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten().filter_map(|owner| {
         let text = |field: &str| text_at(owner, field);
         Some(json!({"apiVersion": text("/apiVersion")?, "kind": text("/kind")?, "name": text("/name")?}))
-    });
-    let owners: Vec<Value> = owners.collect();
+    }).collect();
     if !owners.is_empty() {
         metadata["ownerReferences"] = owners.into();
     }

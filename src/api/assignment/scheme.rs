@@ -349,8 +349,9 @@ impl LabelTemplate {
         labels: &'a BTreeMap<String, String>,
     ) -> impl Iterator<Item = (&'a String, &'a str)> {
         let constant = self.key.constant();
-        let exact = constant.and_then(|key| labels.get_key_value(key));
-        let exact = exact.filter(|(_, value)| !value.is_empty());
+        let exact = constant
+            .and_then(|key| labels.get_key_value(key))
+            .filter(|(_, value)| !value.is_empty());
         let similar = labels
             .iter()
             .filter(move |(key, value)| constant.is_none() && self.captures(key, value).is_some());

@@ -52,8 +52,9 @@ pub(super) fn no_patch() -> EvaluationError {
 
 impl PatchSource<'_> {
     pub(super) fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, EvaluationError> {
-        let values = yaml_serde::Deserializer::from_str(self.text.trim());
-        let values: Result<Vec<Value>, _> = values.map(Value::deserialize).collect();
+        let values: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(self.text.trim())
+            .map(Value::deserialize)
+            .collect();
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
@@ -197,9 +198,10 @@ impl MergePatch {
 impl ParsedPatch {
     /// Returns the merge patches in a text that sipgen wrote.
     pub(super) fn in_written_text(text: &str, place: &Place) -> Result<Self, EvaluationError> {
-        let documents = texts_of_documents(text).map(yaml::from_str::<Value>);
-        let documents = documents.map(|value| Ok((value.map_err(|_| no_patch())?, None)));
-        let documents = documents.collect::<Result<_, EvaluationError>>()?;
+        let documents = texts_of_documents(text)
+            .map(yaml::from_str::<Value>)
+            .map(|value| Ok((value.map_err(|_| no_patch())?, None)))
+            .collect::<Result<_, EvaluationError>>()?;
         Self::merge(documents, place, &PatchOptions::default())
     }
 

@@ -298,8 +298,8 @@ impl Builds {
             .collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
         let root = self.root(root);
-        let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()));
-        let agents = agents.map(|build| (root.directory.clone(), build));
+        let agents = AgentBuild::with_variables(variables, &Place::File(root.file.clone()))
+            .map(|build| (root.directory.clone(), build));
         let wanted = EvaluatedFiles {
             files: &all,
             vital: &all,

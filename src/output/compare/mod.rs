@@ -235,11 +235,11 @@ pub fn compare(
     let there: HashSet<&str> = there.filter(|path| new_files.contains(*path)).collect();
     let created = new_files
         .iter()
-        .filter(|path| !there.contains(path.as_str()));
-    let created = created.filter_map(|path| {
-        let after = tree.get(path.as_str())?.clone();
-        Some((output.join(path), Change::Create { after }))
-    });
+        .filter(|path| !there.contains(path.as_str()))
+        .filter_map(|path| {
+            let after = tree.get(path.as_str())?.clone();
+            Some((output.join(path), Change::Create { after }))
+        });
     let mut changes = OutputChanges {
         // Collecting compares paths far less often than insertion one by one.
         files: created.collect(),

@@ -17,8 +17,8 @@ pub fn attributes(output: &Utf8Path) -> String {
         layout::CRDS,
         layout::SHARED,
         layout::TENANTS,
-    ];
-    let folded = folded.map(|directory| {
+    ]
+    .map(|directory| {
         line(
             &output.join(directory),
             "linguist-generated gitlab-generated",

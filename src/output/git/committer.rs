@@ -367,17 +367,17 @@ impl Committer {
         index::put(&self.opened, &self.program, directory, &staged)?;
         let moved = self
             .expect_unmoved()
-            .and_then(|()| self.advance(commit, message));
-        let moved = moved.and_then(|()| {
-            let now = position(&self.opened.repo, &self.program)?;
-            if now.reference == self.at.reference {
-                return Ok(());
-            }
-            let name = self.at.branch().unwrap_or_default();
-            Err(GitError::new(format!(
-                "branch `{name}` has the commit, but is no longer checked out"
-            )))
-        });
+            .and_then(|()| self.advance(commit, message))
+            .and_then(|()| {
+                let now = position(&self.opened.repo, &self.program)?;
+                if now.reference == self.at.reference {
+                    return Ok(());
+                }
+                let name = self.at.branch().unwrap_or_default();
+                Err(GitError::new(format!(
+                    "branch `{name}` has the commit, but is no longer checked out"
+                )))
+            });
         moved.or_else(|error| {
             self.unstage(&staged, &before, directory)?;
             Err(error)
@@ -532,8 +532,8 @@ fn position(repo: &Repository, program: &Program) -> Result<HeadPosition, GitErr
 
 /// Locks the worktree against other runs that commit.
 fn lock(opened: &OpenedRepo) -> Result<Lock, GitError> {
-    let directory = Utf8Path::from_path(opened.repo.path());
-    let directory = directory.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
+    let directory = Utf8Path::from_path(opened.repo.path())
+        .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
     Lock::exclusive(directory).map_err(|error| GitError::new(error.to_string()))
 }
 

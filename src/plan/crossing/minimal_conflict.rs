@@ -31,8 +31,9 @@ pub(super) fn core(
         .iter()
         .map(|demand| problem.demands[*demand].pool)
         .collect();
-    let all = pools.iter().flat_map(|pool| candidates.all(*pool));
-    let all: BTreeSet<Limit> = all
+    let all: BTreeSet<Limit> = pools
+        .iter()
+        .flat_map(|pool| candidates.all(*pool))
         .flat_map(|candidate| candidate.limits.iter().copied())
         .collect();
     let mut is_minimal = true;

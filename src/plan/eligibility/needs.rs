@@ -72,8 +72,7 @@ impl<'a> Needs<'a> {
 
     /// Returns the requirements of a node set, except those of services and of its other hosts.
     pub(crate) fn without_services(node_set: &'a NodeSet) -> Self {
-        let requirements = node_set.selector.clone().into_iter();
-        let requirements = requirements.map(|requirement| {
+        let requirements = node_set.selector.clone().into_iter().map(|requirement| {
             let text = requirement.to_string().into();
             (requirement, text)
         });

@@ -74,9 +74,8 @@ impl AgentObjectNames<'_> {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         let lowercase = whole.to_ascii_lowercase();
-        let labels =
-            lowercase.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
-        let labels: Vec<&str> = labels
+        let labels: Vec<&str> = lowercase
+            .split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-')
             .map(|label| label.trim_matches('-'))
             .filter(|label| !label.is_empty())
             .collect();

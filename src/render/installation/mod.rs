@@ -252,8 +252,7 @@ fn files(
         addresses: inventory.addresses_by_role(),
     };
     // A replacement host may have the address of the previous one but nothing installed on it.
-    let hosts = machines(cluster, renderer.placement, renderer.site);
-    let hosts: Vec<String> = hosts
+    let hosts: Vec<String> = machines(cluster, renderer.placement, renderer.site)
         .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
         .collect();
     let mut manifests = match manifests(renderer, &values) {
@@ -411,8 +410,9 @@ fn command(cluster: &Cluster, installation: &Installation, mode: InstallMode) ->
 /// Returns the documents of a manifest without comments, so that a reworded comment does not run
 /// every installer again.
 fn meaning(text: &str) -> String {
-    let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
-    let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
+    let documents: Result<Vec<serde_json::Value>, _> = yaml_serde::Deserializer::from_str(text)
+        .map(serde_json::Value::deserialize)
+        .collect();
     let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
         documents
             .iter()

@@ -108,14 +108,15 @@ impl CapacityWords {
             format!("{cluster} {part} lacks {hosts}: {why}")
         });
         let kinds = capacity.purchase.iter().flat_map(|it| &it.kinds);
-        let losses = loss_rows(&capacity.losses, false).into_iter();
-        let losses = losses.map(|row| PageLoss {
-            rack: row.loss.domain.clone(),
-            hosts: row.loss.hosts,
-            assigned: row.loss.assigned,
-            quorums: row.quorums,
-            lacking: row.lacking,
-        });
+        let losses = loss_rows(&capacity.losses, false)
+            .into_iter()
+            .map(|row| PageLoss {
+                rack: row.loss.domain.clone(),
+                hosts: row.loss.hosts,
+                assigned: row.loss.assigned,
+                quorums: row.quorums,
+                lacking: row.lacking,
+            });
         Self {
             tables: tables.collect(),
             lacking: lacking.collect(),
@@ -168,15 +169,15 @@ fn tables(capacity: &Capacity) -> Vec<CapacityTable> {
         ("more clusters like", "cluster", clusters.collect()),
         ("more sets of", "set", sets.collect()),
         ("more hosts for", "node set", node_sets.collect()),
-    ];
-    let tables = tables.map(
+    ]
+    .map(
         |(title, column, rows): (_, _, Vec<CapacityRow>)| CapacityTable {
             title,
             column,
             rows,
         },
-    );
-    let tables = tables.into_iter();
+    )
+    .into_iter();
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
@@ -264,8 +265,9 @@ fn size(purchase: &Purchase) -> String {
 /// Describes hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.
 fn bought(kind: &BoughtKind) -> String {
     let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
-    let labels = kind.labels.iter();
-    let labels: Vec<String> = labels
+    let labels: Vec<String> = kind
+        .labels
+        .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     let labels = Some(labels.join(",")).filter(|labels| !labels.is_empty());

@@ -113,12 +113,11 @@ impl<'a> ClusterLetters<'a> {
             .iter()
             .filter_map(HostOverview::cluster)
             .collect();
-        let clusters = overview
+        let clusters: Vec<&ClusterKey> = overview
             .clusters
             .iter()
             .map(|cluster| &cluster.key)
-            .filter(|key| has_hosts.contains(key));
-        let clusters: Vec<&ClusterKey> = clusters
+            .filter(|key| has_hosts.contains(key))
             .filter(|key| in_rack.as_ref().is_none_or(|in_rack| in_rack.contains(key)))
             .collect();
         if clusters.len() > ('A'..='Z').count() {
@@ -228,8 +227,8 @@ pub(super) fn write(
         .iter()
         .map(|rack| name(overview, rack).chars().count())
         .max()
-        .unwrap_or_default();
-    let name_width = name_width.min(LONGEST_NAME);
+        .unwrap_or_default()
+        .min(LONGEST_NAME);
     for rack in &shown {
         write_rack(out, overview, rack, letters, name_width, view)?;
     }

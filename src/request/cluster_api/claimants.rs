@@ -37,8 +37,9 @@ pub(crate) struct Claimant {
 /// Returns MachineSets that claim hosts, and Machines without one.
 pub(crate) fn claimed_by_machines(parts: &ClusterParts, inventory: &Inventory) -> Vec<Claimant> {
     let users = inventory.hosts.iter();
-    let users = users.filter_map(|host| host.live.usage.as_ref()?.metal3_machine());
-    let users: HashSet<(&str, &str)> = users.collect();
+    let users: HashSet<(&str, &str)> = users
+        .filter_map(|host| host.live.usage.as_ref()?.metal3_machine())
+        .collect();
     let has_host = |namespace: &Namespace, spec: &MachineSpec| {
         let machine = spec.infrastructure_ref.as_ref();
         machine.is_some_and(|machine| users.contains(&(namespace.as_str(), &machine.name)))

@@ -79,8 +79,9 @@ impl ClusterApiValidation<'_> {
 }
 
 fn is_by_capm3(check: &HealthCheckSpec) -> bool {
-    let templates = [&check.remediation_template, &check.remediation.template_ref];
-    let mut templates = templates.into_iter().flatten();
+    let mut templates = [&check.remediation_template, &check.remediation.template_ref]
+        .into_iter()
+        .flatten();
     templates.any(|template| template.kind == REMEDIATION_TEMPLATE)
 }
 

@@ -239,8 +239,7 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
     fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
-        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM);
-        let most = most.map_or(0, |text| {
+        let most = annotation(set.metadata, cluster_api::AUTOSCALER_MAXIMUM).map_or(0, |text| {
             self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text)
         });
         let replicas = set.replicas.unwrap_or(1);

@@ -147,8 +147,9 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     let name = document
         .get("metadata")
         .and_then(|metadata| metadata.get("name"))
-        .and_then(Value::as_str);
-    let name = name.unwrap_or_default().to_owned();
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let written = document.get("spec").cloned().unwrap_or_default();
     let generation = generation(&written).unwrap_or(SipclusterGeneration::March2021);
     let mut converter = Converter {
