@@ -1,6 +1,6 @@
 //! Generates GitOps manifests from bare-metal cluster requests.
 //!
-//! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate`]
+//! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate()`]
 //! reads both, assigns hosts to clusters and computes the changes of the repo's overlays;
 //! [`write_output()`] writes them. Data flows one way:
 //!

@@ -1,6 +1,6 @@
 //! Results of a search for hosts. Both searches, the flow of `choose` and `crossing`, return them.
 //!
-//! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::Problem).
+//! Demands, classes and domains are indices of the [`MatchingProblem`](super::matching::MatchingProblem).
 
 use super::matching::{Cut, FlowUnit, MatchingProblem};
 

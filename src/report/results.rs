@@ -47,7 +47,7 @@ pub(super) struct RepoPosition {
 pub struct CiResults(pub(super) Vec<LocatedFinding>);
 
 impl CiResults {
-    /// Prepares findings and [`stale`](super::stale) files.
+    /// Prepares findings and [`stale`](super::stale()) files.
     ///
     /// The root of `files` is the directory `below` of the git repo.
     pub fn new(findings: &[Finding], stale: &[Finding], files: &Files, below: &Utf8Path) -> Self {

@@ -20,7 +20,7 @@
 //!
 //! | caller | function | rules |
 //! | --- | --- | --- |
-//! | lists of refused hosts, `explain` | [`refusal`] | all |
+//! | lists of refused hosts, `explain` | [`refusal()`] | all |
 //! | causes of a shortage | [`objections`] | all except ownership and topology |
 //! | choice and spare hosts, by `equivalence` | [`unmet`] | requirements, addresses |
 //! | violations of retained hosts | [`unmet`] | requirements, without addresses |
