@@ -9,16 +9,12 @@ use super::{ClusterCopies, ScarceNodeSet, is_proven, scarce};
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::reservation::Tenants;
 use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, largest};
-use crate::request::{Cluster, NodeSet};
+use crate::request::Cluster;
 use crate::site::Site;
 
 /// Returns whether a copy of a cluster can exist.
 pub(super) fn is_copyable(cluster: &Cluster) -> bool {
-    let names_hosts = |node_set: &NodeSet| {
-        let machine = node_set.machine.as_ref();
-        machine.is_some_and(|machine| machine.named.is_some())
-    };
-    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(|set| names_hosts(set))
+    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(|set| set.is_named())
 }
 
 /// Returns the number of hosts of one set.

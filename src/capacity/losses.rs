@@ -51,7 +51,7 @@ pub(super) fn losses(
             lacking: lacking.collect(),
         }
     };
-    if overview.rack_by.is_none() {
+    if overview.by.is_none() {
         return Vec::new();
     }
     overview.racks.par_iter().map(loss).collect()

@@ -27,7 +27,7 @@ use crate::generate::GeneratedSite;
 use crate::load::{Files, ReadError};
 use crate::overview::Overview;
 use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
-use crate::plan::purchase::{Goal, Purchase, purchase};
+use crate::plan::purchase::{Purchase, purchase};
 use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::what_if::Quorum;
@@ -37,7 +37,7 @@ use growths::growths;
 use losses::losses;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The capacity of a site.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub struct Capacity {
     /// A purchase that completes them; null if nothing is lacking.
     pub purchase: Option<Purchase>,
     /// The label of topology domains; null if there is none, or nobody asked for losses.
-    pub lost_by: Option<String>,
+    pub by: Option<String>,
     /// The loss of each topology domain, in natural order.
     pub losses: Vec<Loss>,
 }
@@ -218,6 +218,12 @@ impl ScarceNodeSet {
 }
 
 impl Capacity {
+    /// Returns the loss that does most harm, if any does; of equal ones, the first.
+    pub fn worst_loss(&self) -> Option<&Loss> {
+        let harmful = self.losses.iter().filter(|loss| loss.is_harmful());
+        harmful.rev().max_by_key(|loss| loss.harm())
+    }
+
     /// Returns the JSON Schema.
     pub fn schema() -> Schema {
         schema_for!(Capacity)
@@ -270,8 +276,8 @@ pub struct CapacityScope<'q> {
     pub others: Vec<Cluster>,
     /// A mix of clusters of the site and of others.
     pub mix: Vec<CopyShare>,
-    /// Answers nothing about single clusters of the site.
-    pub losses_only: bool,
+    /// Answers only what is short, and what each loss does.
+    pub summary_only: bool,
     /// The racks whose losses are shown.
     pub racks: Option<&'q Overview>,
 }
@@ -332,7 +338,7 @@ pub fn capacity(
     };
     let asks_for_some =
         !(scope.clusters.is_empty() && scope.others.is_empty() && scope.mix.is_empty());
-    let asks_for_all = !asks_for_some && !scope.losses_only;
+    let asks_for_all = !asks_for_some && !scope.summary_only;
     let site_clusters: Vec<&Cluster> = if asks_for_all {
         all.values().copied().collect()
     } else {
@@ -395,7 +401,11 @@ pub fn capacity(
         cluster: original(&lacking.cluster),
         ..lacking
     });
-    let mut purchase = purchase(&planned, &wanted, Goal::All, |_| false);
+    let mut purchase = if scope.summary_only {
+        None
+    } else {
+        purchase(&planned, &wanted, |_| false)
+    };
     for kind in purchase.iter_mut().flat_map(|it| &mut it.kinds) {
         for buyer in &mut kind.node_sets {
             buyer.cluster = original(&buyer.cluster);
@@ -424,7 +434,7 @@ pub fn capacity(
         losses: scope
             .racks
             .map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
-        lost_by: scope.racks.and_then(|racks| racks.rack_by.clone()),
+        by: scope.racks.and_then(|racks| racks.by.clone()),
     })
 }
 

@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         clusters: arguments.clusters.iter().cloned().collect(),
         others: Vec::new(),
         mix: arguments.mix.clone(),
-        losses_only: false,
+        summary_only: false,
         racks: None,
     };
     let asks_for_clusters =

@@ -10,7 +10,7 @@ use sipgen::finding::Finding;
 use sipgen::git;
 use sipgen::output::compare::{Change, OutputChanges};
 use sipgen::overview::Overview;
-use sipgen::report::{self, StatusReport};
+use sipgen::report::{self, PageAnswers};
 
 use super::{CommandError, CommandResult, print_document, repo, say};
 
@@ -75,15 +75,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             racks: Some(&overview),
             ..CapacityScope::default()
         };
-        let status = StatusReport {
-            overview: &overview,
-            capacity: &capacity(generated, &scope)?,
-        };
         let findings = &generated.findings;
         let marked = in_maintenance(&generated.site);
         let drain = (!marked.is_empty()).then(|| drain(generated, &marked, &[], 1));
         let version = version.as_ref();
-        let page = report::page(&status, drain.as_ref(), version, findings, &sites.repo)?;
+        let answers = PageAnswers {
+            overview: &overview,
+            capacity: &capacity(generated, &scope)?,
+            drain: drain.as_ref(),
+        };
+        let page = report::page(&answers, version, findings, &sites.repo)?;
         made.push((path, before, page));
     }
     for (path, before, page) in made {

@@ -23,9 +23,9 @@ Examples:
 
 /// Show a summary of clusters, spare hosts and racks
 ///
-/// Lists requested and assigned hosts of each cluster, matching and spare hosts of each
-/// labelSelector, and the consequences of losing each rack. A map shows one row per rack and one cell per host. It shows the plan that
-/// `sipgen generate` would compute now; nothing is written.
+/// Lists requested and assigned hosts of each cluster, what is short, the spare hosts of each
+/// labelSelector, and the worst loss of a rack. A map shows one row per rack and one cell per host.
+/// It shows the plan that `sipgen generate` would compute now; nothing is written.
 ///
 /// Exits with 1 if the input has errors. `sipgen report` writes an HTML page with the same content.
 #[derive(clap::Args)]
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     for (site, generated) in &runs {
         let overview = Overview::new(generated, arguments.by.as_deref())?;
         let scope = CapacityScope {
-            losses_only: arguments.format == StatusFormat::Text,
+            summary_only: true,
             racks: Some(&overview),
             ..CapacityScope::default()
         };
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 .transpose()?;
             let all = overviews
                 .iter()
-                .map(|(site, overview, capacity)| (*site, StatusReport { overview, capacity }));
+                .map(|(site, overview, capacity)| (*site, StatusReport::new(overview, capacity)));
             repo::print_json(&sites, all.collect())?;
         }
     }

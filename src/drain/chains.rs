@@ -4,10 +4,12 @@
 //! before, and so on up to the one that must give up a drained host. Each chain is the shortest in
 //! its state. All chains together may have more moves than needed.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
-use super::state::{HostMove, MoveState};
-use crate::plan::relocation::{AcceptedHosts, Relocation};
+use super::state::{HostMove, MoveState, OccupiedSite};
+use crate::plan::ask::PlannedSite;
 
 /// Maximum number of pairs of a host that leaves and a host that joins.
 const MAX_TRIED: usize = 5_000_000;
@@ -22,23 +24,24 @@ pub(super) enum ChainResult {
     Undecided,
 }
 
-/// Replaces the leaving hosts one by one.
+/// Replaces the leaving hosts one by one, by hosts that the planner accepts if all may move.
 pub(super) fn chains(
-    rules: &Relocation<'_>,
+    site: &OccupiedSite<'_>,
+    planned: &PlannedSite<'_>,
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
 ) -> ChainResult {
     let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
-    for (index, set) in rules.node_sets.iter().enumerate() {
+    for (index, set) in site.node_sets.iter().enumerate() {
         owner.extend(set.hosts.iter().map(|host| (*host, index)));
     }
-    let accepted = rules.accepted();
     let mut search = ChainSearch {
-        rules,
-        accepted: &accepted,
+        site,
+        accepted: site.node_sets.iter().map(|_| OnceCell::new()).collect(),
+        planned,
         drained,
         owner,
-        state: MoveState::new(rules),
+        state: MoveState::new(site),
         tried: 0,
     };
     let mut moves = Vec::new();
@@ -59,9 +62,11 @@ pub(super) fn chains(
     ChainResult::Moves(moves)
 }
 
-struct ChainSearch<'s, 'r> {
-    rules: &'r Relocation<'r>,
-    accepted: &'s AcceptedHosts,
+struct ChainSearch<'s, 'r, 'p> {
+    site: &'r OccupiedSite<'r>,
+    planned: &'s PlannedSite<'p>,
+    /// The hosts that each node set may have.
+    accepted: Vec<OnceCell<Rc<[usize]>>>,
     drained: &'s BTreeSet<usize>,
     /// The node set of each assigned host.
     owner: BTreeMap<usize, usize>,
@@ -69,7 +74,7 @@ struct ChainSearch<'s, 'r> {
     tried: usize,
 }
 
-impl ChainSearch<'_, '_> {
+impl ChainSearch<'_, '_, '_> {
     /// Makes the moves of a chain if every constraint holds after each, and returns whether it did.
     fn makes(&mut self, chain: &[HostMove]) -> bool {
         let made = chain.iter().take_while(|step| self.state.make(**step));
@@ -88,7 +93,13 @@ impl ChainSearch<'_, '_> {
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            for to in self.accepted.hosts_for(set, &self.rules.node_sets[set]) {
+            let accepted = || {
+                self.planned
+                    .accepted_hosts(&self.site.node_sets[set])
+                    .into()
+            };
+            let accepted = Rc::clone(self.accepted[set].get_or_init(accepted));
+            for to in accepted.iter().copied() {
                 let owner = self.owner.get(&to);
                 if self.drained.contains(&to) || owner == Some(&set) {
                     continue;
@@ -109,7 +120,7 @@ impl ChainSearch<'_, '_> {
                         }
                     }
                     Some(other)
-                        if !self.rules.node_sets[*other].is_bound()
+                        if !self.site.node_sets[*other].node_set.is_named()
                             && !needed_by.contains_key(&to) =>
                     {
                         needed_by.insert(to, step);

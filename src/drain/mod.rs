@@ -27,13 +27,12 @@ use crate::generate::GeneratedSite;
 use crate::inventory::usage::HostUsage;
 use crate::plan;
 use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
-use crate::plan::purchase::{Goal, Purchase, purchase};
-use crate::plan::relocation::Relocation;
+use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
 
 use chains::{ChainResult, chains};
 use sequence::{StepLimits, fewest_steps, sequence, steps};
-use state::HostMove;
+use state::{HostMove, OccupiedSite};
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
 const VERSION: u32 = 2;
@@ -181,27 +180,35 @@ pub fn drain(
     at_once: usize,
 ) -> Drain {
     let site = &generated.site;
-    let rules = Relocation::new(site, &generated.plan);
+    let planned = PlannedSite::new(site, &generated.plan, &[]);
+    let occupied = OccupiedSite::new(site, &generated.plan, &planned);
     let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
     let drained: BTreeSet<usize> = indices.collect();
-    let places = DrainedHosts::new(site, &rules, &drained);
+    let places = DrainedHosts::new(site, &occupied, &drained);
     let limits = StepLimits {
         at_once: at_once.max(1),
         waiting: &places.waiting,
     };
-    let answer = plan_of_moves(&rules, &drained, &places, limits);
+    let hypothesis = PlanHypothesis {
+        gone: places.emptied(),
+        keeps_numbers: true,
+        ..PlanHypothesis::default()
+    };
+    let question = DrainQuestion {
+        site: &occupied,
+        planned: &planned,
+        hypothesis: &hypothesis,
+        leaving: &places.leaving,
+        limits,
+    };
+    let answer = question.answer();
     let verdict = match answer.verdict {
         DrainVerdict::Planned if !places.bound.is_empty() => DrainVerdict::Impossible,
         verdict => verdict,
     };
     let is_blocked = verdict != DrainVerdict::Planned;
     let purchase = (is_blocked && places.bound.is_empty()).then(|| {
-        let hypothesis = PlanHypothesis {
-            gone: drained.clone(),
-            ..PlanHypothesis::default()
-        };
-        let planned = PlannedSite::new(site, &generated.plan, &[]);
-        purchase(&planned, &hypothesis, Goal::NoWorse, |labels| {
+        purchase(&planned, &hypothesis, |labels| {
             selectors.iter().any(|selector| selector.matches(labels))
         })
     });
@@ -218,11 +225,11 @@ pub fn drain(
         moves: answer.steps.iter().map(Vec::len).sum(),
         has_fewest_moves: answer.has_fewest_moves,
         has_fewest_steps: answer.has_fewest_steps,
-        steps: described(site, &rules, &drained, &answer.steps),
+        steps: described(&occupied, &drained, &answer.steps),
         waiting: places
             .waiting
             .iter()
-            .map(|(host, set)| occupant(site, &rules, *set, *host))
+            .map(|(host, set)| occupant(&occupied, *set, *host))
             .collect(),
         unused: places.unused.iter().map(key).collect(),
         bound: places.bound,
@@ -249,7 +256,7 @@ struct DrainedHosts {
 }
 
 impl DrainedHosts {
-    fn new(site: &Site, rules: &Relocation<'_>, drained: &BTreeSet<usize>) -> Self {
+    fn new(site: &Site, occupied: &OccupiedSite<'_>, drained: &BTreeSet<usize>) -> Self {
         let mut places = Self {
             leaving: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -264,25 +271,24 @@ impl DrainedHosts {
                 why: why.to_owned(),
             });
         };
-        for (index, set) in rules.node_sets.iter().enumerate() {
+        for (index, set) in occupied.node_sets.iter().enumerate() {
             for (at, host) in set.hosts.intersection(drained).copied().enumerate() {
                 unassigned.remove(&host);
-                if set.is_bound() {
+                if set.node_set.is_named() {
                     bind(
                         host,
                         &set.cluster.key,
                         "the request names the host by MAC address",
                     );
-                } else if at < set.surplus {
+                } else if at < set.surplus() {
                     places.waiting.insert(host, index);
                 } else {
                     places.leaving.insert(host, index);
                 }
             }
         }
-        let owners = rules.owners();
         for host in unassigned {
-            match owners.get(&host) {
+            match occupied.owners.get(&host) {
                 Some(cluster) => bind(
                     host,
                     cluster,
@@ -292,6 +298,12 @@ impl DrainedHosts {
             }
         }
         places
+    }
+
+    /// Returns the hosts that are empty in the end.
+    fn emptied(&self) -> BTreeSet<usize> {
+        let assigned = self.leaving.keys().chain(self.waiting.keys());
+        assigned.chain(&self.unused).copied().collect()
     }
 }
 
@@ -304,60 +316,77 @@ struct DrainAnswer {
     lacking: Vec<NodeSetLack>,
 }
 
-fn plan_of_moves(
-    rules: &Relocation<'_>,
-    drained: &BTreeSet<usize>,
-    places: &DrainedHosts,
-    limits: StepLimits<'_>,
-) -> DrainAnswer {
-    let planned = |moves: &[HostMove], has_fewest_moves: bool| {
-        let steps = steps(rules, moves, limits);
+/// Hosts to empty, and the hypothesis that they are gone.
+struct DrainQuestion<'q> {
+    site: &'q OccupiedSite<'q>,
+    planned: &'q PlannedSite<'q>,
+    hypothesis: &'q PlanHypothesis<'q>,
+    /// Hosts to replace, with their node sets.
+    leaving: &'q BTreeMap<usize, usize>,
+    limits: StepLimits<'q>,
+}
+
+impl DrainQuestion<'_> {
+    /// Moves hosts to those that the planner chooses if all others stay, or also moves others.
+    fn answer(&self) -> DrainAnswer {
+        let lacking = match self.planned.replacements(self.hypothesis) {
+            Ok(chosen) => match sequence(self.site, self.leaving, &chosen) {
+                Some(moves) => return self.planned_moves(&moves, true),
+                None => Vec::new(),
+            },
+            Err(lacking) => lacking,
+        };
+        let hosts = self.planned.released_hosts();
+        let moving = self.planned.with_moves(&hosts);
+        let shortfall = moving.lacking(self.hypothesis);
+        if !shortfall.is_empty() && !shortfall.iter().any(NodeSetLack::is_undecided) {
+            return DrainAnswer::without_moves(DrainVerdict::Impossible, shortfall);
+        }
+        let emptied = &self.hypothesis.gone;
+        match chains(self.site, &moving, emptied, self.leaving) {
+            ChainResult::Moves(moves) => {
+                // Without a move of another host, some node set would lack hosts.
+                let others = moves.len() - self.leaving.len();
+                let is_needed =
+                    !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided);
+                self.planned_moves(&moves, others == 0 || others == 1 && is_needed)
+            }
+            ChainResult::Nothing => DrainAnswer::without_moves(DrainVerdict::NoOrder, lacking),
+            ChainResult::Undecided => DrainAnswer::without_moves(DrainVerdict::Undecided, lacking),
+        }
+    }
+
+    fn planned_moves(&self, moves: &[HostMove], has_fewest_moves: bool) -> DrainAnswer {
+        let steps = steps(self.site, moves, self.limits);
+        let fewest = fewest_steps(self.site, self.leaving, self.limits);
         DrainAnswer {
             verdict: DrainVerdict::Planned,
             has_fewest_moves,
-            has_fewest_steps: has_fewest_moves
-                && steps.len() <= fewest_steps(rules, &places.leaving, limits),
+            has_fewest_steps: has_fewest_moves && steps.len() <= fewest,
             steps,
             lacking: Vec::new(),
         }
-    };
-    let none = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| DrainAnswer {
-        verdict,
-        steps: Vec::new(),
-        has_fewest_moves: false,
-        has_fewest_steps: false,
-        lacking,
-    };
-    let lacking = match rules.replacements(drained, &places.leaving) {
-        Ok(chosen) => match sequence(rules, &places.leaving, &chosen) {
-            Some(moves) => return planned(&moves, true),
-            None => Vec::new(),
-        },
-        Err(lacking) => lacking,
-    };
-    let shortfall = rules.shortfall(drained, &places.waiting);
-    if !shortfall.is_empty() && !shortfall.iter().any(NodeSetLack::is_undecided) {
-        return none(DrainVerdict::Impossible, shortfall);
     }
-    match chains(rules, drained, &places.leaving) {
-        ChainResult::Moves(moves) => {
-            // Without a move of another host, some node set would lack hosts.
-            let others = moves.len() - places.leaving.len();
-            let is_needed = !lacking.is_empty() && !lacking.iter().any(NodeSetLack::is_undecided);
-            planned(&moves, others == 0 || others == 1 && is_needed)
+}
+
+impl DrainAnswer {
+    fn without_moves(verdict: DrainVerdict, lacking: Vec<NodeSetLack>) -> Self {
+        Self {
+            verdict,
+            steps: Vec::new(),
+            has_fewest_moves: false,
+            has_fewest_steps: false,
+            lacking,
         }
-        ChainResult::Nothing => none(DrainVerdict::NoOrder, lacking),
-        ChainResult::Undecided => none(DrainVerdict::Undecided, lacking),
     }
 }
 
 fn described(
-    site: &Site,
-    rules: &Relocation<'_>,
+    site: &OccupiedSite<'_>,
     drained: &BTreeSet<usize>,
     steps: &[Vec<HostMove>],
 ) -> Vec<DrainStep> {
-    let key = |host: usize| site.inventory.hosts[host].key.clone();
+    let key = |host: usize| site.hosts[host].key.clone();
     let all: Vec<HostMove> = steps.iter().flatten().copied().collect();
     let reason = |at: usize, step: &HostMove| {
         if drained.contains(&step.from) {
@@ -366,7 +395,7 @@ fn described(
         let next = all[at + 1..].iter().find(|later| later.to == step.from);
         Some(match next {
             Some(later) => {
-                let set = &rules.node_sets[later.set];
+                let set = &site.node_sets[later.set];
                 format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
             }
             None => format!(
@@ -376,16 +405,15 @@ fn described(
         })
     };
     let mut at = 0;
-    let describe = |step: &HostMove| {
+    let mut describe = |step: &HostMove| {
         let reason = reason(at, step);
         at += 1;
         DrainMove {
-            from: occupant(site, rules, step.set, step.from),
+            from: occupant(site, step.set, step.from),
             to: key(step.to),
             reason,
         }
     };
-    let mut describe = describe;
     steps
         .iter()
         .map(|moves| DrainStep {
@@ -394,8 +422,8 @@ fn described(
         .collect()
 }
 
-fn occupant(site: &Site, rules: &Relocation<'_>, set: usize, host: usize) -> Occupant {
-    let (set, host) = (&rules.node_sets[set], &site.inventory.hosts[host]);
+fn occupant(site: &OccupiedSite<'_>, set: usize, host: usize) -> Occupant {
+    let (set, host) = (&site.node_sets[set], &site.hosts[host]);
     let machine = host.live.usage.as_ref().and_then(HostUsage::metal3_machine);
     let machine = machine.map(|(namespace, name)| MachineInUse {
         name: name.to_owned(),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::state::{HostMove, MoveState};
+use super::state::{HostMove, MoveState, OccupiedSite};
 use crate::api::names::{ClusterKey, Role};
-use crate::plan::relocation::Relocation;
+use crate::plan::ask::Replacements;
 
 /// Maximum number of moves that the search for an order tries.
 const MAX_TRIED: usize = 100_000;
@@ -20,7 +20,7 @@ pub(super) struct StepLimits<'l> {
 
 /// Moves of a step that clusters have made.
 pub(super) struct StepUse<'r> {
-    rules: &'r Relocation<'r>,
+    site: &'r OccupiedSite<'r>,
     at_once: usize,
     /// Number of hosts, and of those the members of control planes.
     used: BTreeMap<&'r ClusterKey, (usize, usize)>,
@@ -28,9 +28,13 @@ pub(super) struct StepUse<'r> {
 
 impl<'r> StepUse<'r> {
     /// Begins a step; the first one has the hosts that already leave.
-    pub(super) fn begin(rules: &'r Relocation<'r>, limits: StepLimits<'_>, is_first: bool) -> Self {
+    pub(super) fn begin(
+        site: &'r OccupiedSite<'r>,
+        limits: StepLimits<'_>,
+        is_first: bool,
+    ) -> Self {
         let mut step = Self {
-            rules,
+            site,
             at_once: limits.at_once,
             used: BTreeMap::new(),
         };
@@ -45,7 +49,7 @@ impl<'r> StepUse<'r> {
     /// A control plane moves one member per step: its quorum must survive a failure of the member
     /// that joins.
     pub(super) fn allows(&self, set: usize) -> bool {
-        let set = &self.rules.node_sets[set];
+        let set = &self.site.node_sets[set];
         let used = self.used.get(&set.cluster.key);
         let (hosts, members) = used.copied().unwrap_or_default();
         hosts < self.at_once && (set.part.role != Role::ControlPlane || members == 0)
@@ -53,7 +57,7 @@ impl<'r> StepUse<'r> {
 
     /// Counts a host of the node set.
     pub(super) fn count(&mut self, set: usize) {
-        let set = &self.rules.node_sets[set];
+        let set = &self.site.node_sets[set];
         let used = self.used.entry(&set.cluster.key).or_default();
         used.0 += 1;
         used.1 += usize::from(set.part.role == Role::ControlPlane);
@@ -63,23 +67,25 @@ impl<'r> StepUse<'r> {
 /// Orders moves of hosts to those that node sets have chosen, so that every constraint holds after
 /// each move. Returns `None` if there is no order, or none was found within the limit.
 pub(super) fn sequence(
-    rules: &Relocation<'_>,
+    site: &OccupiedSite<'_>,
     leaving: &BTreeMap<usize, usize>,
-    chosen: &BTreeMap<usize, Vec<usize>>,
+    chosen: &Replacements,
 ) -> Option<Vec<HostMove>> {
     let mut open: Vec<OpenMoves> = Vec::new();
-    for (set, added) in chosen {
-        let from = leaving.iter().filter(|(_, of)| *of == set);
+    for (index, set) in site.node_sets.iter().enumerate() {
+        let from = leaving.iter().filter(|(_, of)| **of == index);
         let from: Vec<usize> = from.map(|(host, _)| *host).collect();
-        open.push((*set, from, added.clone()));
+        if let Some(added) = chosen.get(&(set.cluster.key.clone(), set.part.clone())) {
+            open.push((index, from, added.clone()));
+        }
     }
     // Node sets without quotas do not affect each other.
-    let is_limited = |set: usize| rules.limits.iter().any(|limit| limit.node_sets[set]);
+    let is_limited = |set: usize| site.limits.iter().any(|limit| limit.node_sets[set]);
     let (limited, others): (Vec<_>, Vec<_>) =
         open.into_iter().partition(|(set, ..)| is_limited(*set));
     let mut parts: Vec<Vec<_>> = others.into_iter().map(|part| vec![part]).collect();
     parts.push(limited);
-    let mut state = MoveState::new(rules);
+    let mut state = MoveState::new(site);
     let mut moves = Vec::new();
     let mut tried = 0;
     for part in parts {
@@ -152,15 +158,15 @@ impl SequenceSearch<'_, '_> {
 /// Divides ordered moves into steps. A step takes each move that the limits allow, if the others
 /// can still be made after it in their order.
 pub(super) fn steps(
-    rules: &Relocation<'_>,
+    site: &OccupiedSite<'_>,
     moves: &[HostMove],
     limits: StepLimits<'_>,
 ) -> Vec<Vec<HostMove>> {
-    let mut state = MoveState::new(rules);
+    let mut state = MoveState::new(site);
     let mut open: Vec<HostMove> = moves.to_vec();
     let mut steps: Vec<Vec<HostMove>> = Vec::new();
     while !open.is_empty() {
-        let mut used = StepUse::begin(rules, limits, steps.is_empty());
+        let mut used = StepUse::begin(site, limits, steps.is_empty());
         let mut step: Vec<HostMove> = Vec::new();
         let mut released = BTreeSet::new();
         let mut at = 0;
@@ -205,7 +211,7 @@ fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> b
 
 /// Returns a number of steps that every plan needs.
 pub(super) fn fewest_steps(
-    rules: &Relocation<'_>,
+    site: &OccupiedSite<'_>,
     leaving: &BTreeMap<usize, usize>,
     limits: StepLimits<'_>,
 ) -> usize {
@@ -213,7 +219,7 @@ pub(super) fn fewest_steps(
     let moves = leaving.values().map(|set| (*set, true));
     let waiting = limits.waiting.values().map(|set| (*set, false));
     for (set, moves) in moves.chain(waiting) {
-        let set = &rules.node_sets[set];
+        let set = &site.node_sets[set];
         let of = hosts.entry(&set.cluster.key).or_default();
         of.0 += 1;
         of.1 += usize::from(set.part.role == Role::ControlPlane);

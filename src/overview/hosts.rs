@@ -72,7 +72,7 @@ pub(super) fn overviews(
     site: &Site,
     plan: &Plan,
     standings: &[HostStanding],
-    rack_by: Option<&str>,
+    by: Option<&str>,
 ) -> Vec<HostOverview> {
     let node_sets = site
         .clusters
@@ -99,9 +99,7 @@ pub(super) fn overviews(
             deleting: host.live.deleting,
             why_not_free: standing.why_not_free.clone(),
             consumer: host.user(),
-            rack: rack_by
-                .and_then(|label| value(host, label))
-                .map(str::to_owned),
+            rack: by.and_then(|label| value(host, label)).map(str::to_owned),
             topology: keys
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned())))

@@ -25,7 +25,7 @@ pub use racks::{NoSuchLabel, Rack};
 pub use spare::SpareHosts;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A planned site.
 #[derive(Debug, Clone, Serialize)]
@@ -34,7 +34,7 @@ pub struct Overview {
     /// Version of the JSON format.
     pub version: u32,
     /// Rack label; `None` if the site has none.
-    pub rack_by: Option<String>,
+    pub by: Option<String>,
     /// Clusters of the site, including removed ones that release their hosts.
     pub clusters: Vec<ClusterOverview>,
     /// Numbers of hosts that match each labelSelector, or the requirements of machines.
@@ -49,18 +49,18 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// Creates the overview of a run. `rack_by` is the rack label; by default, it is the most used
+    /// Creates the overview of a run. `by` is the rack label; by default, it is the most used
     /// topology key.
     ///
     /// # Errors
     ///
     /// Fails if no host has the label.
-    pub fn new(generated: &GeneratedSite, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
-        let rack_by = match rack_by {
+    pub fn new(generated: &GeneratedSite, by: Option<&str>) -> Result<Self, NoSuchLabel> {
+        let by = match by {
             Some(label) => Some(racks::checked(&generated.site, label)?),
             None => racks::label(&generated.site),
         };
-        Ok(Self::by_racks(generated, rack_by))
+        Ok(Self::by_racks(generated, by))
     }
 
     /// Creates the overview of a run, with the most used topology key as rack label.
@@ -68,7 +68,7 @@ impl Overview {
         Self::by_racks(generated, racks::label(&generated.site))
     }
 
-    fn by_racks(generated: &GeneratedSite, rack_by: Option<String>) -> Self {
+    fn by_racks(generated: &GeneratedSite, by: Option<String>) -> Self {
         let GeneratedSite {
             site,
             plan,
@@ -79,7 +79,7 @@ impl Overview {
             site,
             plan,
             &host_state::host_standings(site, plan),
-            rack_by.as_deref(),
+            by.as_deref(),
         );
         Self {
             version: VERSION,
@@ -87,7 +87,7 @@ impl Overview {
             spare: spare::by_requirements(site, &hosts),
             quotas: quotas::all(site, plan),
             racks: racks::group(&hosts),
-            rack_by,
+            by,
             hosts,
         }
     }

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::HostOverview;
 use crate::api::names::{ClusterKey, Namespace, NodeName, Role};
-use crate::inventory::Host;
-use crate::plan::eligibility::{self, Needs};
+use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::MachineRequirements;
@@ -60,8 +59,7 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareH
     let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
     let mut known = HashMap::new();
     for (cluster, part, node_set) in node_sets {
-        let machine = node_set.machine.as_ref();
-        if machine.is_some_and(|machine| machine.named.is_some()) {
+        if node_set.is_named() {
             continue;
         }
         let text = node_set.selector.to_string();
@@ -115,19 +113,6 @@ pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareH
             let mut interfaces = spare.interfaces.iter();
             let is_addressed = interfaces.all(|name| inventory[*index].address(name).is_ok());
             spare.free += usize::from(state == free && is_addressed);
-        }
-        // Machines of others take any host that they match.
-        let matching = inventory.iter().zip(hosts).enumerate();
-        let is_free = |index: usize, host: &Host, overview: &HostOverview| {
-            overview.state == HostState::Free && eligibility::unmet(index, host, needs).is_none()
-        };
-        for claimant in &site.claimants {
-            let free = matching.clone().filter(|(index, (host, overview))| {
-                claimant.matches(host) && is_free(*index, host, overview)
-            });
-            let is_assigned = |index: usize| hosts[index].state == HostState::Assigned;
-            let machines = claimant.waiting_machines(&site.inventory, is_assigned);
-            spare.free = spare.free.saturating_sub(free.take(machines).count());
         }
     });
     found.into_iter().map(|(.., spare)| spare).collect()

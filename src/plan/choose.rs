@@ -18,7 +18,7 @@ use super::matching::{Matching, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
 use super::search_result::{SearchResult, ShortDemand, ShortageProof, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
-use super::shortage_causes::{MatchingHosts, ShortageCauses, TopologyLimits};
+use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
 use crate::inventory::Host;
 use crate::request::Cluster;
@@ -83,7 +83,7 @@ pub(super) fn choose(
         let matching = matching.entry(pool).or_insert_with(|| {
             MatchingHosts::new(supply.hosts, supply.availability, &demand.needs)
         });
-        let limits = TopologyLimits::new(&instance, index, &why);
+        let limits = DemandLimits::new(&instance, &served.picks, index, &why);
         let causes = ShortageCauses::new(matching, supply.hosts, demand, supply.gone, &limits);
         let reason = reason(demands, &open, quotas, why);
         let is_listed = told < MAX_EXPLAINED;
@@ -113,7 +113,7 @@ pub(super) struct UnservedDemand {
     /// Number of hosts that it could have.
     pub(super) found: usize,
     pub(super) reason: ShortageReason,
-    pub(super) limits: TopologyLimits,
+    pub(super) limits: DemandLimits,
 }
 
 /// Returns the demands that cannot be served. `classes` may have those of other demands. Returns `None`
@@ -131,7 +131,7 @@ pub(super) fn unserved<'a>(
     let unserved = unserved.map(|ShortDemand { index, found, why }| UnservedDemand {
         index: open[index],
         found,
-        limits: TopologyLimits::new(&instance, index, &why),
+        limits: DemandLimits::new(&instance, &served.picks, index, &why),
         reason: reason(demands, &open, quotas, why),
     });
     Some(unserved.collect())

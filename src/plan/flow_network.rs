@@ -144,6 +144,11 @@ impl<'a> Instance<'a> {
         })
     }
 
+    /// Returns the topology key of the domains of a pool.
+    pub(super) fn domain_key(&self, pool: usize) -> Option<&'a str> {
+        self.keys[pool]
+    }
+
     /// Returns the values of the topology key of a pool in some of its domains.
     pub(super) fn domain_values(&self, pool: usize, domains: &[usize]) -> Vec<&'a str> {
         let all = self.domains[pool].iter();

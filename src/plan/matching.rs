@@ -92,7 +92,8 @@ pub(super) struct Cut {
     pub(super) classes: BTreeSet<usize>,
     /// Pairs of demand and domain.
     pub(super) domains: BTreeSet<(usize, usize)>,
-    /// Set if the unsatisfied demand could have more hosts if its domains did not limit it.
+    /// Set if the unsatisfied demand could have more hosts if its domains did not limit it, and all
+    /// other demands as many as now.
     pub(super) is_limited: bool,
 }
 
@@ -204,6 +205,10 @@ impl<'a> Matching<'a> {
         }
         if failed.is_empty() {
             return Ok(());
+        }
+        // More hosts for one demand do not help if they come from another of the cluster.
+        for (demand, _, cut) in &mut failed {
+            cut.is_limited = PathSearch::without_limits(self, *demand).run().is_some();
         }
         for &demand in demands {
             self.release(demand);
@@ -479,11 +484,7 @@ impl<'a> Matching<'a> {
     fn augment(&mut self, demand: usize) -> Result<(), Cut> {
         let mut search = PathSearch::new(self, demand);
         let Some(class) = search.run() else {
-            let is_limited = PathSearch::without_limits(self, demand).run().is_some();
-            return Err(Cut {
-                is_limited,
-                ..search.cut()
-            });
+            return Err(search.cut());
         };
         let steps = search.steps_to(class);
         for step in &steps {

@@ -19,9 +19,8 @@
 //! `machine_users` finds the Machines that use hosts, and `machine_labels` lets labels follow them.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
-//! the requests of Provisionings. `ask` answers questions about a plan, `purchase` finds hosts that
-//! are missing, and `relocation` has the rules for moves of hosts. `encrypted`
-//! reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
+//! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
+//! that are missing. `encrypted` reports network data that must be decrypted. `placement`, `supply` and `topology` have shared
 //! data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -51,7 +50,6 @@ mod preference;
 pub mod purchase;
 pub mod quotas;
 mod release;
-pub mod relocation;
 mod renaming;
 mod search_result;
 mod shortage;

@@ -93,30 +93,19 @@ struct PurchasableKind {
 struct PurchaseSearch<'p, 'q> {
     planned: &'p PlannedSite<'p>,
     hypothesis: &'p PlanHypothesis<'q>,
-    goal: Goal,
     /// Indices of all hosts that could be bought.
     all: Range<usize>,
     was_undecided: Cell<bool>,
 }
 
-/// The node sets that a purchase completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// All that a hypothesis is about, and all that lack hosts now.
-    All,
-    /// Node sets that lack more hosts under a hypothesis than now.
-    NoWorse,
-}
-
-/// Returns a purchase with which a hypothesis is served; `None` if that needs none. Hosts with labels
-/// that are `unwanted`, or that are marked for maintenance, are not bought.
+/// Returns a purchase with which everything is served under a hypothesis; `None` if that needs none.
+/// Hosts with labels that are `unwanted`, or that are marked for maintenance, are not bought.
 pub fn purchase(
     planned: &PlannedSite<'_>,
     hypothesis: &PlanHypothesis<'_>,
-    goal: Goal,
     unwanted: impl Fn(&Labels) -> bool,
 ) -> Option<Purchase> {
-    if goal.verdict(planned, hypothesis) == HypothesisVerdict::Served {
+    if planned.is_all_served(hypothesis) == HypothesisVerdict::Served {
         return None;
     }
     let unwanted = |labels: &Labels| {
@@ -147,24 +136,10 @@ pub fn purchase(
     let search = PurchaseSearch {
         planned: &with_bought,
         hypothesis,
-        goal,
         all: site.inventory.hosts.len()..hosts.len(),
         was_undecided: Cell::new(false),
     };
     Some(search.purchase(&kinds, &hosts).unwrap_or(none))
-}
-
-impl Goal {
-    fn verdict(
-        self,
-        planned: &PlannedSite<'_>,
-        hypothesis: &PlanHypothesis<'_>,
-    ) -> HypothesisVerdict {
-        match self {
-            Goal::All => planned.is_all_served(hypothesis),
-            Goal::NoWorse => planned.is_served(hypothesis),
-        }
-    }
 }
 
 impl PurchaseSearch<'_, '_> {
@@ -250,7 +225,7 @@ impl PurchaseSearch<'_, '_> {
         let mut hypothesis = self.hypothesis.clone();
         let others = self.all.clone().filter(|host| !bought.contains(host));
         hypothesis.gone.extend(others);
-        let verdict = self.goal.verdict(self.planned, &hypothesis);
+        let verdict = self.planned.is_all_served(&hypothesis);
         if verdict == HypothesisVerdict::Undecided {
             self.was_undecided.set(true);
         }

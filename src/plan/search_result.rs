@@ -37,7 +37,8 @@ pub(super) struct CutCount {
     pub(super) demands: Vec<usize>,
     /// The largest number of hosts that the demands can have together.
     pub(super) can_be_had: usize,
-    /// True if the unserved demand could have more hosts if topology did not limit it.
+    /// True if the unserved demand, and so its cluster, could have more hosts if topology did not limit
+    /// it.
     pub(super) is_limited: bool,
     /// Domains of its pool in which no further host would help it.
     pub(super) closed: Vec<usize>,

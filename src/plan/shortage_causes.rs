@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::demand::NodeSetDemand;
 use super::eligibility::{self, Availability, Needs, Refusal, RefusalRemedy};
 use super::flow_network::Instance;
+use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
 use super::topology;
 use crate::api::names::ClusterKey;
 use crate::inventory::Host;
+use crate::settings::quotas::Quota;
 
 /// Maximum number of rules that are compared for a host.
 const RULES_COMPARED: usize = 3;
@@ -21,30 +23,56 @@ const RULES_SHOWN: usize = 3;
 /// Topology domains of a host, in the order of the topology keys.
 type Domains<'h> = Vec<Option<&'h str>>;
 
-/// Topology limits of a node set that lacks hosts.
-pub(super) struct TopologyLimits {
+/// Limits of a node set that lacks hosts: domains and quotas.
+pub(super) struct DemandLimits {
     /// Set if the node set lacked fewer hosts without its topology keys.
     is_limited: bool,
     closed: ClosedDomains,
+    /// Quotas without hosts left.
+    full_quotas: Vec<Quota>,
 }
 
-impl TopologyLimits {
-    /// Translates the proof for a demand of a problem.
-    pub(super) fn new(instance: &Instance<'_>, demand: usize, why: &ShortageProof) -> Self {
+impl DemandLimits {
+    /// Translates the proof for a demand of a problem. The hosts of earlier demands are picked.
+    pub(super) fn new(
+        instance: &Instance<'_>,
+        picks: &[Vec<FlowUnit>],
+        demand: usize,
+        why: &ShortageProof,
+    ) -> Self {
         let pool = instance.problem.demands[demand].pool;
-        let (is_limited, closed) = match why {
+        let (is_limited, key, closed) = match why {
             ShortageProof::Counted(count) if instance.crossing[pool].is_empty() => {
                 let values = instance.domain_values(pool, &count.closed);
-                let values = values.into_iter().map(str::to_owned);
-                (count.is_limited, ClosedDomains::Values(values.collect()))
+                (count.is_limited, instance.domain_key(pool), values)
             }
-            ShortageProof::Counted(count) => (count.is_limited, ClosedDomains::OfUsable),
-            ShortageProof::Crossing(_) | ShortageProof::Undecided => {
-                (false, ClosedDomains::OfUsable)
-            }
+            ShortageProof::Counted(count) => (count.is_limited, None, Vec::new()),
+            ShortageProof::Crossing(_) | ShortageProof::Undecided => (false, None, Vec::new()),
         };
-        Self { is_limited, closed }
+        let closed = ClosedDomains {
+            key: key.map(str::to_owned),
+            values: closed.into_iter().map(str::to_owned).collect(),
+        };
+        Self {
+            is_limited,
+            closed,
+            full_quotas: full_quotas(instance, picks, demand),
+        }
     }
+}
+
+/// Returns the quotas of a demand that earlier demands leave no hosts.
+fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) -> Vec<Quota> {
+    let problem = &instance.problem;
+    let is_full = |quota: &&usize| {
+        let earlier = problem.demands[..demand].iter().zip(picks);
+        let earlier = earlier.filter(|(earlier, _)| earlier.quotas.contains(quota));
+        let counted = earlier.flat_map(|(_, picks)| picks);
+        let counted = counted.filter(|pick| problem.counts[pick.class].contains(quota));
+        counted.count() >= problem.quotas[**quota]
+    };
+    let full = problem.demands[demand].quotas.iter().filter(is_full);
+    full.map(|quota| instance.quotas[*quota].clone()).collect()
 }
 
 /// Constraints without each of which a node set would lack fewer hosts.
@@ -63,7 +91,7 @@ impl ShortageCauses {
         hosts: &[Host],
         demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
-        limits: &TopologyLimits,
+        limits: &DemandLimits,
     ) -> Self {
         let keys = demand.needs.topology_keys.iter().enumerate();
         let keys = keys.filter(|_| limits.is_limited);
@@ -73,7 +101,7 @@ impl ShortageCauses {
         });
         Self {
             matching: matching.others(demand, gone),
-            refused: matching.refused(demand, gone, &limits.closed),
+            refused: matching.refused(demand, hosts, gone, limits),
             topology: topology.collect(),
         }
     }
@@ -102,12 +130,11 @@ struct RefusedHosts<'h> {
     by_domains: HashMap<Domains<'h>, usize>,
 }
 
-/// Topology domains in which no further host helps a node set.
-pub(super) enum ClosedDomains {
-    /// These values of the first topology key.
-    Values(BTreeSet<String>),
-    /// All domains in which usable hosts are, because topology keys cross each other.
-    OfUsable,
+/// Topology domains in which no further host helps a node set. Of other keys than this one, those are
+/// the domains in which usable hosts are.
+struct ClosedDomains {
+    key: Option<String>,
+    values: BTreeSet<String>,
 }
 
 /// The rules without which a node set lacks fewer hosts, as in "5 in use", most hosts first.
@@ -222,16 +249,19 @@ impl<'h> MatchingHosts<'h> {
     pub(super) fn refused(
         &self,
         demand: &NodeSetDemand<'_>,
+        hosts: &[Host],
         gone: &BTreeSet<usize>,
-        closed: &ClosedDomains,
+        limits: &DemandLimits,
     ) -> RefusedCounts {
         let is_open = |domains: &Domains<'_>| {
             numbered(domains).all(|(at, domain)| {
                 let key = demand.needs.topology_keys[at];
                 !demand.domains.contains(&(key, domain))
-                    && match closed {
-                        ClosedDomains::Values(values) => !values.contains(domain),
-                        ClosedDomains::OfUsable => !self.usable_domains.contains(&(at, domain)),
+                    && match &limits.closed {
+                        closed if closed.key.as_deref() == Some(key) => {
+                            !closed.values.contains(domain)
+                        }
+                        _ => !self.usable_domains.contains(&(at, domain)),
                     }
             })
         };
@@ -240,6 +270,18 @@ impl<'h> MatchingHosts<'h> {
         for host in demand.kept.union(gone) {
             if let Some((at, domains)) = self.refused_by.get(host) {
                 *excepted.entry((*at, is_open(domains))).or_default() += 1;
+            }
+        }
+        // Neither can hosts that a full quota counts, unless it is raised.
+        let mut over_quota: HashMap<(usize, bool), usize> = HashMap::new();
+        if !limits.full_quotas.is_empty() {
+            let is_excepted = |host: &usize| demand.kept.contains(host) || gone.contains(host);
+            let refused = self.refused_by.iter();
+            for (host, (at, domains)) in refused.filter(|(host, _)| !is_excepted(host)) {
+                let mut quotas = limits.full_quotas.iter();
+                if quotas.any(|quota| quota.counts(&hosts[*host].labels)) {
+                    *over_quota.entry((*at, is_open(domains))).or_default() += 1;
+                }
             }
         }
         let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
@@ -251,19 +293,30 @@ impl<'h> MatchingHosts<'h> {
                 let hosts = refused.by_domains.iter();
                 let hosts = hosts.filter(|(domains, _)| is_open(domains) == is_in_open);
                 let hosts: usize = hosts.map(|(_, hosts)| hosts).sum();
-                let hosts = hosts - excepted.get(&(at, is_in_open)).copied().unwrap_or_default();
-                if hosts == 0 || rules.is_empty() {
+                let number = |of: &HashMap<(usize, bool), usize>| {
+                    let number = of.get(&(at, is_in_open));
+                    number.copied().unwrap_or_default()
+                };
+                let over_quota = number(&over_quota);
+                let hosts = hosts - number(&excepted) - over_quota;
+                if rules.is_empty() {
                     continue;
                 }
                 let mut all = rules.join(" and ");
                 if !is_in_open {
                     all.push_str(" and in a topology domain of another host");
                 }
+                if over_quota > 0 {
+                    let all = format!("{all} and over a quota");
+                    *by_several.entry(all).or_default() += over_quota;
+                }
                 let counts = match (rules.len(), is_in_open) {
                     (1, true) => &mut by_one,
                     _ => &mut by_several,
                 };
-                *counts.entry(all).or_default() += hosts;
+                if hosts > 0 {
+                    *counts.entry(all).or_default() += hosts;
+                }
             }
         }
         let sorted = |counts: BTreeMap<String, usize>| {

@@ -75,7 +75,7 @@ pub use gitlab::gitlab;
 pub use hardware::explain_hardware;
 pub use lines::{FileLines, diff};
 pub use markdown::{MARKER, markdown, markdown_of_sites};
-pub use page::{is_page, page};
+pub use page::{PageAnswers, is_page, page};
 pub use plan::{notes, plan};
 pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
 pub use proposals::{ExistingInputs, proposals};

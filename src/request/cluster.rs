@@ -126,6 +126,12 @@ impl NodeSet {
     pub fn wanted(&self) -> usize {
         self.active + self.standby
     }
+
+    /// Returns whether it is a machine that a MAC address names.
+    pub fn is_named(&self) -> bool {
+        let machine = self.machine.as_ref();
+        machine.is_some_and(|machine| machine.named.is_some())
+    }
 }
 
 impl Cluster {

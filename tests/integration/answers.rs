@@ -231,3 +231,107 @@ fn a_shortage_names_a_quota_and_the_number_of_hosts_together() {
     let more = refused(3);
     assert!(!more.contains("quota"), "{more}");
 }
+
+/// The names of fixtures with hosts and clusters.
+const FIXTURES: [&str; 6] = [
+    "quickstart",
+    "multi-cluster",
+    "cluster-api",
+    "capm3",
+    "provisioning",
+    "observed",
+];
+
+/// Text, Markdown, page and JSON have the same numbers, and `status` those of `capacity`.
+#[test]
+fn every_format_has_the_same_numbers() {
+    let mut rows = 0;
+    for fixture in FIXTURES {
+        let repo = Repo::of_fixture(fixture);
+        let json = ask(&repo, &["capacity"]);
+        let said = |arguments: &[&str]| text(&repo, arguments).stdout;
+        let plain = said(&["capacity", "--all"]);
+        let markdown = said(&["capacity", "--all", "--format", "markdown"]);
+        let page = said(&["report", "--html", "-"]);
+        // A row of the page is a JSON object without nested ones.
+        let mut expect = |line: String, row: String, entry: (String, String)| {
+            rows += 1;
+            let mut objects = page.split('}').map(|object| format!("{object}}}"));
+            let is_entry = |object: &String| object.contains(&entry.0) && object.contains(&entry.1);
+            assert!(
+                objects.any(|object| is_entry(&object)),
+                "{fixture}: {entry:?}"
+            );
+            assert!(plain.contains(&line), "{fixture}: {line}\n{plain}");
+            assert!(markdown.contains(&row), "{fixture}: {row}\n{markdown}");
+        };
+        for (list, part) in [("clusters", false), ("nodeSets", true)] {
+            for row in json[list].as_array().unwrap() {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let cluster = &row["cluster"];
+                let mut name =
+                    format!("{}/{}", word(&cluster["namespace"]), word(&cluster["name"]));
+                if part {
+                    let role = word(&row["role"]);
+                    let node_set = row["nodeSet"].as_str();
+                    let part = node_set.map_or(role.clone(), |name| format!("{name} ({role})"));
+                    name = format!("{name} {part}");
+                }
+                let fit = row["fit"].as_u64().unwrap();
+                expect(
+                    format!("\n  {fit:>4}  {name} "),
+                    format!("\n| {fit} | `{name}` |"),
+                    (
+                        format!("{{\"fit\":{fit},"),
+                        format!("\"name\":\"{name}\",\"others\":"),
+                    ),
+                );
+            }
+        }
+        for loss in json["losses"].as_array().unwrap() {
+            let Some(rack) = loss["domain"].as_str() else {
+                continue;
+            };
+            let (hosts, assigned) = (&loss["hosts"], &loss["assigned"]);
+            let (hosts, assigned) = (hosts.as_u64().unwrap(), assigned.as_u64().unwrap());
+            let line = plain.lines().find(|line| {
+                let words: Vec<&str> = line.split_whitespace().take(3).collect();
+                words == [rack, &hosts.to_string(), &assigned.to_string()]
+            });
+            expect(
+                line.unwrap_or(rack).to_owned(),
+                format!("\n| `{rack}` | {hosts} | {assigned} |"),
+                (
+                    format!("{{\"assigned\":{assigned},\"hosts\":{hosts},"),
+                    format!("\"rack\":\"{rack}\"}}"),
+                ),
+            );
+            let lost = ask(
+                &repo,
+                &[
+                    "what-if",
+                    "--without",
+                    &format!("{}={rack}", json["by"].as_str().unwrap()),
+                ],
+            );
+            for lacking in loss["lacking"].as_array().unwrap() {
+                let mut clusters = lost["clusters"].as_array().unwrap().iter();
+                let cluster = clusters.find(|impact| impact["cluster"] == lacking["cluster"]);
+                let mut node_sets = cluster.unwrap()["nodeSets"].as_array().unwrap().iter();
+                let node_set = node_sets.find(|node_set| {
+                    ["role", "nodeSet"]
+                        .iter()
+                        .all(|field| node_set[field] == lacking[field])
+                });
+                assert_eq!(
+                    node_set.unwrap()["lacks"],
+                    lacking["hosts"],
+                    "{fixture}: {rack}"
+                );
+            }
+        }
+        let status = ask(&repo, &["status"]);
+        assert_eq!(status["short"], json["lacking"], "{fixture}");
+    }
+    assert!(rows > 30, "{rows}");
+}

@@ -78,22 +78,27 @@ fn a_site_is_shown_as_it_stands() {
 }
 
 #[test]
-fn json_and_markdown_have_the_numbers_of_capacity() {
+fn json_and_markdown_have_what_is_short_and_the_worst_loss_of_capacity() {
     let repo = Repo::generated("multi-cluster");
-    let json = |arguments: &[&str]| -> Value {
-        let run = run(&mut repo.sipgen(&[arguments, &["--format", "json"]].concat())).expect(0);
+    repo.replace("tenants/tenant-a/edge.yaml", "active: 2", "active: 9");
+    let json = |command: &str| -> Value {
+        let run = run(&mut repo.sipgen(&[command, "--format", "json"]));
         serde_json::from_str(&run.stdout).unwrap()
     };
 
-    assert_eq!(json(&["status"])["capacity"], json(&["capacity"]));
-    let markdown = shown(&repo, &["--format", "markdown"]);
+    let (status, capacity) = (json("status"), json("capacity"));
+
+    assert_eq!(status["short"], capacity["lacking"]);
+    let mut losses = capacity["losses"].as_array().unwrap().iter();
+    assert!(losses.any(|loss| *loss == status["worstLoss"]), "{status}");
+    assert_eq!(status["worstLoss"]["domain"], "a11");
+    let markdown = run(&mut repo.sipgen(&["status", "--format", "markdown"])).stdout;
     assert_says(
         &markdown,
         &[
             "| `tenant-a/core` | `Worker` | 3 | 1 | 4 | 0 |",
-            "| 1 | `tenant-a/edge Worker` | `its selector matches only 3 of all hosts` |",
-            "### If all hosts of one `topology.example.com/rack` are lost",
-            "| `a12` | 6 | 4 | `tenant-b/lab` | ",
+            "### Short\n\n- `tenant-a/edge` `Worker` lacks 6 hosts: ",
+            "### If all hosts of one `topology.example.com/rack` are lost\n\nThe worst is `a11`:\n\n- quorum lost: `tenant-a/core, ",
         ],
     );
 }
@@ -329,7 +334,7 @@ fn somebody_elses_hosts_are_not_free() {
 fn racks_are_the_topology_domains_or_what_the_user_says() {
     let repo = Repo::generated("multi-cluster");
 
-    assert_eq!(json(&repo)["rackBy"], "topology.example.com/rack");
+    assert_eq!(json(&repo)["by"], "topology.example.com/rack");
     let by_flavor = shown(&repo, &["--by", "hardware.example.com/flavor"]);
     assert_says(
         &by_flavor,

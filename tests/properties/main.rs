@@ -19,6 +19,7 @@ mod oracle;
 mod oracle_capacity;
 mod oracle_drain;
 mod oracle_machines;
+mod replayed_answers;
 mod site_model;
 mod spellings;
 mod substitution;

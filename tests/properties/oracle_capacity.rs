@@ -132,7 +132,7 @@ fn bought_host(flavor: u8, at: usize) -> Host {
 }
 
 /// The hosts of a purchase, as the oracle has them.
-fn bought_hosts(kinds: &[BoughtKind]) -> Vec<Host> {
+pub fn bought_hosts(kinds: &[BoughtKind]) -> Vec<Host> {
     let mut hosts = Vec::new();
     for kind in kinds {
         for at in 0..kind.hosts {
@@ -230,7 +230,7 @@ fn check(answer: &Capacity, oracle: &Oracle<'_>) -> Result<(), TestCaseError> {
         );
         prop_assert!(growth.is_proven && !growth.scarce.is_empty());
     }
-    let by_rack = answer.lost_by.as_deref() == Some(RACK);
+    let by_rack = answer.by.as_deref() == Some(RACK);
     for loss in answer.losses.iter().filter(|_| by_rack) {
         let of_domain = |host: &Host| host.rack.map(|rack| format!("v{rack}")) == loss.domain;
         let hosts = oracle.hosts.iter().enumerate();
@@ -312,8 +312,8 @@ proptest! {
         let with_shortages = generate(&files, &Options::default(), &|_| {}).unwrap();
         let answer = capacity(&with_shortages, &CapacityScope::default()).unwrap();
         check_purchase(&answer, &Oracle { kept: taken(&with_shortages), ..oracle.clone() })?;
-        let lost_by = hosts.iter().any(|host| host.rack.is_some()).then_some(RACK);
-        let racks = Overview::new(&generated, lost_by).unwrap();
+        let by = hosts.iter().any(|host| host.rack.is_some()).then_some(RACK);
+        let racks = Overview::new(&generated, by).unwrap();
         let answer = capacity(&generated, &CapacityScope { racks: Some(&racks), ..CapacityScope::default() }).unwrap();
         check(&answer, &oracle)?;
         let copyable = answer.clusters.iter().map(|copies| &copies.cluster);

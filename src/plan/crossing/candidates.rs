@@ -64,12 +64,16 @@ impl<'a> Candidates<'a> {
     }
 
     fn read(&mut self, instance: &Instance<'a>, pool: usize) {
-        let choices = instance.problem.pools[pool].tiers.iter().flatten();
+        let problem = &instance.problem;
         let keys = &instance.limiting[pool];
+        let choices = problem.pools[pool].tiers.iter().flatten();
+        let choices = choices.flat_map(|choice| {
+            let classes = choice.classes.iter();
+            classes.map(|class| (*class, choice.domain))
+        });
         let mut classes = Vec::new();
-        for (class, domain) in
-            choices.flat_map(|choice| choice.classes.iter().map(|class| (*class, choice.domain)))
-        {
+        // All hosts of a class may be gone.
+        for (class, domain) in choices.filter(|(class, _)| problem.capacities[*class] > 0) {
             let values = keys
                 .iter()
                 .filter_map(|key| Some((*key, instance.value(class, *key)?)));

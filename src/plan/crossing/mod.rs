@@ -17,6 +17,7 @@ mod candidates;
 mod integer_program;
 mod local_search;
 mod minimal_conflict;
+mod quota_excess;
 mod relaxations;
 
 use std::cell::OnceCell;
@@ -153,15 +154,14 @@ impl CrossingSearch<'_, '_> {
 
     /// Searches for hosts if no equal cluster was refused.
     fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
-        if let Some(core) = self.over_quota(cluster) {
-            let by_quota = self.unserved_by_quota(cluster, core);
+        if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
             if by_count.is_empty() {
                 self.bounds
                     .iter_mut()
                     .for_each(|bounds| bounds.release(cluster));
             }
-            return Err(self.tighter(by_quota, by_count));
+            return Err(self.tighter(excess, by_count));
         }
         // Relaxations are created when the local search fails for the first time, which few sites
         // need.
@@ -188,111 +188,6 @@ impl CrossingSearch<'_, '_> {
             .iter_mut()
             .for_each(|bounds| bounds.release(cluster));
         Err(refused)
-    }
-
-    /// Returns a quota that the cluster would exceed whatever hosts it gets, with the fewest demands
-    /// that prove it.
-    ///
-    /// The integer program finds that, too, but only on sites of moderate size.
-    fn over_quota(&self, cluster: &[usize]) -> Option<ConflictCore> {
-        let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
-        let mut quotas: Vec<usize> = cluster
-            .iter()
-            .flat_map(|demand| problem.demands[*demand].quotas.iter().copied())
-            .collect();
-        quotas.sort_unstable();
-        quotas.dedup();
-        quotas.into_iter().find_map(|quota| {
-            let left = problem.quotas[quota];
-            let counts = |demand: &usize| {
-                let of = &problem.demands[*demand];
-                let mut classes = candidates.all(of.pool);
-                of.missing > 0
-                    && of.quotas.contains(&quota)
-                    && classes.all(|candidate| problem.counts[candidate.class].contains(&quota))
-            };
-            let all = cluster.iter().chain(&self.accepted).copied();
-            let mut demands: Vec<usize> = all.filter(counts).collect();
-            let missing = |demand: &usize| problem.demands[*demand].missing;
-            let mut sum: usize = demands.iter().map(missing).sum();
-            if sum <= left {
-                return None;
-            }
-            // Demands that are served last are removed first, those of the cluster last.
-            for at in (0..demands.len()).rev() {
-                let without = sum - missing(&demands[at]);
-                if without > left {
-                    demands.remove(at);
-                    sum = without;
-                }
-            }
-            demands.sort_unstable();
-            Some(ConflictCore {
-                demands,
-                limits: Vec::new(),
-                quotas: vec![quota],
-                is_minimal: true,
-            })
-        })
-    }
-
-    /// Returns what limits a cluster more, a quota or the number of hosts. If both limit it equally, the
-    /// quota says so: a change of one of them does not help.
-    fn tighter(
-        &self,
-        mut by_quota: Vec<ShortDemand>,
-        by_count: Vec<ShortDemand>,
-    ) -> Vec<ShortDemand> {
-        let missing = |index: usize| self.instance.problem.demands[index].missing;
-        let lacking = |unserved: &[ShortDemand]| -> usize {
-            let unserved = unserved.iter();
-            unserved.map(|it| missing(it.index) - it.found).sum()
-        };
-        let (quota, count) = (lacking(&by_quota), lacking(&by_count));
-        if count > quota {
-            return by_count;
-        }
-        for unserved in &mut by_quota {
-            if let ShortageProof::Crossing(conflict) = &mut unserved.why {
-                conflict.has_no_more_hosts = count == quota;
-            }
-        }
-        by_quota
-    }
-
-    /// Returns the demands of a cluster that a quota leaves too few hosts for.
-    fn unserved_by_quota(&self, cluster: &[usize], core: ConflictCore) -> Vec<ShortDemand> {
-        let problem = &self.instance.problem;
-        let other_hosts = core
-            .demands
-            .iter()
-            .filter(|demand| !cluster.contains(demand));
-        let other_hosts: usize = other_hosts
-            .map(|demand| problem.demands[*demand].missing)
-            .sum();
-        let quota = core
-            .quotas
-            .first()
-            .map_or(0, |quota| problem.quotas[*quota]);
-        let mut left = quota.saturating_sub(other_hosts);
-        let conflict = self.conflict(core);
-        let mut unserved = Vec::new();
-        for index in cluster
-            .iter()
-            .filter(|demand| conflict.demands.contains(demand))
-        {
-            let missing = problem.demands[*index].missing;
-            let found = missing.min(left);
-            left -= found;
-            if found < missing {
-                unserved.push(ShortDemand {
-                    index: *index,
-                    found,
-                    why: ShortageProof::Crossing(conflict.clone()),
-                });
-            }
-        }
-        unserved
     }
 
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.

@@ -86,6 +86,8 @@ fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
 /// One flow for each key.
 pub(super) struct Relaxations<'p> {
     flows: Vec<Matching<'p>>,
+    /// Number of hosts that each demand lacks.
+    missing: Vec<usize>,
 }
 
 impl<'p> Relaxations<'p> {
@@ -93,6 +95,10 @@ impl<'p> Relaxations<'p> {
     pub(super) fn new(problems: &'p [MatchingProblem], accepted: &[usize]) -> Self {
         let mut bounds = Self {
             flows: problems.iter().map(Matching::new).collect(),
+            missing: problems.first().map_or_else(Vec::new, |problem| {
+                let demands = problem.demands.iter();
+                demands.map(|demand| demand.missing).collect()
+            }),
         };
         // Placed demands have a flow for each key, so this cannot fail.
         let _ = bounds.accept(accepted);
@@ -103,17 +109,27 @@ impl<'p> Relaxations<'p> {
     ///
     /// # Errors
     ///
-    /// Returns the demands that cannot be satisfied by the first key that refuses.
+    /// Returns the demands that cannot be satisfied by the key that leaves most hosts short.
     pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), DemandCuts> {
-        for at in 0..self.flows.len() {
-            if let Err(cuts) = self.flows[at].accept(demands) {
-                self.flows[..at]
-                    .iter_mut()
-                    .for_each(|flow| demands.iter().for_each(|demand| flow.release(*demand)));
-                return Err(cuts);
-            }
+        let results = self.flows.iter_mut().map(|flow| flow.accept(demands));
+        let results: Vec<Result<(), DemandCuts>> = results.collect();
+        let lacking = |cuts: &DemandCuts| -> usize {
+            let lacking = cuts.iter();
+            let lacking = lacking.map(|(demand, found, _)| self.missing[*demand] - found);
+            lacking.sum()
+        };
+        let refusals = results
+            .iter()
+            .rev()
+            .filter_map(|result| result.as_ref().err());
+        let Some(worst) = refusals.max_by_key(|cuts| lacking(cuts)).cloned() else {
+            return Ok(());
+        };
+        let accepting = self.flows.iter_mut().zip(&results);
+        for (flow, _) in accepting.filter(|(_, result)| result.is_ok()) {
+            demands.iter().for_each(|demand| flow.release(*demand));
         }
-        Ok(())
+        Err(worst)
     }
 
     /// Undoes the acceptance of demands.

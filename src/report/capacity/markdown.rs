@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::{loss_rows, shown_lacking, shown_losses, shown_rows, tables};
-use crate::capacity::Capacity;
+use super::{harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
+use crate::capacity::{Capacity, LackingNodeSet};
 use crate::plan::purchase::Purchase;
 use crate::report::ReportText;
 use crate::report::markdown::{cell, code};
@@ -18,11 +18,7 @@ pub fn capacity_as_markdown(capacity: &Capacity, all: bool) -> ReportText {
 }
 
 /// Writes sections with tables, each behind an empty line.
-pub(in crate::report) fn write_markdown(
-    out: &mut String,
-    capacity: &Capacity,
-    all: bool,
-) -> fmt::Result {
+fn write_markdown(out: &mut String, capacity: &Capacity, all: bool) -> fmt::Result {
     for table in tables(capacity) {
         let (rows, left_out) = shown_rows(&table.rows, all);
         writeln!(out, "\n### {}\n", capitalized(table.title))?;
@@ -35,24 +31,14 @@ pub(in crate::report) fn write_markdown(
         write_left_out(out, left_out)?;
     }
     if !capacity.lacking.is_empty() {
-        let (shown, left_out) = shown_lacking(&capacity.lacking, all);
         writeln!(out, "\n### Cannot be served\n")?;
-        for lacks in shown {
-            let (cluster, part) = (code(&lacks.cluster), code(&lacks.part));
-            let hosts = counted(lacks.hosts, "host");
-            writeln!(
-                out,
-                "- {cluster} {part} lacks {hosts}: {}",
-                code(&lacks.why)
-            )?;
-        }
-        write_left_out(out, left_out)?;
+        write_lacking_as_markdown(out, &capacity.lacking, all)?;
     }
     if let Some(purchase) = &capacity.purchase {
         writeln!(out, "\n### To buy\n")?;
         write_purchase_as_markdown(out, purchase)?;
     }
-    let Some(label) = &capacity.lost_by else {
+    let Some(label) = &capacity.by else {
         return Ok(());
     };
     writeln!(out, "\n### If all hosts of one {} are lost\n", code(label))?;
@@ -73,6 +59,48 @@ pub(in crate::report) fn write_markdown(
         )?;
     }
     write_left_out(out, left_out)
+}
+
+/// Writes node sets that lack hosts, without a title.
+pub(in crate::report) fn write_lacking_as_markdown(
+    out: &mut String,
+    lacking: &[LackingNodeSet],
+    all: bool,
+) -> fmt::Result {
+    let (shown, left_out) = shown_lacking(lacking, all);
+    for lacks in shown {
+        let (cluster, part) = (code(&lacks.cluster), code(&lacks.part));
+        let (hosts, why) = (counted(lacks.hosts, "host"), code(&lacks.why));
+        writeln!(out, "- {cluster} {part} lacks {hosts}: {why}")?;
+    }
+    write_left_out(out, left_out)
+}
+
+/// Writes the loss that does most harm with its title, and counts the others that do harm.
+pub(in crate::report) fn write_worst_loss_as_markdown(
+    out: &mut String,
+    capacity: &Capacity,
+) -> fmt::Result {
+    let Some(label) = &capacity.by else {
+        return Ok(());
+    };
+    writeln!(out, "\n### If all hosts of one {} are lost\n", code(label))?;
+    let Some(worst) = capacity.worst_loss() else {
+        return writeln!(out, "Every lost host can be replaced.");
+    };
+    for row in loss_rows(std::slice::from_ref(worst), false) {
+        writeln!(out, "The worst is {}:\n", code(&row.name))?;
+        if !row.quorums.is_empty() {
+            writeln!(out, "- quorum lost: {}", code(&row.quorums))?;
+        }
+        if !row.lacking.is_empty() {
+            writeln!(out, "- {}", code(&row.lacking))?;
+        }
+    }
+    match harmful_others(capacity) {
+        Some(others) => writeln!(out, "\n{others}"),
+        None => Ok(()),
+    }
 }
 
 /// Writes a purchase without its title.

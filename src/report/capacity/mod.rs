@@ -17,10 +17,11 @@ use crate::text::counted;
 
 pub use markdown::capacity_as_markdown;
 pub(super) use markdown::{
-    capitalized, write_left_out, write_markdown, write_purchase_as_markdown,
+    capitalized, write_lacking_as_markdown, write_left_out, write_purchase_as_markdown,
+    write_worst_loss_as_markdown,
 };
 pub use text::capacity;
-pub(super) use text::{write_purchase, write_worst_loss};
+pub(super) use text::{write_lacking, write_purchase, write_worst_loss};
 
 /// Maximum number of rows of a table, unless all are wanted.
 const ROWS_SHOWN: usize = 20;
@@ -52,7 +53,7 @@ pub(super) struct CapacityWords {
     purchase: Option<String>,
     /// Its hosts by kind.
     kinds: Vec<String>,
-    lost_by: Option<String>,
+    by: Option<String>,
     losses: Vec<PageLoss>,
 }
 
@@ -122,7 +123,7 @@ impl CapacityWords {
             lacking: lacking.collect(),
             purchase: capacity.purchase.as_ref().map(size),
             kinds: kinds.map(bought).collect(),
-            lost_by: capacity.lost_by.clone(),
+            by: capacity.by.clone(),
             losses: losses.collect(),
         }
     }
@@ -220,6 +221,16 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow<'_>> {
         }
     };
     losses.iter().map(row).collect()
+}
+
+/// Counts the losses that do harm besides the worst one, if any do.
+fn harmful_others(capacity: &Capacity) -> Option<String> {
+    let losses = &capacity.losses;
+    let harmful = losses.iter().filter(|loss| loss.is_harmful()).count();
+    (harmful > 1).then(|| {
+        let (harmful, others) = (harmful - 1, losses.len() - 1);
+        format!("{harmful} of {others} others do harm as well: `sipgen capacity`")
+    })
 }
 
 /// Returns the losses to show: the worst.

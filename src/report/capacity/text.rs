@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{CapacityRow, LossRow, loss_rows, shown_lacking, shown_losses, shown_rows, tables};
+use super::{
+    CapacityRow, LossRow, harmful_others, loss_rows, shown_lacking, shown_losses, shown_rows,
+    tables,
+};
 use crate::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::plan::purchase::Purchase;
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled};
@@ -31,7 +34,7 @@ fn write_capacity(out: &mut ReportText, capacity: &Capacity, all: bool) -> fmt::
         begin(out, &mut is_first, "to buy")?;
         write_purchase(out, purchase)?;
     }
-    if let Some(label) = &capacity.lost_by {
+    if let Some(label) = &capacity.by {
         let title = format!("if all hosts of one {} are lost", one_line(label));
         begin(out, &mut is_first, &title)?;
         write_losses(out, &capacity.losses, all)?;
@@ -64,7 +67,11 @@ fn write_rows(out: &mut ReportText, column: &str, rows: &[CapacityRow], all: boo
     write_left_out(out, left_out)
 }
 
-fn write_lacking(out: &mut ReportText, lacking: &[LackingNodeSet], all: bool) -> fmt::Result {
+pub(in crate::report) fn write_lacking(
+    out: &mut ReportText,
+    lacking: &[LackingNodeSet],
+    all: bool,
+) -> fmt::Result {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
         let hosts = counted(lacks.hosts, "host");
@@ -83,23 +90,20 @@ pub(in crate::report) fn write_purchase(out: &mut ReportText, purchase: &Purchas
 }
 
 /// Writes the loss that does most harm, and counts the others that do harm.
-pub(in crate::report) fn write_worst_loss(out: &mut ReportText, losses: &[Loss]) -> fmt::Result {
-    let harmful: Vec<&Loss> = losses.iter().filter(|loss| loss.is_harmful()).collect();
-    // Of equal losses, the first.
-    let Some(worst) = harmful.iter().rev().max_by_key(|loss| loss.harm()) else {
+pub(in crate::report) fn write_worst_loss(
+    out: &mut ReportText,
+    capacity: &Capacity,
+) -> fmt::Result {
+    let Some(worst) = capacity.worst_loss() else {
         return writeln!(out, "  every lost host can be replaced");
     };
-    for row in loss_rows(std::slice::from_ref(*worst), false) {
+    for row in loss_rows(std::slice::from_ref(worst), false) {
         let (name, result) = (one_line(&row.name), result(&row));
         writeln!(out, "  the worst is {name}: {result}")?;
     }
-    match harmful.len() - 1 {
-        0 => Ok(()),
-        others => writeln!(
-            out,
-            "  {others} of {} others do harm as well: `sipgen capacity`",
-            losses.len() - 1
-        ),
+    match harmful_others(capacity) {
+        Some(others) => writeln!(out, "  {others}"),
+        None => Ok(()),
     }
 }
 

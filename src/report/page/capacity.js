@@ -63,9 +63,9 @@ function fitTable({ title, column, rows, more }) {
 }
 
 function showLosses() {
-  const { losses, lostBy } = capacity;
+  const { losses, by } = capacity;
   const absorbed = losses.filter(({ quorums, lacking }) => !quorums && !lacking).length;
-  element("losses-title").textContent = `Resilience: ${absorbed} of ${losses.length} losses of one ${lostBy} change nothing`;
+  element("losses-title").textContent = `Resilience: ${absorbed} of ${losses.length} losses of one ${by} change nothing`;
   const body = element("loss-table").querySelector("tbody");
   for (const { rack, hosts, assigned, quorums, lacking } of losses) {
     const row = make("tr");

@@ -29,7 +29,7 @@ export function showDetails(host, close) {
   add("Machine", host.node);
   add("Role", data.assigned && roleWords(data.assigned.role));
   add("Released by", data.givenBackBy && keyOf(data.givenBackBy));
-  if (picture.rackBy && !(picture.rackBy in (data.topology ?? {}))) add(picture.rackBy, data.rack);
+  if (picture.by && !(picture.by in (data.topology ?? {}))) add(picture.by, data.rack);
   for (const [label, value] of Object.entries(data.topology ?? {})) add(label, value);
   add("Defined in", data.place);
   panel.append(list, make("h4", "Facts"));

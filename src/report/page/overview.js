@@ -16,7 +16,7 @@ const FEW = 6;
 /** Fills the upper part of the page. */
 export function startOverview() {
   const named = picture.racks.filter((/** @type {{name: string | null}} */ rack) => rack.name !== null).length;
-  const racks = picture.rackBy ? ` in ${counted(named, "rack")}, by ${picture.rackBy}` : "";
+  const racks = picture.by ? ` in ${counted(named, "rack")}, by ${picture.by}` : "";
   element("headline").textContent = `${counted(hosts.length, "host")}${racks}, ${counted(clusters.length, "cluster")}`;
   if (version) {
     const { repo, commit, isChanged } = version;

@@ -20,7 +20,7 @@
  * }} Cluster
  * @typedef {{title: string, column: string, more: number, rows: {fit: number, name: string, others: number, lacks: string}[]}} FitTable
  * @typedef {{
- *   tables: FitTable[], lacking: string[], purchase: string | null, kinds: string[], lostBy: string | null,
+ *   tables: FitTable[], lacking: string[], purchase: string | null, kinds: string[], by: string | null,
  *   losses: {rack: string | null, hosts: number, assigned: number, quorums: string, lacking: string}[],
  * }} Capacity
  * @typedef {{cluster: Key, role: string, from: Key, to: Key, details: string[]}} Move
@@ -167,5 +167,5 @@ export const hosts = picture.hosts.map(derive);
 /** What a rack is called. @param {string | null} name */
 export function rackWords(name) {
   if (name) return name;
-  return picture.rackBy ? `without ${picture.rackBy}` : "all hosts";
+  return picture.by ? `without ${picture.by}` : "all hosts";
 }

@@ -7,7 +7,9 @@ use crate::api::names::Namespace;
 use crate::capacity::Capacity;
 use crate::overview::{ClusterOverview, Overview};
 use crate::report::ReportText;
-use crate::report::capacity::{write_left_out, write_markdown};
+use crate::report::capacity::{
+    write_lacking_as_markdown, write_left_out, write_worst_loss_as_markdown,
+};
 use crate::report::markdown::cell;
 use crate::report::spare_words;
 use crate::text::counted;
@@ -15,16 +17,20 @@ use crate::text::counted;
 /// Maximum number of rows of a table, unless all are wanted.
 const ROWS_SHOWN: usize = 50;
 
-/// Renders the status of a site as Markdown: clusters, spare hosts and capacity.
+/// Renders the status of a site as Markdown: clusters, short node sets, spare hosts and the worst loss.
 pub fn status_as_markdown(overview: &Overview, capacity: &Capacity, all: bool) -> ReportText {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write_overview(&mut out, overview, all);
-    let _ = write_markdown(&mut out, capacity, all);
+    let _ = write_overview(&mut out, overview, capacity, all);
     out.into()
 }
 
-fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Result {
+fn write_overview(
+    out: &mut String,
+    overview: &Overview,
+    capacity: &Capacity,
+    all: bool,
+) -> fmt::Result {
     let hosts = counted(overview.hosts.len(), "host");
     let clusters = counted(overview.clusters.len(), "cluster");
     writeln!(out, "{hosts}, {clusters}: {}", tally(&overview.hosts))?;
@@ -58,6 +64,11 @@ fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Resu
     }
     write_left_out(out, rows.len().saturating_sub(shown))?;
 
+    if !capacity.lacking.is_empty() {
+        writeln!(out, "\n### Short\n")?;
+        write_lacking_as_markdown(out, &capacity.lacking, all)?;
+    }
+
     let spare = overview.spare.iter().filter(|spare| spare.asked.is_none());
     let mut spare: Vec<_> = spare.collect();
     spare.sort_by_key(|spare| spare.free);
@@ -74,5 +85,6 @@ fn write_overview(out: &mut String, overview: &Overview, all: bool) -> fmt::Resu
         let selector = cell(&selector);
         writeln!(out, "| {matching} | {assigned} | {free} | {selector} |")?;
     }
-    write_left_out(out, spare.len().saturating_sub(shown))
+    write_left_out(out, spare.len().saturating_sub(shown))?;
+    write_worst_loss_as_markdown(out, capacity)
 }

@@ -16,14 +16,14 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::api::names::{ClusterKey, Part};
-use crate::capacity::Capacity;
+use crate::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::overview::{HostOverview, Overview};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
 use crate::plan::quotas::QuotaUse;
 use crate::text::counted;
 
-use super::capacity::write_worst_loss;
+use super::capacity::{write_lacking, write_worst_loss};
 use super::{ReportText, STRONG, one_line, styled};
 use rack_map::ClusterLetters;
 
@@ -57,15 +57,29 @@ pub enum StatusFocus<'a> {
 
 /// Output of `sipgen status --format json`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StatusReport<'a> {
     /// The planned site.
     #[serde(flatten)]
     pub overview: &'a Overview,
-    /// Capacity and losses.
-    pub capacity: &'a Capacity,
+    /// Node sets that lack hosts.
+    pub short: &'a [LackingNodeSet],
+    /// The loss of a topology domain that does most harm, if any does.
+    pub worst_loss: Option<&'a Loss>,
 }
 
-/// Renders the status of a site: clusters, spare hosts, losses and racks.
+impl<'a> StatusReport<'a> {
+    /// Creates the output from a site and the summary of its capacity.
+    pub fn new(overview: &'a Overview, capacity: &'a Capacity) -> Self {
+        Self {
+            overview,
+            short: &capacity.lacking,
+            worst_loss: capacity.worst_loss(),
+        }
+    }
+}
+
+/// Renders the status of a site: clusters, short node sets, spare hosts, the worst loss and racks.
 pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -> ReportText {
     let mut out = ReportText::default();
     // Writing to a `ReportText` cannot fail.
@@ -84,12 +98,16 @@ fn write_status(
         StatusFocus::Site => {
             write_headline(out, overview)?;
             clusters::write_all(out, overview, &letters, view.all)?;
+            if !capacity.lacking.is_empty() {
+                write_heading(out, "short")?;
+                write_lacking(out, &capacity.lacking, view.all)?;
+            }
             clusters::write_spare(out, overview, view.all)?;
             write_quotas(out, overview, view.all)?;
-            if let Some(label) = &capacity.lost_by {
+            if let Some(label) = &capacity.by {
                 let lost = format!("if all hosts of one {} are lost", one_line(label));
                 write_heading(out, lost)?;
-                write_worst_loss(out, &capacity.losses)?;
+                write_worst_loss(out, capacity)?;
             }
             if view.all || overview.racks.len() <= RACKS_SHOWN {
                 return rack_map::write(out, overview, &letters, view);
@@ -184,7 +202,7 @@ fn write_headline(out: &mut ReportText, overview: &Overview) -> fmt::Result {
         .iter()
         .filter(|rack| rack.name.is_some())
         .count();
-    let racks = match &overview.rack_by {
+    let racks = match &overview.by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };

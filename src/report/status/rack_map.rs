@@ -211,7 +211,7 @@ pub(super) fn write(
     if racks.is_empty() {
         return Ok(());
     }
-    match &overview.rack_by {
+    match &overview.by {
         Some(_) => write_heading(out, "racks")?,
         None => write_heading(
             out,
@@ -268,7 +268,7 @@ fn most_relevant<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack
 
 /// Returns the displayed name of a rack.
 fn name(overview: &Overview, rack: &Rack) -> String {
-    match (&rack.name, &overview.rack_by) {
+    match (&rack.name, &overview.by) {
         (Some(name), _) => one_line(name),
         (None, Some(label)) => format!("without {}", one_line(label)),
         (None, None) => String::new(),

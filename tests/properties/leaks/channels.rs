@@ -10,7 +10,7 @@ use sipgen::overview::Overview;
 use sipgen::plan::explain;
 use sipgen::report::status::{StatusFocus, StatusView};
 use sipgen::report::{
-    self, CiResults, DiffReport, ReportDocument, ReportText, StatusReport, Validation,
+    self, CiResults, DiffReport, PageAnswers, ReportDocument, ReportText, StatusReport, Validation,
 };
 use sipgen::review::Review;
 use sipgen::site::hardware;
@@ -131,8 +131,8 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     said.people("diff --format markdown", &report::markdown(&comparison));
 
     let racks = [Some("topology.example.com/rack"), None];
-    for rack_by in racks.into_iter().take(if all { 2 } else { 1 }) {
-        let Ok(overview) = Overview::new(&generated, rack_by) else {
+    for by in racks.into_iter().take(if all { 2 } else { 1 }) {
+        let Ok(overview) = Overview::new(&generated, by) else {
             continue;
         };
         let scope = CapacityScope {
@@ -171,13 +171,18 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let (overview, capacity) = (&overview, &capacity);
         let markdown = report::status_as_markdown(overview, capacity, true);
         said.people("status --format markdown", &markdown);
-        let status = StatusReport { overview, capacity };
+        let status = StatusReport::new(overview, capacity);
         said.json("status --format json", &status);
         if all {
+            let answers = PageAnswers {
+                overview,
+                capacity,
+                drain: None,
+            };
             said.add(
                 "report --html",
                 Form::Page,
-                report::page(&status, None, None, &findings, files)
+                report::page(&answers, None, &findings, files)
                     .unwrap()
                     .to_string(),
             );

@@ -7,23 +7,34 @@
 //! A cluster that cannot be served takes no host, so it changes nothing for others. A hypothesis about
 //! more demand cannot serve it either, so it takes part only in those about hosts that are gone.
 
+mod bisection;
+mod demands;
+mod occupied;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::OnceLock;
 
 use super::Plan;
-use super::choose::{UnservedDemand, unserved};
-use super::demand::{NodeSetDemand, by_priority, serving_order};
+use super::choose::{ChosenHosts, UnservedDemand, choose, unserved};
+use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{Availability, Needs};
 use super::host_classes::HostClasses;
-use super::placement::PlacedHost;
-use super::quotas::QuotaUses;
+use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{MatchingHosts, ShortageCauses};
+use super::supply::HostSupply;
 use crate::api::names::{ClusterKey, Namespace, Part};
 use crate::inventory::Host;
 use crate::request::{Cluster, NodeSet};
+use crate::settings::quotas::Quota;
 use crate::site::Site;
+
+use demands::QuestionScope;
+
+pub use bisection::largest;
+pub(super) use bisection::smallest;
+pub(crate) use occupied::OccupiedSet;
 
 /// A plan, prepared for questions.
 pub struct PlannedSite<'a> {
@@ -33,15 +44,15 @@ pub struct PlannedSite<'a> {
     hosts: &'a [Host],
     /// Planned clusters in serving order.
     clusters: Vec<&'a Cluster>,
-    /// Assigned hosts with their clusters.
+    /// Set if assigned hosts may move.
+    may_move: bool,
+    /// Hosts that stay, with their clusters.
     owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
     classes: HostClasses<'a>,
     /// Clusters that alone may take some hosts.
     reserving: BTreeSet<ClusterKey>,
     quotas: QuotaUses<'a>,
-    /// Numbers of hosts that node sets lack without a hypothesis.
-    today: OnceLock<BTreeMap<(ClusterKey, Part), usize>>,
     /// Matching hosts of each pool.
     matching: Vec<OnceLock<MatchingHosts<'a>>>,
 }
@@ -55,15 +66,19 @@ pub struct PlanHypothesis<'q> {
     pub resized: Option<(&'q ClusterKey, &'q Part, &'q NodeSet)>,
     /// Hosts that are gone.
     pub gone: BTreeSet<usize>,
+    /// Node sets request as many hosts as they have.
+    pub keeps_numbers: bool,
 }
+
+/// Hosts that node sets get under a hypothesis.
+pub(crate) type Replacements = BTreeMap<(ClusterKey, Part), Vec<usize>>;
 
 /// The answer to the question if a hypothesis is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HypothesisVerdict {
-    /// Every cluster that has enough hosts without the hypothesis has enough with it, and so have the
-    /// clusters that it adds.
+    /// Every cluster has enough hosts.
     Served,
-    /// Some of them cannot be served.
+    /// Some cluster cannot be served.
     Unserved,
     /// The search ended at its limit of steps.
     Undecided,
@@ -94,27 +109,53 @@ impl NodeSetLack {
     }
 }
 
-/// Demands that take part in a question.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum QuestionScope {
-    /// Demands of clusters that the hypothesis affects.
-    Affected,
-    /// Also demands of clusters that lack hosts in any case.
-    WithShort,
-}
-
 impl<'a> PlannedSite<'a> {
     /// Prepares questions about a plan of the site, also about `more` clusters like these.
     pub fn new(site: &'a Site, plan: &'a Plan, more: &'a [Cluster]) -> Self {
-        Self::with_hosts(site, plan, &site.inventory.hosts, more)
+        let owners = plan.assigned(site).collect();
+        Self::with_owners(site, plan, &site.inventory.hosts, more, owners)
     }
 
-    /// Prepares questions about more hosts, which are free.
-    fn with_hosts(site: &'a Site, plan: &'a Plan, hosts: &'a [Host], more: &'a [Cluster]) -> Self {
-        let owners: BTreeMap<usize, &ClusterKey> = plan.assigned(site).collect();
+    /// Prepares questions about the plan if its assigned hosts may move, unless a machine names them.
+    /// [`Self::released_hosts`] returns `hosts`.
+    pub(crate) fn with_moves<'h>(&self, hosts: &'h [Host]) -> PlannedSite<'h>
+    where
+        'a: 'h,
+    {
+        let (site, plan) = (self.site, self.plan);
+        let frozen = plan.frozen_hosts(site).collect();
+        let mut planned = PlannedSite::with_owners(site, plan, hosts, &[], frozen);
+        planned.may_move = true;
+        let named = planned.occupied_sets().into_iter();
+        for set in named.filter(|set| set.node_set.is_named()) {
+            let hosts = set.hosts.into_iter();
+            planned
+                .owners
+                .extend(hosts.map(|host| (host, &set.cluster.key)));
+        }
+        planned.quotas =
+            QuotaUses::new(site, planned.owners.iter().map(|(host, key)| (*host, *key)));
+        planned
+    }
+
+    /// Prepares questions about hosts of the site and more, which are free. The owners keep their hosts.
+    fn with_owners(
+        site: &'a Site,
+        plan: &'a Plan,
+        hosts: &'a [Host],
+        more: &'a [Cluster],
+        owners: BTreeMap<usize, &'a ClusterKey>,
+    ) -> Self {
         let none = BTreeSet::new();
         let mut availability = Availability::all(site, &owners, &plan.released, &BTreeSet::new());
         availability.resize(hosts.len(), Availability::Free);
+        // The labels of a cluster are removed with the release.
+        for (host, _) in plan
+            .assigned(site)
+            .filter(|(host, _)| !owners.contains_key(host))
+        {
+            availability[host] = Availability::Free;
+        }
         let clusters = by_priority(site, &plan.frozen);
         let all = clusters.iter().copied().chain(more);
         let needs = all.flat_map(|cluster| {
@@ -127,16 +168,16 @@ impl<'a> PlannedSite<'a> {
         let reserving = classes.classes.iter();
         let reserving = reserving.filter_map(|class| class.only.clone()).collect();
         Self {
-            quotas: QuotaUses::new(site, plan.assigned(site)),
+            quotas: QuotaUses::new(site, owners.iter().map(|(host, key)| (*host, *key))),
             site,
             plan,
             hosts,
             clusters,
+            may_move: false,
             owners,
             classes,
             reserving,
             availability,
-            today: OnceLock::new(),
             matching,
         }
     }
@@ -151,33 +192,20 @@ impl<'a> PlannedSite<'a> {
     where
         'a: 'h,
     {
-        PlannedSite {
-            today: self.today().clone().into(),
-            ..PlannedSite::with_hosts(self.site, self.plan, hosts, more)
-        }
+        PlannedSite::with_owners(self.site, self.plan, hosts, more, self.owners.clone())
     }
 
-    /// Returns whether a hypothesis is served.
+    /// Returns whether the clusters that a hypothesis affects are served.
     pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
-        let participants = if hypothesis.gone.is_empty() {
-            QuestionScope::Affected
-        } else {
-            QuestionScope::WithShort
-        };
-        let demands = self.demands(hypothesis, participants);
-        let unserved = self.unserved(&demands, &hypothesis.gone);
-        let is_worse = |unserved: &&UnservedDemand| {
-            let demand = &demands[unserved.index];
-            demand.missing - unserved.found > self.lacks_today(demand)
-        };
-        verdict(unserved.iter().filter(is_worse))
+        let demands = self.demands(hypothesis, QuestionScope::Affected);
+        verdict(&self.unserved(&demands, &hypothesis.gone))
     }
 
     /// Returns whether all clusters that a hypothesis affects, and all that lack hosts in any case, are
     /// served.
     pub(super) fn is_all_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
         let demands = self.demands(hypothesis, QuestionScope::WithShort);
-        verdict(self.unserved(&demands, &hypothesis.gone).iter())
+        verdict(&self.unserved(&demands, &hypothesis.gone))
     }
 
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
@@ -191,8 +219,13 @@ impl<'a> PlannedSite<'a> {
     pub fn lacking(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
         let demands = self.demands(hypothesis, QuestionScope::WithShort);
         let gone = &hypothesis.gone;
-        let unserved = self.unserved(&demands, gone).into_iter();
-        let lacking = unserved.map(|unserved| {
+        let mut unserved = self.unserved(&demands, gone);
+        let mut keys = demands.iter().map(|demand| &demand.needs.topology_keys);
+        // Whether topology keys cross each other depends on the hosts that are left.
+        if !unserved.is_empty() && !gone.is_empty() && keys.any(|keys| keys.len() > 1) {
+            unserved = self.unserved_anew(&demands, gone);
+        }
+        let lacking = unserved.into_iter().map(|unserved| {
             let demand = &demands[unserved.index];
             let other = OnceLock::new();
             let pool = self.classes.pool(demand);
@@ -205,11 +238,40 @@ impl<'a> PlannedSite<'a> {
             NodeSetLack {
                 cluster: demand.cluster.key.clone(),
                 part: demand.part.clone(),
-                today: self.lacks_today(demand),
+                today: self.lacks_today(demand, hypothesis),
                 shortage: Shortage::new(self.site, demand, found, &explanation, causes, reason),
             }
         });
         lacking.collect()
+    }
+
+    /// Returns the hosts that node sets get under a hypothesis.
+    ///
+    /// # Errors
+    ///
+    /// Returns the node sets that lack hosts.
+    pub(crate) fn replacements(
+        &self,
+        hypothesis: &PlanHypothesis<'_>,
+    ) -> Result<Replacements, Vec<NodeSetLack>> {
+        let demands = self.demands(hypothesis, QuestionScope::Affected);
+        let quotas = self.binding_quotas(&demands, &hypothesis.gone);
+        let supply = HostSupply {
+            hosts: self.hosts,
+            availability: &self.availability,
+            gone: &hypothesis.gone,
+        };
+        let chosen = choose(self.site, supply, &demands, &quotas).into_iter();
+        let chosen: Result<Vec<ChosenHosts>, _> = chosen.collect();
+        let Ok(chosen) = chosen else {
+            return Err(self.lacking(hypothesis));
+        };
+        let node_sets = demands.iter().zip(chosen);
+        let node_sets = node_sets.map(|(demand, chosen)| {
+            let node_set = (demand.cluster.key.clone(), demand.part.clone());
+            (node_set, chosen.added)
+        });
+        Ok(node_sets.collect())
     }
 
     /// Returns the demands that a hypothesis leaves short.
@@ -281,13 +343,18 @@ impl<'a> PlannedSite<'a> {
         demands: &'q [NodeSetDemand<'q>],
         gone: &'q BTreeSet<usize>,
     ) -> Vec<UnservedDemand> {
-        let owned = gone
-            .iter()
-            .filter_map(|host| Some((*host, *self.owners.get(host)?)));
-        let quotas = self.quotas.binding(demands, owned);
-        if let Some(unserved) = unserved(&self.classes, gone, demands, &quotas) {
-            return unserved;
-        }
+        let quotas = self.binding_quotas(demands, gone);
+        let unserved = unserved(&self.classes, gone, demands, &quotas);
+        unserved.unwrap_or_else(|| self.unserved_anew(demands, gone))
+    }
+
+    /// Groups the hosts that are not gone for these demands alone.
+    fn unserved_anew(
+        &self,
+        demands: &[NodeSetDemand<'_>],
+        gone: &BTreeSet<usize>,
+    ) -> Vec<UnservedDemand> {
+        let quotas = self.binding_quotas(demands, gone);
         let needs = demands.iter().map(|demand| demand.needs.clone());
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
         let classes = HostClasses::for_needs(self.hosts, &self.availability, gone, needs, labels);
@@ -295,121 +362,43 @@ impl<'a> PlannedSite<'a> {
         unserved(&classes, &all, demands, &quotas).unwrap_or_default()
     }
 
+    /// Returns the quotas that demands could exceed once hosts are gone. Moves cannot heal a quota that
+    /// is exceeded already.
+    fn binding_quotas(
+        &self,
+        demands: &[NodeSetDemand<'_>],
+        gone: &BTreeSet<usize>,
+    ) -> Vec<QuotaUse> {
+        let owned = gone.iter();
+        let owned = owned.filter_map(|host| Some((*host, *self.owners.get(host)?)));
+        let mut quotas = self.quotas.binding(demands, owned);
+        if self.may_move {
+            let all = quotas::all(self.site, self.plan).into_iter();
+            let exceeded = all.filter(|quota| quota.used() > quota.quota.hosts);
+            let exceeded: Vec<Quota> = exceeded.map(|quota| quota.quota).collect();
+            quotas.retain(|quota| !exceeded.contains(&quota.quota));
+        }
+        quotas
+    }
+
     /// Returns the number of hosts that a node set lacks without a hypothesis.
-    fn lacks_today(&self, demand: &NodeSetDemand<'_>) -> usize {
-        if self.plan.shortages.is_empty() {
+    fn lacks_today(&self, demand: &NodeSetDemand<'_>, hypothesis: &PlanHypothesis<'_>) -> usize {
+        if self.plan.shortages.is_empty() || hypothesis.keeps_numbers {
             return 0;
         }
         let node_set = (demand.cluster.key.clone(), demand.part.clone());
-        self.today().get(&node_set).copied().unwrap_or_default()
-    }
-
-    fn today(&self) -> &BTreeMap<(ClusterKey, Part), usize> {
-        self.today.get_or_init(|| {
-            let none = PlanHypothesis::default();
-            let demands = self.demands(&none, QuestionScope::WithShort);
-            let unserved = self.unserved(&demands, &none.gone).into_iter();
-            let lacks = unserved.map(|unserved| {
-                let demand = &demands[unserved.index];
-                let node_set = (demand.cluster.key.clone(), demand.part.clone());
-                (node_set, demand.missing - unserved.found)
-            });
-            lacks.collect()
-        })
-    }
-
-    /// Returns the open demands that take part in a question, in serving order.
-    fn demands<'q>(
-        &'q self,
-        hypothesis: &'q PlanHypothesis<'_>,
-        participants: QuestionScope,
-    ) -> Vec<NodeSetDemand<'q>> {
-        let gone = hypothesis.gone.iter();
-        let bereft = gone.filter_map(|host| self.owners.get(host).copied());
-        let resized = hypothesis.resized.iter().map(|(cluster, ..)| *cluster);
-        let mut affected: BTreeSet<&ClusterKey> = bereft.chain(resized).collect();
-        if participants == QuestionScope::WithShort {
-            affected.extend(self.plan.shortages.keys().map(|(cluster, _)| cluster));
-        }
-        let site_clusters = self.clusters.iter().copied();
-        let site_clusters = site_clusters.filter(|cluster| affected.contains(&cluster.key));
-        let mut clusters: Vec<&Cluster> = site_clusters.chain(hypothesis.more).collect();
-        clusters.sort_by_key(|cluster| serving_order(cluster));
-        let node_sets = clusters.into_iter().flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| (cluster, part, node_set))
-        });
-        let demands = node_sets.map(|(cluster, part, node_set)| {
-            let other = hypothesis
-                .resized
-                .filter(|(key, other, _)| **key == cluster.key && *other == part);
-            let node_set = other.map_or(&**node_set, |(.., other)| other);
-            self.demand(cluster, part, node_set, hypothesis)
-        });
-        demands.filter(NodeSetDemand::is_open).collect()
-    }
-
-    fn demand<'q>(
-        &self,
-        cluster: &'q Cluster,
-        part: &'q Part,
-        node_set: &'q NodeSet,
-        hypothesis: &PlanHypothesis<'_>,
-    ) -> NodeSetDemand<'q>
-    where
-        'a: 'q,
-    {
-        let placement = self.plan.clusters.get(&cluster.key);
-        let assigned = placement.and_then(|placement| placement.get(part));
-        let stays: Vec<PlacedHost> = assigned
-            .into_iter()
-            .flatten()
-            .filter(|assigned| !hypothesis.gone.contains(&assigned.host))
-            .copied()
-            .collect();
-        NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
+        let shortage = self.plan.shortages.get(&node_set);
+        shortage.map_or(0, Shortage::short_of)
     }
 }
 
-fn verdict<'u>(unserved: impl Iterator<Item = &'u UnservedDemand>) -> HypothesisVerdict {
-    let mut verdict = HypothesisVerdict::Served;
-    for unserved in unserved {
-        if unserved.reason == ShortageReason::Undecided {
-            return HypothesisVerdict::Undecided;
-        }
-        verdict = HypothesisVerdict::Unserved;
+fn verdict(unserved: &[UnservedDemand]) -> HypothesisVerdict {
+    let mut reasons = unserved.iter().map(|unserved| &unserved.reason);
+    if reasons.any(|reason| *reason == ShortageReason::Undecided) {
+        HypothesisVerdict::Undecided
+    } else if unserved.is_empty() {
+        HypothesisVerdict::Served
+    } else {
+        HypothesisVerdict::Unserved
     }
-    verdict
-}
-
-/// Returns the smallest number up to `most` that fits. Whatever is above a number that fits, fits,
-/// and `most` does.
-pub(super) fn smallest(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
-    most - largest(most, most, |less| fits(most - less))
-}
-
-/// Returns the largest number up to `most` that fits, which is probably the guess. Whatever is below
-/// a number that fits, fits.
-pub fn largest(most: usize, guess: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
-    // `low` fits, `high` does not.
-    let (mut low, mut high) = (0, most + 1);
-    for tried in [guess.min(most), guess.min(most) + 1] {
-        if tried <= low || tried >= high {
-            continue;
-        }
-        if fits(tried) {
-            low = tried;
-        } else {
-            high = tried;
-        }
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }

@@ -1,0 +1,119 @@
+//! Demands under a hypothesis.
+
+use std::collections::BTreeSet;
+
+use super::{PlanHypothesis, PlannedSite};
+use crate::api::names::{ClusterKey, Part};
+use crate::plan::demand::{NodeSetDemand, serving_order};
+use crate::plan::eligibility;
+use crate::plan::placement::PlacedHost;
+use crate::plan::topology;
+use crate::request::{Cluster, NodeSet};
+
+/// Demands that take part in a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuestionScope {
+    /// Demands of clusters that the hypothesis affects.
+    Affected,
+    /// Also demands of clusters that lack hosts in any case.
+    WithShort,
+}
+
+impl<'a> PlannedSite<'a> {
+    /// Returns the open demands that take part in a question, in serving order.
+    pub(super) fn demands<'q>(
+        &'q self,
+        hypothesis: &'q PlanHypothesis<'_>,
+        participants: QuestionScope,
+    ) -> Vec<NodeSetDemand<'q>> {
+        let gone = hypothesis.gone.iter();
+        let bereft = gone.filter_map(|host| self.owners.get(host).copied());
+        let resized = hypothesis.resized.iter().map(|(cluster, ..)| *cluster);
+        let mut affected: BTreeSet<&ClusterKey> = bereft.chain(resized).collect();
+        if participants == QuestionScope::WithShort {
+            affected.extend(self.plan.shortages.keys().map(|(cluster, _)| cluster));
+        }
+        let site_clusters = self.clusters.iter().copied();
+        let site_clusters =
+            site_clusters.filter(|cluster| self.may_move || affected.contains(&cluster.key));
+        let mut clusters: Vec<&Cluster> = site_clusters.chain(hypothesis.more).collect();
+        clusters.sort_by_key(|cluster| serving_order(cluster));
+        let node_sets = clusters.into_iter().flat_map(|cluster| {
+            let node_sets = cluster.node_sets.iter();
+            node_sets.map(move |(part, node_set)| (cluster, part, node_set))
+        });
+        let demands = node_sets.map(|(cluster, part, node_set)| {
+            let other = hypothesis
+                .resized
+                .filter(|(key, other, _)| **key == cluster.key && *other == part);
+            let node_set = other.map_or(&**node_set, |(.., other)| other);
+            self.demand(cluster, part, node_set, hypothesis)
+        });
+        demands.filter(NodeSetDemand::is_open).collect()
+    }
+
+    pub(super) fn demand<'q>(
+        &self,
+        cluster: &'q Cluster,
+        part: &'q Part,
+        node_set: &'q NodeSet,
+        hypothesis: &PlanHypothesis<'_>,
+    ) -> NodeSetDemand<'q>
+    where
+        'a: 'q,
+    {
+        let (gone, may_move) = (&hypothesis.gone, self.may_move && !node_set.is_named());
+        let stays = self.assigned(cluster, part);
+        let stays = stays.filter(|assigned| !may_move && !gone.contains(&assigned.host));
+        let stays: Vec<PlacedHost> = stays.copied().collect();
+        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false);
+        if !hypothesis.keeps_numbers {
+            return demand;
+        }
+        let has = self.assigned(cluster, part).count();
+        let unmoved = if may_move {
+            self.unmoved(&demand, gone)
+        } else {
+            0
+        };
+        let wanted = demand.wanted.min(has).saturating_sub(unmoved);
+        NodeSetDemand {
+            missing: wanted.saturating_sub(stays.len()),
+            wanted: wanted.max(stays.len()),
+            ..demand
+        }
+    }
+
+    /// Returns the number of hosts that a node set keeps although the planner would not choose them.
+    /// They take no place from others.
+    fn unmoved(&self, demand: &NodeSetDemand<'_>, gone: &BTreeSet<usize>) -> usize {
+        let mut taken = BTreeSet::new();
+        let hosts = self.hosts_of(demand.cluster, demand.part);
+        let is_unmoved = |host: &usize| {
+            let asker = demand.asker(&self.availability[*host], None);
+            let is_refused = eligibility::refusal(*host, &self.hosts[*host], &asker).is_some();
+            let domains = topology::domains(&self.hosts[*host], &demand.needs.topology_keys);
+            is_refused || !domains.into_iter().all(|domain| taken.insert(domain))
+        };
+        let left = hosts.filter(|host| !gone.contains(host));
+        left.filter(is_unmoved).count()
+    }
+
+    pub(super) fn hosts_of(
+        &self,
+        cluster: &Cluster,
+        part: &Part,
+    ) -> impl Iterator<Item = usize> + use<'a> {
+        self.assigned(cluster, part).map(|assigned| assigned.host)
+    }
+
+    fn assigned(
+        &self,
+        cluster: &Cluster,
+        part: &Part,
+    ) -> impl Iterator<Item = &'a PlacedHost> + use<'a> {
+        let placement = self.plan.clusters.get(&cluster.key);
+        let assigned = placement.and_then(|placement| placement.get(part));
+        assigned.into_iter().flatten()
+    }
+}

@@ -1,0 +1,111 @@
+//! Quotas that a cluster would exceed whatever hosts it gets.
+//!
+//! The integer program finds them, too, but only on sites of moderate size.
+
+use std::collections::BTreeSet;
+
+use super::super::search_result::{ShortDemand, ShortageProof};
+use super::CrossingSearch;
+use super::minimal_conflict::ConflictCore;
+
+/// A quota that a cluster would exceed.
+pub(super) struct QuotaExcess {
+    /// The fewest demands that prove it.
+    core: ConflictCore,
+    /// The demands of the cluster whose hosts all count.
+    counting: Vec<usize>,
+    /// Number of hosts that accepted clusters leave to these.
+    left: usize,
+    /// Number of hosts that these lack.
+    lacking: usize,
+}
+
+impl CrossingSearch<'_, '_> {
+    /// Returns the quota that leaves a cluster the most hosts short; of equal ones, the first.
+    pub(super) fn quota_excess(&self, cluster: &[usize]) -> Option<QuotaExcess> {
+        let demands = &self.instance.problem.demands;
+        let quotas = cluster.iter().flat_map(|demand| &demands[*demand].quotas);
+        let quotas: BTreeSet<usize> = quotas.copied().collect();
+        let excesses = quotas.into_iter().rev();
+        let excesses = excesses.filter_map(|quota| self.excess_of(quota, cluster));
+        excesses.max_by_key(|excess| excess.lacking)
+    }
+
+    fn excess_of(&self, quota: usize, cluster: &[usize]) -> Option<QuotaExcess> {
+        let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
+        let counts = |demand: &usize| {
+            let of = &problem.demands[*demand];
+            let mut classes = candidates.all(of.pool);
+            of.missing > 0
+                && of.quotas.contains(&quota)
+                && classes.all(|candidate| problem.counts[candidate.class].contains(&quota))
+        };
+        let limit = problem.quotas[quota];
+        let counting: Vec<usize> = cluster.iter().copied().filter(counts).collect();
+        let others: Vec<usize> = self.accepted.iter().copied().filter(counts).collect();
+        let (own, of_others) = (self.missing(&counting), self.missing(&others));
+        let left = limit.saturating_sub(of_others);
+        if own <= left {
+            return None;
+        }
+        // Demands that are served last are removed first, those of the cluster last.
+        let mut demands = [counting.clone(), others].concat();
+        let mut sum = own + of_others;
+        for at in (0..demands.len()).rev() {
+            let without = sum - problem.demands[demands[at]].missing;
+            if without > limit {
+                demands.remove(at);
+                sum = without;
+            }
+        }
+        demands.sort_unstable();
+        Some(QuotaExcess {
+            core: ConflictCore {
+                demands,
+                limits: Vec::new(),
+                quotas: vec![quota],
+                is_minimal: true,
+            },
+            counting,
+            left,
+            lacking: own - left,
+        })
+    }
+
+    fn missing(&self, demands: &[usize]) -> usize {
+        let demands = demands.iter();
+        let missing = demands.map(|demand| self.instance.problem.demands[*demand].missing);
+        missing.sum()
+    }
+
+    /// Returns what limits a cluster more, a quota or the number of hosts. If both limit it equally, the
+    /// quota says so: a change of one of them does not help.
+    pub(super) fn tighter(
+        &self,
+        excess: QuotaExcess,
+        by_count: Vec<ShortDemand>,
+    ) -> Vec<ShortDemand> {
+        let problem = &self.instance.problem;
+        let lacking_hosts = by_count.iter();
+        let lacking_hosts =
+            lacking_hosts.map(|unserved| problem.demands[unserved.index].missing - unserved.found);
+        let lacking_hosts: usize = lacking_hosts.sum();
+        if lacking_hosts > excess.lacking {
+            return by_count;
+        }
+        let mut conflict = self.conflict(excess.core);
+        conflict.has_no_more_hosts = lacking_hosts == excess.lacking;
+        let mut left = excess.left;
+        let unserved = excess.counting.into_iter().filter_map(|index| {
+            let missing = problem.demands[index].missing;
+            let found = missing.min(left);
+            left -= found;
+            (found < missing).then(|| ShortDemand {
+                index,
+                found,
+                why: ShortageProof::Crossing(conflict.clone()),
+            })
+        });
+        unserved.collect()
+    }
+}
