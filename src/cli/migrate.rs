@@ -16,9 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen migrate --diff --check             show what would change
   sipgen migrate                            rewrite all files with legacy SIPClusters
-  sipgen migrate sites/lab/edge.yaml        rewrite this file only
-  sipgen migrate > templates/loadbalancer/haproxy.cfg
-                                            translate the SIP operator's HAProxy templates";
+  sipgen migrate sites/lab/edge.yaml        rewrite this file only";
 
 /// Rewrite legacy SIPClusters in today's form
 ///
@@ -26,9 +24,6 @@ Examples:
 /// SIPClusters are not changed, and neither is the output of `sipgen generate`. A SIPCluster that
 /// cannot be rewritten is reported, and its file is left alone. docs/operations/migrating.md lists the mapping
 /// of each field.
-///
-/// If the repo has HAProxy templates of the SIP operator, an equivalent template for sipgen is
-/// printed.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -71,13 +66,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     drop(lock);
     if arguments.diff {
         print(report::diff(&migration.changes));
-    } else if let Some(template) = &migration.template {
-        print(template.as_str());
     }
     say(findings);
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
-        (0, _) if migration.template.is_some() => String::new(),
         (0, _) if migration.findings.is_empty() => "no legacy SIPCluster found\n".to_owned(),
         (0, _) => "no SIPCluster was rewritten\n".to_owned(),
         (_, true) => {
@@ -93,12 +85,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             counted(changed, "file")
         ),
     });
-    if migration.template.is_some() && !arguments.diff {
-        say(
-            "the SIP operator's HAProxy templates are translated on stdout: save the result as \
-             loadbalancer/haproxy.cfg in the directory of `templates` in sipgen.yaml\n",
-        );
-    }
     let failed = migration.findings.iter().any(Finding::is_error);
     Ok(if failed || arguments.check && changed > 0 {
         CommandResult::No

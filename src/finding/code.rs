@@ -311,7 +311,6 @@ codes! {
     "0709" CredentialRendered Error Either Shown "a rendered file contains a credential"
     "0710" NoTemplates Warning Run Shown "the template directory has no templates"
     "0711" OperatorsTemplates Warning Run Shown "templates of the SIP operator for HAProxy are not used"
-    "0712" Untranslatable Error Run Shown "a template of the SIP operator for HAProxy cannot be translated"
     "0713" TemplateMoved Error Run Shown "a template has the path of a built-in one of earlier versions"
     "0714" PatchesDiffer Error Run Shown "patches of hosts would not build as planned"
 

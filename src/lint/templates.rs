@@ -34,11 +34,9 @@ pub(crate) fn operators_templates(site: &Site, has_own: bool) -> Option<Finding>
         Code::OperatorsTemplates,
         "the SIP operator's HAProxy templates are not used: load balancers have sipgen's configuration",
     );
-    let places = site.operators_templates.iter();
-    let finding = places.fold(finding, |finding, template| {
-        finding.at(template.place.clone())
-    });
+    let places = site.operators_templates.iter().cloned();
+    let finding = places.fold(finding, Finding::at);
     Some(finding.help(
-        "if you changed them, `sipgen migrate` prints an equivalent template; otherwise delete them",
+        "delete them; if you changed them, first rewrite them: docs/operations/from-sip-operator.md lists the counterparts",
     ))
 }

@@ -9,11 +9,8 @@
 //!
 //! * `text`: edits of a document's text.
 //! * `emit`: values as YAML text.
-//! * `haproxy`: HAProxy templates of the SIP operator; `go_template` translates them.
 
 mod emit;
-mod go_template;
-mod haproxy;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,8 +39,6 @@ pub struct Migration {
     pub changes: OutputChanges,
     /// Rewritten SIPClusters.
     pub clusters: BTreeSet<ClusterKey>,
-    /// A template for load balancers that is equivalent to those of the SIP operator in the repo.
-    pub template: Option<String>,
     /// Reasons why others cannot be rewritten, and unreadable files. Their files are left alone.
     pub findings: Vec<Finding>,
 }
@@ -66,10 +61,8 @@ pub fn migrate_sites(
         let Migration {
             changes,
             clusters,
-            template,
             findings,
         } = migrate(&site.files, only)?;
-        all.template = all.template.or(template);
         all.clusters.extend(clusters);
         all.findings.extend(findings);
         for (file, change) in changes.files {
@@ -156,12 +149,6 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
         }
     }
     let mut migration = Migration::default();
-    if only.is_none() {
-        match haproxy::translated(&site) {
-            Ok(template) => migration.template = template,
-            Err(findings) => migration.findings.extend(findings),
-        }
-    }
     let matters = |finding: &&Finding| {
         finding.is_error()
             && HIDING.contains(&finding.code)

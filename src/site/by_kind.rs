@@ -7,7 +7,6 @@ use camino::Utf8PathBuf;
 use super::concern::Concern;
 use super::inputs::InputSelection;
 use super::interpret::{InterpretedObject, is_kustomization};
-use super::operators_templates::OperatorsTemplate;
 use super::plaintext_secrets::PlainSecret;
 use crate::api::hardware_identity::HardwareIdentity;
 use crate::api::host::{BareMetalHost, Metadata};
@@ -17,7 +16,7 @@ use crate::api::service::Service;
 use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity::Ambiguity;
 use crate::delivery::AgentObject;
-use crate::finding::{Code, Finding, Origin};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::networks::NetworkDataObject;
 use crate::kustomize::Builds;
 use crate::request::cluster_api;
@@ -41,7 +40,7 @@ pub(super) struct ByKind {
     pub(super) services: Vec<(Origin, Box<Service>)>,
     pub(super) address_objects: Vec<(Origin, Metadata, AddressObject)>,
     pub(super) hardware: Vec<(Origin, Metadata, HardwareIdentity)>,
-    pub(super) operators_templates: Vec<OperatorsTemplate>,
+    pub(super) operators_templates: Vec<Place>,
     pub(super) definitions: BTreeSet<&'static str>,
     pub(super) generated_hosts: Vec<Utf8PathBuf>,
     pub(super) unreadable: Vec<(Origin, Finding)>,

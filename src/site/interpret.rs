@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::operators_templates::{self, OperatorsTemplate};
+use super::operators_templates;
 use super::plaintext_secrets::{self, PlainSecret, SecretManifest};
 use crate::api::cluster_api;
 use crate::api::group;
@@ -23,7 +23,7 @@ use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity::{self, Ambiguity};
 use crate::decode::{unreadable, unreadable_annotation};
 use crate::delivery::AgentObject;
-use crate::finding::{Code, Finding, Origin};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::networks::{HolderKind, NetworkDataObject};
 use crate::kustomize::{self, KustomizationRefusal};
 use crate::load::{Document, ParseError};
@@ -72,7 +72,7 @@ pub(super) enum InterpretedObject {
     ClusterSecret(Box<AgentObject>, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
     /// HAProxy templates of the SIP operator.
-    OperatorsTemplates(Vec<OperatorsTemplate>),
+    OperatorsTemplates(Vec<Place>),
     /// The definition of a request kind, by its name.
     Definition(&'static str),
     /// A generated file with hosts.

@@ -53,7 +53,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::api::kustomization;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::delivery::{self, DeliveryWiring};
-use crate::finding::{Code, Finding, Origin};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::{self, Inventory, identity};
 use crate::kustomize::{BuildEntry, BuildRoot, Builds, OverlayBases};
 use crate::layout;
@@ -69,7 +69,6 @@ use inputs::BuiltSources;
 pub use left_out::LeftOutHost;
 use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
-pub use operators_templates::OperatorsTemplate;
 
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
@@ -92,7 +91,7 @@ pub struct Site {
     /// Set if hardware was read and its findings were reported. Only Provisionings depend on it.
     pub knows_hardware: bool,
     /// HAProxy templates of the SIP operator.
-    pub operators_templates: Vec<OperatorsTemplate>,
+    pub operators_templates: Vec<Place>,
     /// Machines of Cluster API, and the objects that make them.
     pub(crate) machine_objects: MachineObjects,
     /// Names of request definitions in the repo.

@@ -14,7 +14,7 @@ use super::interpret::{InterpretedObject, interpret, interpret_rendered, is_kust
 use super::left_out::LeftOutHost;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::names::{BuildNames, ServiceWithPorts, network_data};
-use super::operators_templates::{self, OperatorsTemplate};
+use super::operators_templates;
 use super::plaintext_secrets;
 use super::substitution::NamespaceInputs;
 use super::{agent_builds, delivered, misplaced};
@@ -31,7 +31,7 @@ use crate::decode::misspelled_kinds;
 use crate::decode::suspected_templates::SuspectedTemplate;
 use crate::decode::yaml_ambiguity;
 use crate::delivery::{Agents, GROUPS};
-use crate::finding::{Finding, Origin};
+use crate::finding::{Finding, Origin, Place};
 use crate::inventory::addresses::NamedObject;
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::network_files;
@@ -72,7 +72,7 @@ pub(super) struct SiteObjects {
     /// Services with NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
     /// HAProxy templates of the SIP operator.
-    pub(super) operators_templates: Vec<OperatorsTemplate>,
+    pub(super) operators_templates: Vec<Place>,
     /// Names of request definitions in the repo.
     pub(super) definitions: BTreeSet<&'static str>,
     /// Objects that overlays of the output patch.

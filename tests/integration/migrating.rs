@@ -427,92 +427,34 @@ fn anchors_outside_of_what_changes_are_no_obstacle() {
     repo.generate(&[]).expect(0);
 }
 
-// HAProxy templates of the SIP operator
-
-const TEMPLATE: &str = "global\n{{- range .ContainerPorts }}\nlisten {{ .Name }}\n{{- end }}\n";
-
-fn with_operators_template(namespace: &str, template: &str) -> String {
-    let text = indented(template, "    ");
-    format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: loadbalancerworker, namespace: {namespace}}}\ndata:\n  \
-         loadBalancerWorker.cfg: |\n{text}"
-    )
-}
-
 #[test]
-fn a_template_of_the_operator_becomes_one_that_generate_takes() {
-    let repo = Repo::of_fixture("quickstart");
-    repo.write(
-        "base/templates.yaml",
-        &with_operators_template("tenant-a", TEMPLATE),
-    );
-    assert_says(&repo.generate(&["--check"]).stderr, &["SIP0711"]);
-
-    let printed = migrate(&repo, &[]).expect(0).stdout;
-    repo.write("sipgen.yaml", "templates: own\n");
-    repo.write("own/loadbalancer/haproxy.cfg", &printed);
-
-    let said = repo.generate(&[]).expect(0).stderr;
-    assert!(!said.contains("SIP0711"), "{said}");
-    let config = |service: &str| {
-        repo.read(&format!(
-            "overlays/clusters/tenant-a/edge/{service}/haproxy.cfg"
-        ))
-    };
-    let worker = config("loadbalancer-worker");
-    assert_says(
-        &worker,
-        &[
-            "global\nlisten port-30080\nlisten port-30081\n",
-            "monitor-uri /healthz",
-        ],
-    );
-    assert_says(
-        &config("loadbalancer-controlplane"),
-        &["option httpchk GET /readyz", "hard-stop-after 50s"],
-    );
-}
-
-#[test]
-fn two_templates_for_one_kind_of_load_balancer_are_refused() {
-    let repo = Repo::of_fixture("quickstart");
-    for (namespace, template) in [("tenant-a", TEMPLATE), ("tenant-b", "global\n")] {
-        let text = with_operators_template(namespace, template);
-        repo.write(&format!("base/{namespace}.yaml"), &text);
-    }
-
-    let refused = migrate(&repo, &[]).expect(1);
-
-    assert_eq!(refused.stdout, "");
-    assert_says(
-        &refused.stderr,
-        &[
-            "error[SIP0712]: the HAProxy templates for Worker hosts differ",
-            "base/tenant-a.yaml:5",
-            "base/tenant-b.yaml:5",
-        ],
-    );
-}
-
-#[test]
-fn files_of_generators_are_templates_of_the_operator_too() {
+fn templates_of_the_operator_are_reported_wherever_they_are() {
     let repo = Repo::of_fixture("quickstart");
     repo.write(
         "base/kustomization.yaml",
         "configMapGenerator:\n- {name: loadbalancerworker, files: [loadBalancerWorker.cfg]}\n",
     );
+    repo.write("base/loadBalancerWorker.cfg", "global\n");
     repo.write(
-        "base/loadBalancerWorker.cfg",
-        "global\n{{ define \"x\" }}\n",
+        "base/templates.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: loadbalancercontrolplane}\ndata:\n  \
+         loadBalancerControlPlane.cfg: global\n",
     );
 
-    let refused = migrate(&repo, &[]).expect(1).stderr;
+    let said = repo.generate(&["--check"]).stderr;
 
     assert_says(
-        &refused,
+        &said,
         &[
-            "`define` has no counterpart here, in its line 2",
-            "--> base/loadBalancerWorker.cfg",
+            "SIP0711",
+            "base/loadBalancerWorker.cfg",
+            "base/templates.yaml:5",
+            "docs/operations/from-sip-operator.md",
         ],
     );
+
+    repo.write("sipgen.yaml", "templates: own\n");
+    repo.write("own/loadbalancer/haproxy.cfg", "global\n");
+    let said = repo.generate(&["--check"]).stderr;
+    assert!(!said.contains("SIP0711"), "{said}");
 }

@@ -10,7 +10,6 @@ mod crossing;
 mod evaluating;
 mod first_requests;
 mod fuzzing;
-mod go_templates;
 mod histories;
 mod leaks;
 mod machine_histories;
