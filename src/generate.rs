@@ -132,8 +132,6 @@ pub struct GeneratedSite {
     pub findings: Vec<Finding>,
     /// Number of warnings that the settings suppress.
     pub muted: usize,
-    /// Codes of these warnings.
-    pub muted_codes: BTreeSet<Code>,
 }
 
 impl GeneratedSite {
@@ -265,7 +263,6 @@ pub fn generate_sites<'a>(
         let (_, run) = &mut generated[one];
         if is_muted {
             run.muted += 1;
-            run.muted_codes.insert(finding.code);
         } else {
             run.findings.push(finding)
         }
@@ -422,7 +419,6 @@ pub(crate) fn generate_by(
         changes,
         findings,
         muted: muted.len(),
-        muted_codes: muted.iter().map(|finding| finding.code).collect(),
     })
 }
 

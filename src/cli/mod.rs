@@ -42,7 +42,7 @@ Examples:
   sipgen snapshot                    write the hosts of a cluster into the repo
   sipgen generate                    update the overlays after a change of requests or hosts
   sipgen validate                    report errors and warnings with file and line
-  sipgen doctor                      check programs, settings, hooks, CI and the snapshot's age
+  sipgen doctor                      check hooks, CI, the agent and the snapshot's age
   sipgen diff --base origin/main     show what a branch changes, for its reviewer
   sipgen status                      show clusters, spare hosts and racks
   sipgen explain tenant-a/edge       explain why a cluster has its hosts

@@ -290,8 +290,6 @@ pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandEr
             .into_iter()
             .partition(|finding| settings.ignores(finding));
         run.muted += muted.len();
-        run.muted_codes
-            .extend(muted.iter().map(|finding| finding.code));
         run.findings.extend(shown);
     }
     Ok(())

@@ -4,10 +4,7 @@ use super::{FileAction, Proposal, entry_of_list};
 use crate::load::Files;
 
 /// The configuration of pre-commit.
-pub(crate) const FILE: &str = ".pre-commit-config.yaml";
-
-/// The command of the hook.
-pub(crate) const COMMAND: &str = "sipgen generate --from-index --check --diff";
+const FILE: &str = ".pre-commit-config.yaml";
 
 /// The hook always runs, because pre-commit passes no file if a commit only deletes a SIPCluster.
 const ENTRY: &str = "  - repo: local
@@ -22,7 +19,7 @@ const ENTRY: &str = "  - repo: local
 ";
 
 /// Returns whether a configuration of pre-commit has a hook of sipgen.
-pub(crate) fn has_hook(there: &str) -> bool {
+fn has_hook(there: &str) -> bool {
     there.lines().any(|line| {
         line.trim_start_matches(['-', ' ', '\t'])
             .starts_with("id: sipgen-")

@@ -18,7 +18,6 @@ mod settings_file;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::gitops::GitopsAgent;
 use crate::git::KnownBranches;
 use crate::layout;
 use crate::load::{EntryKind, Files, ReadError};
@@ -26,7 +25,6 @@ use crate::output::compare::{Change, OutputChanges};
 use crate::settings::{self, Settings};
 
 pub use forge::{Forge, forges};
-pub(crate) use hooks::{COMMAND as HOOK_COMMAND, FILE as HOOK_FILE, has_hook};
 
 /// A file that a repo requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,22 +112,6 @@ pub fn changes(proposals: &[Proposal]) -> OutputChanges {
         files: created.collect(),
         leftovers: Vec::new(),
     }
-}
-
-/// Returns the agents with manifests in the repo, each with the first file that shows it.
-///
-/// # Errors
-///
-/// A file or directory cannot be read.
-pub(crate) fn agents(
-    repo: &Files,
-    output: &Utf8Path,
-    remote: Option<&str>,
-) -> Result<Vec<(GitopsAgent, Utf8PathBuf)>, ReadError> {
-    let agents::DetectedAgents { flux, argocd } = agents::find(repo, output, remote)?;
-    let flux = flux.map(|flux| (GitopsAgent::Flux, flux.seen_in));
-    let argocd = argocd.map(|argocd| (GitopsAgent::Argocd, argocd.seen_in));
-    Ok(flux.into_iter().chain(argocd).collect())
 }
 
 /// Chooses the output directory. A repo without settings may have files of its own in the default

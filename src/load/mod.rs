@@ -10,8 +10,7 @@
 //! * `split`: splits a text into documents and lists into items, without parsing.
 //! * `copy`: a copy of a repo's files with changes.
 //! * `document`: a document and its parsing; `notations`: values that YAML writes in several ways.
-//! * `kustomize` and `sops`: output of these programs; `program` runs them, and `versions` finds
-//!   the installed versions.
+//! * `kustomize` and `sops`: output of these programs; `program` runs them.
 //! * `plain`: unquoted scalars that other programs read differently.
 //! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
 //!   `nodes`, and `quoting` decides which text may be shown.
@@ -42,7 +41,6 @@ pub(crate) mod sops;
 mod split;
 mod submodules;
 pub mod texts;
-pub mod versions;
 mod worktree;
 
 pub use copy::TemporaryCopy;

@@ -64,7 +64,7 @@ pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use claims::open_changes;
 pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::DiffReport;
-pub use doctor::{Examination, ExaminedCheck, checks, tally_of_checks};
+pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;
 pub use drain::{drain, drain_as_markdown};
 pub use events::{events, snapshot_message};

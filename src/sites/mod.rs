@@ -44,8 +44,6 @@ pub struct Sites {
     pub all: Vec<Location>,
     /// Findings about the sites as a whole.
     pub findings: Vec<Finding>,
-    /// Codes of such warnings that the root's settings suppress.
-    pub muted_codes: BTreeSet<Code>,
     /// Sites that were not selected.
     pub others: Vec<Location>,
     /// Set if the repo has sites in directories, even if only one.
@@ -83,7 +81,6 @@ impl Sites {
                 repo,
                 all: vec![only],
                 findings,
-                muted_codes: BTreeSet::new(),
                 others: Vec::new(),
                 are_listed: false,
                 is_chosen: false,
@@ -155,15 +152,12 @@ impl Sites {
         findings.extend(overlapping(&all));
         // Findings of no particular site are suppressed by the root's settings.
         let shared = Settings::load(&repo).unwrap_or_default();
-        let (muted, findings): (Vec<_>, Vec<_>) = findings
-            .into_iter()
-            .partition(|finding| shared.ignores(finding));
+        findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
         Ok(Self {
             repo,
             all,
             findings,
-            muted_codes: muted.iter().map(|finding| finding.code).collect(),
             others: Vec::new(),
             are_listed: true,
             is_chosen: false,
