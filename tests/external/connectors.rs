@@ -234,7 +234,7 @@ fn a_setting_is_known_where_dex_has_it_and_nowhere_else() {
 
 #[test]
 fn the_rules_name_the_version_of_dex_that_they_are_compared_with() {
-    let rules = include_str!("../../src/request/sipcluster/auth/connector_types.rs");
+    let rules = include_str!("../../src/request/sipcluster/auth/connectors.yaml");
     let module = include_str!("../tools/go/go.mod");
     let version = rules
         .split("in its source, ")

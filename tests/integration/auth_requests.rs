@@ -257,7 +257,7 @@ fn a_type_that_dex_does_not_know() {
     );
     assert_says(
         &refusal(EDGE, "type: ldap", "type: radius"),
-        &["Dex knows github, gitlab, ldap"],
+        &["Dex knows atlassian-crowd, authproxy"],
     );
 }
 

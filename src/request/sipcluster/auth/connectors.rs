@@ -1,10 +1,12 @@
-//! Validates connectors.
+//! Checks connectors by `connectors.yaml`, which has the settings of each type.
+
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::connector_types::{self, ConnectorSetting, KnownConnector, SettingShape};
 use super::values::{self, DollarMeaning};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
@@ -16,41 +18,25 @@ use crate::text::suggest::alike;
 /// Connector id of Dex's own password database.
 const LOCAL: &str = "local";
 
-/// A setting that, if enabled, admits unknown users or exposes passwords.
-struct UnsafeSetting {
-    /// Type of connector that has it.
-    of: &'static str,
-    name: &'static str,
-    message: &'static str,
-    help: &'static str,
+/// The settings of Dex's connectors.
+#[derive(Default, Deserialize)]
+struct ConnectorSchema {
+    /// By type, the settings with their shapes; `None` if only the name is known.
+    types: Map<String, Value>,
+    /// Flags that admit unknown users or expose passwords.
+    r#unsafe: Vec<UnsafeFlag>,
 }
 
-const UNSAFE: [UnsafeSetting; 4] = [
-    UnsafeSetting {
-        of: "ldap",
-        name: "insecureNoSSL",
-        message: "passwords are sent to the directory in plain text",
-        help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
-    },
-    UnsafeSetting {
-        of: "ldap",
-        name: "insecureSkipVerify",
-        message: "the directory's certificate is not verified: passwords can be intercepted",
-        help: "remove it, and give the directory's authority as rootCAData",
-    },
-    UnsafeSetting {
-        of: "oidc",
-        name: "insecureSkipVerify",
-        message: "the provider's certificate is not verified: logins can be forged",
-        help: "remove it, and give the provider's authority under rootCAs",
-    },
-    UnsafeSetting {
-        of: "saml",
-        name: "insecureSkipSignatureValidation",
-        message: "signatures of logins are not verified: logins can be forged",
-        help: "remove it, and give the provider's certificate as caData",
-    },
-];
+#[derive(Deserialize)]
+struct UnsafeFlag {
+    r#type: String,
+    setting: String,
+    message: String,
+    help: String,
+}
+
+static SCHEMA: LazyLock<ConnectorSchema> =
+    LazyLock::new(|| yaml_serde::from_str(include_str!("connectors.yaml")).unwrap_or_default());
 
 impl SipclusterValidation<'_> {
     /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
@@ -66,41 +52,31 @@ impl SipclusterValidation<'_> {
         let mut connectors: Vec<DexConnector> = Vec::new();
         for (index, connector) in entry.connectors.iter().flatten().enumerate() {
             let route = below(&route, [index.into()]);
-            self.connector_names(connector, &connectors, &route);
-            let mut config = connector.config.clone().unwrap_or_default();
-            let config_route = if connector.config.is_some() {
-                below(&route, ["config".into()])
-            } else {
-                route.clone()
+            let config_route = match connector.config {
+                Some(_) => below(&route, ["config".into()]),
+                None => route.clone(),
             };
-            match connector_types::known(&connector.kind) {
-                Some(KnownConnector::Settings(fields)) => {
-                    let has_callback = fields
-                        .iter()
-                        .any(|field| matches!(field.shape, SettingShape::Callback));
-                    if let Some(callback) = callback
-                        .as_ref()
-                        .filter(|_| has_callback && is_empty(config.get("redirectURI")))
+            let mut check = ConnectorCheck {
+                check: self,
+                callback: callback.as_deref(),
+                has_environment,
+            };
+            check.names(connector, &connectors, &route);
+            let mut config = connector.config.clone().unwrap_or_default();
+            match SCHEMA.types.get(&connector.kind) {
+                Some(Value::Object(fields)) => {
+                    let redirect = "redirectURI";
+                    if let Some(callback) = &callback
+                        && fields.contains_key(&format!("{redirect}!"))
+                        && is_empty(config.get(redirect))
                     {
-                        config.insert("redirectURI".to_owned(), callback.as_str().into());
+                        config.insert(redirect.to_owned(), callback.as_str().into());
                     }
-                    let mut settings = ConnectorSettings {
-                        check: self,
-                        callback: callback.as_deref(),
-                        has_environment,
-                    };
-                    settings.fields(&config, fields, &connector.kind, &config_route);
-                    self.between_settings(&connector.kind, &config, &config_route);
+                    check.fields(&config, fields, &connector.kind, &config_route);
+                    check.between_settings(&connector.kind, &config, &config_route);
                 }
-                Some(KnownConnector::Name) => {
-                    let mut settings = ConnectorSettings {
-                        check: self,
-                        callback: callback.as_deref(),
-                        has_environment,
-                    };
-                    settings.unknown(&Value::Object(config.clone()), &config_route);
-                }
-                None => self.unknown_type(&connector.kind, &route),
+                Some(_) => check.unknown(&Value::Object(config.clone()), &config_route),
+                None => check.unknown_type(&connector.kind, &route),
             }
             connectors.push(DexConnector {
                 kind: connector.kind.clone(),
@@ -115,48 +91,52 @@ impl SipclusterValidation<'_> {
         }
         connectors
     }
+}
 
-    fn connector_names(
-        &mut self,
-        connector: &auth::Connector,
-        before: &[DexConnector],
-        route: &Route,
-    ) {
-        let id_route = || below(route, ["id".into()]);
+/// Checks one connector.
+struct ConnectorCheck<'c, 'k> {
+    check: &'c mut SipclusterValidation<'k>,
+    callback: Option<&'c str>,
+    has_environment: bool,
+}
+
+impl ConnectorCheck<'_, '_> {
+    fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.check
+            .report(Code::InvalidConnector, route, message, help);
+    }
+
+    fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if connector.id.is_empty() {
-            self.report(
-                Code::InvalidConnector,
-                id_route(),
-                "the connector has no id",
+        let id = &connector.id;
+        let id_mistake = if id.is_empty() {
+            Some((
+                "the connector has no id".to_owned(),
                 "write an id for its URLs, such as `id: ldap`",
-            );
-        } else if !connector.id.chars().all(is_plain) {
-            let help = "use letters, digits, `-`, `.` and `_`";
-            self.report(
-                Code::InvalidConnector,
-                id_route(),
-                "the connector's id is not valid in a URL",
-                help,
-            );
-        } else if connector.id == LOCAL {
-            self.report(
-                Code::InvalidConnector,
-                id_route(),
+            ))
+        } else if !id.chars().all(is_plain) {
+            Some((
+                "the connector's id is not valid in a URL".to_owned(),
+                "use letters, digits, `-`, `.` and `_`",
+            ))
+        } else if id == LOCAL {
+            Some((
                 format!("the id `{LOCAL}` is reserved by Dex"),
                 "choose another id",
-            );
-        } else if before.iter().any(|other| other.id == connector.id) {
-            let message = format!("two connectors have the id `{}`", connector.id);
-            self.report(
-                Code::InvalidConnector,
-                id_route(),
-                message,
+            ))
+        } else if before.iter().any(|other| other.id == *id) {
+            Some((
+                format!("two connectors have the id `{id}`"),
                 "choose another id: Dex would use only one of them",
-            );
+            ))
+        } else {
+            None
+        };
+        if let Some((message, help)) = id_mistake {
+            self.invalid(below(route, ["id".into()]), message, help);
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
-            self.report(
+            self.check.report(
                 Code::UnsafeConnector,
                 below(route, ["type".into()]),
                 format!("the connector {} accepts unknown users", connector.kind),
@@ -168,27 +148,15 @@ impl SipclusterValidation<'_> {
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
             let help = "write its type, such as `type: ldap`";
-            self.report(
-                Code::InvalidConnector,
-                route.clone(),
-                "the connector has no type",
-                help,
-            );
-            return;
+            return self.invalid(route.clone(), "the connector has no type", help);
         }
-        let help = match alike(kind, connector_types::names()) {
+        let names = || SCHEMA.types.keys().map(String::as_str);
+        let help = match alike(kind, names()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!(
-                "Dex knows {}",
-                connector_types::names().collect::<Vec<_>>().join(", ")
-            ),
+            None => format!("Dex knows {}", names().collect::<Vec<_>>().join(", ")),
         };
-        self.report(
-            Code::InvalidConnector,
-            below(route, ["type".into()]),
-            format!("Dex has no connector of type `{kind}`"),
-            help,
-        );
+        let message = format!("Dex has no connector of type `{kind}`");
+        self.invalid(below(route, ["type".into()]), message, help);
     }
 
     /// Checks Dex's rules for combinations of settings.
@@ -197,70 +165,52 @@ impl SipclusterValidation<'_> {
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
-                self.report(
-                    Code::InvalidConnector,
+                self.invalid(
                     below(route, ["caData".into()]),
                     "the connector cannot verify signatures: it requires either `ca` or `caData`",
                     "write the provider's certificate, PEM in base64, as `caData`",
                 )
             }
-            "github" if has("org") && has("orgs") => self.report(
-                Code::InvalidConnector,
+            "github" if has("org") && has("orgs") => self.invalid(
                 below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organizations under `orgs`",
             ),
-            "ldap" if has("bindDN") != has("bindPW") => self.report(
-                Code::InvalidConnector,
-                below(
-                    route,
-                    [if has("bindDN") { "bindDN" } else { "bindPW" }.into()],
-                ),
-                "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
-                "write both, or neither for anonymous access",
-            ),
+            "ldap" if has("bindDN") != has("bindPW") => {
+                let present = if has("bindDN") { "bindDN" } else { "bindPW" };
+                self.invalid(
+                    below(route, [present.into()]),
+                    "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
+                    "write both, or neither for anonymous access",
+                );
+            }
             _ => {}
         }
-        for UnsafeSetting {
-            name,
-            message,
-            help,
-            ..
-        } in UNSAFE
-            .iter()
-            .filter(|known| known.of == kind && is_on(known.name))
-        {
-            self.report(
-                Code::UnsafeConnector,
-                below(route, [(*name).into()]),
-                *message,
-                *help,
-            );
+        for flag in &SCHEMA.r#unsafe {
+            if flag.r#type == kind && is_on(&flag.setting) {
+                let route = below(route, [flag.setting.as_str().into()]);
+                let code = Code::UnsafeConnector;
+                self.check.report(code, route, &flag.message, &flag.help);
+            }
         }
     }
-}
 
-/// Checks the settings of one connector.
-struct ConnectorSettings<'c, 'k> {
-    check: &'c mut SipclusterValidation<'k>,
-    callback: Option<&'c str>,
-    has_environment: bool,
-}
-
-impl ConnectorSettings<'_, '_> {
     fn fields(
         &mut self,
         config: &Map<String, Value>,
-        fields: &[ConnectorSetting],
+        fields: &Map<String, Value>,
         of: &str,
         route: &Route,
     ) {
         for (key, value) in config {
             let route = below(route, [key.as_str().into()]);
-            match fields.iter().find(|field| field.name == key) {
-                Some(field) => self.setting(field, value, &route),
+            let shape = fields.get(key).or_else(|| fields.get(&format!("{key}!")));
+            match shape {
+                Some(_) if is_empty(Some(value)) => {}
+                Some(shape) => self.setting(key, shape, value, &route),
                 None => {
-                    let help = match alike(key, fields.iter().map(|field| field.name)) {
+                    let names = fields.keys().map(|name| name.trim_end_matches('!'));
+                    let help = match alike(key, names) {
                         Some(name) => {
                             format!("did you mean `{name}`? Dex ignores unknown settings silently")
                         }
@@ -272,142 +222,86 @@ impl ConnectorSettings<'_, '_> {
                 }
             }
         }
-        for field in fields
+        let required = fields
             .iter()
-            .filter(|field| field.needed && is_empty(config.get(field.name)))
-        {
-            // A callback defaults to a URL of the issuer, so it is missing only if the issuer is
-            // invalid. That has its own finding.
-            if !matches!(field.shape, SettingShape::Callback) {
-                let help = match field.shape {
-                    SettingShape::Secret => format!(
-                        "write `{}: $NAME`, with NAME from a Secret of envFrom",
-                        field.name
-                    ),
-                    _ => "Dex does not work without it".to_owned(),
-                };
-                self.check.report(
-                    Code::InvalidConnector,
-                    route.clone(),
-                    format!("{of} requires the setting `{}`", field.name),
-                    help,
-                );
-            }
+            .filter_map(|(name, shape)| Some((name.strip_suffix('!')?, shape)));
+        for (name, shape) in required.filter(|(name, _)| is_empty(config.get(*name))) {
+            let help = match shape.as_str() {
+                // It defaults to a URL of the issuer, so it is missing only if the issuer is
+                // invalid. That has its own finding.
+                Some("callback") => continue,
+                Some("secret") => {
+                    format!("write `{name}: $NAME`, with NAME from a Secret of envFrom")
+                }
+                _ => "Dex does not work without it".to_owned(),
+            };
+            let message = format!("{of} requires the setting `{name}`");
+            self.invalid(route.clone(), message, help);
         }
     }
 
-    fn setting(&mut self, field: &ConnectorSetting, value: &Value, route: &Route) {
-        if is_empty(Some(value)) {
-            return;
-        }
-        let fits = match (&field.shape, value) {
-            (SettingShape::Secret, value) => {
-                self.secret(value, route);
-                true
+    fn setting(&mut self, name: &str, shape: &Value, value: &Value, route: &Route) {
+        let expected = match (shape, value) {
+            (Value::String(shape), _) if shape == "secret" => return self.secret(value, route),
+            (Value::String(shape), Value::Bool(_)) if shape == "flag" => return,
+            (Value::String(shape), _) if shape == "flag" => "true or false",
+            (Value::String(shape), Value::String(text)) => return self.text(text, shape, route),
+            (Value::Object(fields), Value::Object(config)) => {
+                return self.fields(config, fields, name, route);
             }
-            (SettingShape::Fields(fields), Value::Object(config)) => {
-                self.fields(config, fields, field.name, route);
-                true
-            }
-            (SettingShape::List(fields), Value::Array(items)) => {
+            (Value::Array(shapes), Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
-                    let route = below(route, [index.into()]);
-                    match item {
-                        Value::Object(config) => self.fields(config, fields, field.name, &route),
-                        _ => self.misfit("a mapping", &route),
+                    for shape in shapes {
+                        self.setting(name, shape, item, &below(route, [index.into()]));
                     }
                 }
-                true
+                return;
             }
-            (SettingShape::Texts | SettingShape::Files, Value::Array(items)) => {
-                for (index, item) in items.iter().enumerate() {
-                    let route = below(route, [index.into()]);
-                    match item {
-                        Value::String(text) => self.text(text, &field.shape, &route),
-                        _ => self.misfit("a text", &route),
-                    }
-                }
-                true
+            (Value::Object(_), _) => "a mapping",
+            (Value::Array(shapes), _) if shapes.iter().any(Value::is_object) => {
+                "a list of mappings"
             }
-            (SettingShape::Flag, Value::Bool(_)) => true,
-            (
-                SettingShape::Text
-                | SettingShape::Callback
-                | SettingShape::Base64
-                | SettingShape::File
-                | SettingShape::OneOf(_),
-                Value::String(text),
-            ) => {
-                self.text(text, &field.shape, route);
-                true
-            }
-            _ => false,
+            (Value::Array(_), _) => "a list of texts",
+            _ => "a text",
         };
-        if !fits {
-            self.misfit(field.shape.describe(), route);
-        }
-    }
-
-    fn misfit(&mut self, expected: &str, route: &Route) {
+        let message = format!("{} must be {expected}", setting_name(route));
         let help = "Dex does not start with another type; quote it if it is text";
-        self.check.report(
-            Code::InvalidConnector,
-            route.clone(),
-            format!("{} must be {expected}", name_of(route)),
-            help,
-        );
+        self.invalid(route.clone(), message, help);
     }
 
-    fn text(&mut self, text: &str, shape: &SettingShape, route: &Route) {
+    fn text(&mut self, text: &str, shape: &str, route: &Route) {
         self.free_of_secrets(text, route);
         // The value of a variable is unknown here.
         if !values::dollars(text).is_empty() {
             return;
         }
-        match shape {
-            SettingShape::Callback => {
-                let is_ours = |callback: &str| {
-                    text.strip_prefix(callback)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                if let Some(callback) = self.callback.filter(|callback| !is_ours(callback)) {
-                    let help =
-                        format!("remove it for `{callback}`, and register that with the provider");
-                    self.check.report(
-                        Code::DoubtfulConnector,
-                        route.clone(),
-                        "the redirectURI is not that of this Dex",
-                        help,
-                    );
-                }
-            }
-            SettingShape::OneOf(words) if !words.contains(&text) => {
-                let help = format!("write one of {}", words.join(", "));
-                self.check.report(
-                    Code::InvalidConnector,
-                    route.clone(),
-                    format!("unknown value `{text}`"),
-                    help,
-                );
-            }
-            SettingShape::Base64 if STANDARD.decode(text).is_err() => {
-                let help = "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints";
-                self.check.report(
-                    Code::InvalidConnector,
-                    route.clone(),
-                    format!("{} is no base64", name_of(route)),
-                    help,
-                );
-            }
-            SettingShape::File | SettingShape::Files if text.starts_with('/') => {
-                let help = "give certificates inline, where the connector has a setting for that, or mount the file \
-                            by a template of your own";
-                self.check.report(
-                    Code::DoubtfulConnector,
-                    route.clone(),
-                    format!("Dex's pod has no file {text}"),
-                    help,
-                );
+        let is_at = |callback: &str| {
+            text.strip_prefix(callback)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let doubtful = Code::DoubtfulConnector;
+        match (shape, self.callback) {
+            ("callback", Some(callback)) if !is_at(callback) => self.check.report(
+                doubtful,
+                route.clone(),
+                "the redirectURI is not that of this Dex",
+                format!("remove it for `{callback}`, and register that with the provider"),
+            ),
+            ("base64", _) if STANDARD.decode(text).is_err() => self.invalid(
+                route.clone(),
+                format!("{} is no base64", setting_name(route)),
+                "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints",
+            ),
+            ("file", _) if text.starts_with('/') => self.check.report(
+                doubtful,
+                route.clone(),
+                format!("Dex's pod has no file {text}"),
+                "give certificates inline, where the connector has a setting for that, or mount the file by a \
+                 template of your own",
+            ),
+            (words, _) if words.contains('|') && !words.split('|').any(|word| word == text) => {
+                let help = format!("write one of {}", words.replace('|', ", "));
+                self.invalid(route.clone(), format!("unknown value `{text}`"), help);
             }
             _ => {}
         }
@@ -420,7 +314,7 @@ impl ConnectorSettings<'_, '_> {
             _ => self.check.report(
                 Code::SecretInGit,
                 route.clone(),
-                format!("{} is a secret in git", name_of(route)),
+                format!("{} is a secret in git", setting_name(route)),
                 "move it to a Secret in envFrom, and write its key as `$NAME`; rotate it if it was pushed",
             ),
         }
@@ -447,8 +341,7 @@ impl ConnectorSettings<'_, '_> {
                     "add its Secret: `envFrom: [NAME]`",
                 ),
                 DollarMeaning::Variable(_) => {}
-                DollarMeaning::Vanishing(next) => self.check.report(
-                    Code::InvalidConnector,
+                DollarMeaning::Vanishing(next) => self.invalid(
                     route.clone(),
                     format!("Dex would replace `${next}` by an empty text"),
                     "move the whole value to a Secret in envFrom, and write its key as `$NAME`",
@@ -481,25 +374,8 @@ impl ConnectorSettings<'_, '_> {
     }
 }
 
-impl SettingShape {
-    fn describe(&self) -> &'static str {
-        match self {
-            SettingShape::Text
-            | SettingShape::Secret
-            | SettingShape::Callback
-            | SettingShape::Base64
-            | SettingShape::File
-            | SettingShape::OneOf(_) => "a text",
-            SettingShape::Flag => "true or false",
-            SettingShape::Texts | SettingShape::Files => "a list of texts",
-            SettingShape::Fields(_) => "a mapping",
-            SettingShape::List(_) => "a list of mappings",
-        }
-    }
-}
-
 /// Returns the name of the setting at the end of a route.
-fn name_of(route: &Route) -> String {
+fn setting_name(route: &Route) -> String {
     match route.last() {
         Some(RouteStep::Key(name)) => format!("`{name}`"),
         _ => "an entry of the list".to_owned(),
@@ -512,5 +388,18 @@ fn is_empty(value: Option<&Value>) -> bool {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::auth::CONNECTOR_TYPES;
+
+    #[test]
+    fn the_schema_lists_the_types_that_are_known() {
+        let known: Vec<&String> = SCHEMA.types.keys().collect();
+        assert_eq!(known, CONNECTOR_TYPES);
+        assert_eq!(SCHEMA.r#unsafe.len(), 4);
     }
 }

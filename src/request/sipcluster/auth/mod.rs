@@ -2,7 +2,6 @@
 //! settings.
 
 mod clients;
-mod connector_types;
 mod connectors;
 mod values;
 
