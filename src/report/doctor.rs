@@ -1,11 +1,11 @@
 //! The checks of `sipgen doctor`.
 
 use super::findings::counts;
-use super::{ADDED, ERROR, FAINT, Text, WARNING, one_line, styled};
+use super::{ADDED, ERROR, FAINT, ReportText, WARNING, one_line, styled};
 use crate::doctor::{DoctorCheck, CheckState};
 
 /// Formats checks, one per line, with the fixes.
-pub fn checks(checks: &[DoctorCheck]) -> Text {
+pub fn checks(checks: &[DoctorCheck]) -> ReportText {
     let mut out = String::new();
     for check in checks {
         let (style, state) = match check.state {
@@ -24,7 +24,7 @@ pub fn checks(checks: &[DoctorCheck]) -> Text {
 }
 
 /// Formats the numbers of failed checks and warnings on one line.
-pub fn tally_of_checks(checks: &[DoctorCheck]) -> Text {
+pub fn tally_of_checks(checks: &[DoctorCheck]) -> ReportText {
     let count = |state| checks.iter().filter(|check| check.state == state).count();
     let counts = counts(&[
         (count(CheckState::Failed), "failed check", ERROR),

@@ -13,6 +13,10 @@ mod access;
 pub mod client;
 mod events;
 mod files;
+#[cfg_attr(
+    not(feature = "client"),
+    expect(dead_code, reason = "only the client reads live objects")
+)]
 mod keep;
 mod losses;
 mod machines;

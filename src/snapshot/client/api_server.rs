@@ -1,4 +1,4 @@
-//! Reads a cluster for a snapshot. All requests are GETs.
+//! Requests to an API server. All are GETs.
 //!
 //! Lists are read in pages and restarted if the server's continue token expires. Requests are
 //! retried if the server is busy, fails or does not answer. Any other failure ends the run, so that
@@ -7,7 +7,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
 use kube::api::{GetParams, ListParams, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -17,11 +16,11 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
+use super::super::{NamedSecrets, ObjectKey, Snapshot, keep, machines, secrets_of};
+use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
 use crate::api::host;
 use crate::api::ipam;
 use crate::api::names::{Namespace, SecretKey};
-use crate::settings::assignment::AssignmentSettings;
 use crate::text::visible::visible;
 
 /// Objects per page.
@@ -40,88 +39,8 @@ const RESTARTS: u32 = 5;
 /// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The connection to a cluster.
-#[derive(Debug, Clone)]
-pub struct Connection {
-    /// Kubeconfig; by default `KUBECONFIG`, `~/.kube/config` or the service account of this pod.
-    pub kubeconfig: Option<Utf8PathBuf>,
-    /// Context of the kubeconfig; by default the current one.
-    pub context: Option<String>,
-    /// Timeout of a request.
-    pub timeout: Duration,
-}
-
-/// The hosts to include in a snapshot.
-#[derive(Debug, Clone, Default)]
-pub struct SnapshotScope {
-    /// Namespaces to read; empty for all.
-    pub namespaces: Vec<Namespace>,
-    /// Label selector in kubectl's syntax.
-    pub selector: Option<String>,
-    /// The labels of assigned hosts.
-    pub assignment: AssignmentSettings,
-    /// Whether to include the addresses that Machines claimed.
-    pub addresses: bool,
-}
-
-/// The progress of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotProgress {
-    /// Number of hosts read, and the total if the server reports it.
-    Hosts(u64, Option<u64>),
-    /// Number of HardwareData read, and the total if the server reports it.
-    Hardware(u64, Option<u64>),
-    /// Number of Secrets read, and the total.
-    Secrets(u64, u64),
-}
-
-/// A snapshot with notes for the user.
-#[derive(Debug)]
-pub struct SnapshotRead {
-    /// The snapshot.
-    pub snapshot: Snapshot,
-    /// Sentences about missing data that is not an error.
-    pub notes: Vec<String>,
-}
-
-/// The reason why a cluster could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// The connection failed.
-    #[error("cannot connect to a cluster: {0}")]
-    NoConnection(String),
-    /// The API server denied access.
-    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the required permissions")]
-    Refused {
-        /// The failed action, as in `list the BareMetalHosts`.
-        what: String,
-        /// The server's message.
-        reason: String,
-    },
-    /// The cluster does not have the kind.
-    #[error(
-        "cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?"
-    )]
-    Unknown {
-        /// The failed action, as in `list the BareMetalHosts`.
-        what: String,
-    },
-    /// All attempts of a request failed.
-    #[error("cannot {what}: {reason}")]
-    Failed {
-        /// The failed action, as in `list the BareMetalHosts`.
-        what: String,
-        /// The error of the last attempt.
-        reason: String,
-    },
-}
-
-/// Reads the hosts of a cluster with their HardwareData, and the Secrets that they name.
-///
-/// # Errors
-///
-/// Fails if the cluster cannot be reached, denies a request, or keeps failing.
-pub fn read(
+/// Reads the hosts of a cluster, with what belongs to them.
+pub(super) fn read(
     connection: &Connection,
     scope: &SnapshotScope,
     progress: &dyn Fn(SnapshotProgress),
