@@ -63,6 +63,7 @@ fn every_link_leads_to_a_page_and_heading_that_exist() {
         "ARCHITECTURE.md",
         "examples/README.md",
         "fixtures/README.md",
+        "release/README.md",
     ];
     let others = others.map(|name| Page {
         path: repo_path(name),
