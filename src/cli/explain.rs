@@ -17,7 +17,7 @@ Examples:
   sipgen explain tenant-a/edge                  a cluster
   sipgen explain metal/lab-a1                   a host
   sipgen explain tenant-a/edge --format json
-  sipgen explain SIP0205                        a finding
+  sipgen explain SIP0209                        a finding
   sipgen explain --list                         all findings";
 
 /// Explain the hosts of a cluster, the owner of a host, or a finding

@@ -11,7 +11,7 @@ Examples:
   sipgen validate                          report errors and warnings, with the lines to fix
   sipgen validate --strict                 treat warnings as errors; for CI
   sipgen validate --format sarif > sipgen.sarif
-  sipgen explain SIP0205                   explain a code in detail";
+  sipgen explain SIP0209                   explain a code in detail";
 
 /// Report errors and warnings of the input
 ///

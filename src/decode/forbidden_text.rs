@@ -13,7 +13,7 @@ pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
         let finding = |(code, message, help): (Code, &str, &str)| {
-            let is_credential = matches!(code, Code::CredentialInUrl | Code::TokenInText);
+            let is_credential = code == Code::SecretInGit;
             let message = match route.last() {
                 // The last step is the text itself if the text is a key.
                 Some(RouteStep::Key(field))
@@ -69,19 +69,19 @@ fn reason(
         ))
     } else if credential == Some(Credential::User) {
         Some((
-            Code::CredentialInUrl,
+            Code::SecretInGit,
             "the text has a user or a password in a URL",
             is_from_environment,
         ))
     } else if credential == Some(Credential::Query) {
         Some((
-            Code::CredentialInUrl,
+            Code::SecretInGit,
             "the text has a URL with a query, which may be a secret",
             "remove the query from the URL; read tokens from a Secret of the base cluster",
         ))
     } else if credential == Some(Credential::Token) {
         Some((
-            Code::TokenInText,
+            Code::SecretInGit,
             "the text looks like an access token",
             is_from_environment,
         ))

@@ -42,7 +42,7 @@ pub(crate) fn unreadable_annotation(
         _ => "is not JSON",
     };
     Finding::new(
-        Code::HardwareUnreadable,
+        Code::HardwareUnused,
         format!("the annotation {name} of the {kind} {reason}, and is ignored"),
     )
     .at(origin.at(["metadata", "annotations", name]))

@@ -127,7 +127,7 @@ fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
 /// Reports an unknown field of a count without `active`.
 fn no_active(key: &str) -> Finding {
     Finding::new(
-        Code::NoCount,
+        Code::MissingField,
         format!("`count` has the unknown field `{key}`, but no `active`"),
     )
     .help("write `count: {active: N, standby: N}`")
@@ -147,19 +147,19 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
     let number_fields = [
         (
             "cpu",
-            Code::InvalidRequirement,
+            Code::InvalidMachine,
             "`cpu` is too large for a number of CPUs",
             "write the number of CPUs that the machine requires",
         ),
         (
             "memory",
-            Code::InvalidRequirement,
+            Code::InvalidMachine,
             "`memory` is too large for a number of bytes",
             "write it with its unit, such as `16Gi`",
         ),
         (
             "version",
-            Code::InvalidPackage,
+            Code::InvalidInstallerField,
             "`version` is too large for a number",
             "put it in quotes",
         ),
@@ -180,7 +180,7 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
         .find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(RouteStep::from);
     let finding = Finding::new(
-        Code::InvalidCount,
+        Code::InvalidField,
         format!("`{field}` is too large for a number of hosts"),
     );
     Some(

@@ -121,14 +121,14 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     };
     let (code, message) = match reading {
         Some(reading) => (
-            Code::UnquotedLabel,
+            Code::UnquotedText,
             format!(
                 "the {what} {key} of {name} is {shown} without quotes: {}",
                 in_words(reading)
             ),
         ),
         None => (
-            Code::UnquotedMac,
+            Code::UnquotedText,
             format!(
                 "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a \
                  number of base 60"

@@ -104,7 +104,7 @@ fn root_component(
         .collect();
     if let [(first, _), (second, _), ..] = included.as_slice() {
         let finding = Finding::new(
-            Code::IncludedTwice,
+            Code::ComponentMisplaced,
             format!("{component} is included twice, so its patches are applied twice"),
         )
         .at(second.place.clone())

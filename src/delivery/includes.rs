@@ -142,7 +142,7 @@ pub(super) fn over_output(
     };
     let route: [RouteStep; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
     Some(
-        Finding::new(Code::IncludeOverOutput, message)
+        Finding::new(Code::OutputNotInSource, message)
             .at(origin.at(route))
             .help("set `toPath` to a directory that this repo does not have, or another `output` in sipgen.yaml"),
     )

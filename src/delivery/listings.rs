@@ -42,7 +42,7 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
         findings.extend(match (listing.among, known, around) {
             (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => Some(
                 Finding::new(
-                    Code::ComponentWithoutForm,
+                    Code::ComponentMisplaced,
                     format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
                 )
                 .at(listing.place)
@@ -50,7 +50,7 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
             ),
             (ListField::Resources, Some(known), Some(around)) if known == around => Some(
                 Finding::new(
-                    Code::OverlayInItsBase,
+                    Code::ComponentMisplaced,
                     format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
                 )
                 .at(listing.place)
@@ -63,7 +63,7 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
             (ListField::Resources, Some(_), _) => None,
             (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
                 Finding::new(
-                    Code::RenderedTwice,
+                    Code::RenderedByTwo,
                     format!(
                         "{} renders the hosts of {} twice: as they are, and by the overlay over them",
                         around.file,

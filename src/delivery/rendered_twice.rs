@@ -125,7 +125,7 @@ impl ReachedContent<'_> {
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
             return Some(
-                Finding::new(Code::ComponentApplied, format!(
+                Finding::new(Code::OutputMisapplied, format!(
                     "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
                      is empty once no cluster has any, for which an agent that prunes deletes every host"
                 ))
@@ -143,7 +143,7 @@ impl ReachedContent<'_> {
             .filter(|_| directory.starts_with(output))
         {
             return Some(
-                Finding::new(Code::ReadAsFiles, format!(
+                Finding::new(Code::OutputMisapplied, format!(
                     "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
                      as hosts, and erase their specs"
                 ))
@@ -174,7 +174,7 @@ impl ReachedContent<'_> {
             ) + ": components, which no agent can build, and hosts twice"
         };
         let finding = if above.as_str().is_empty() {
-            Finding::new(Code::OutputAppliedWhole, words(""))
+            Finding::new(Code::OutputMisapplied, words(""))
         } else {
             // A kustomization above the repo, if any, is not visible here.
             Finding::new(
@@ -243,7 +243,7 @@ impl ReachedContent<'_> {
         let first = hosts.first()?;
         Some(
             Finding::new(
-                Code::HostsRenamed,
+                Code::OutputPatched,
                 format!(
                     "{} gives the namespace {namespace} to {}, such as {}: its hosts are other objects than those that sipgen assigns",
                     self.applied.by,
@@ -263,7 +263,7 @@ impl ReachedContent<'_> {
         let hosts = self.hosts(repo);
         let first = hosts.first()?;
         Some(
-            Finding::new(Code::HostsRenamed, format!(
+            Finding::new(Code::OutputPatched, format!(
                 "{} changes the names of {}, such as {}, by its `{field}`: its hosts are other objects than those that sipgen assigns, and have no credentials",
                 self.applied.by,
                 counted(hosts.len(), "host"),
@@ -350,7 +350,7 @@ impl ReachedContent<'_> {
         if self.overlays.contains(&index) {
             return Some(
                 Finding::new(
-                    Code::RenderedTwice,
+                    Code::RenderedByTwo,
                     format!("{by} applies {overlay} and its base: it renders hosts twice"),
                 )
                 .at(place.clone())

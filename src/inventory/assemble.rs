@@ -197,7 +197,7 @@ fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
         .filter(|(_, reservation)| !hosts.iter().any(|host| reservation.matches(&host.labels)));
     let describe = |(index, _): (usize, &Reservation)| {
         Finding::new(
-            Code::IdleReservation,
+            Code::IdleMark,
             format!("no host has the labels of reservation {}", index + 1),
         )
         .at(settings.place(["reservations".into(), index.into(), "labels".into()]))
@@ -213,7 +213,7 @@ fn unbuildable(root: &BuildRoot) -> Finding {
         "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
         root.directory
     );
-    Finding::new(Code::UnbuildableDirectory, message)
+    Finding::new(Code::BuildRefused, message)
         .at(Place::File(root.file.clone()))
         .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
 }

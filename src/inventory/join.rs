@@ -231,7 +231,7 @@ impl HostDescriptions {
                 Ok(tenants) => all.push(tenants),
                 Err(error) => findings.push(
                     Finding::new(
-                        Code::InvalidReservation,
+                        Code::InvalidMark,
                         format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}"),
                     )
                     .at(document
@@ -415,7 +415,7 @@ fn live_copy(document: &HostDocument, builds: &Builds) -> Option<Finding> {
     let field = live_field(&document.host.metadata)?;
     let root = builds.root(*document.roots.first()?);
     let finding = Finding::new(
-        Code::LiveCopyRendered,
+        Code::ObservedButRendered,
         format!(
             "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; no API \
              server takes it",

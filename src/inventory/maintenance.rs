@@ -46,7 +46,7 @@ impl MaintenanceMark {
     ) -> Result<Self, Finding> {
         if reason.trim().is_empty() {
             let message = format!("the annotation `{MAINTENANCE}` of host {host} has no reason");
-            return Err(Finding::new(Code::InvalidMaintenance, message)
+            return Err(Finding::new(Code::InvalidMark, message)
                 .at(place)
                 .help(format!(
                     "write the reason as its value, such as `{MAINTENANCE}: \"new memory\"`"
@@ -80,7 +80,7 @@ pub(super) fn idle_marks(
     let mut report = |number: usize, problem: String, route: Vec<RouteStep>| {
         let message = format!("maintenance mark {number} {problem}");
         findings.push(
-            Finding::new(Code::IdleMaintenance, message)
+            Finding::new(Code::IdleMark, message)
                 .at(settings.place(route))
                 .help("fix the labels or hosts, or remove the mark"),
         );

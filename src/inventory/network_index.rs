@@ -59,7 +59,7 @@ impl BySecret {
                 if !same {
                     let message =
                         format!("{} is duplicated with different network data", one.holder);
-                    let finding = Finding::new(Code::DuplicateNetworkData, message)
+                    let finding = Finding::new(Code::NetworkDataDiffers, message)
                         .at(one.place())
                         .see(other.place(), "the other one")
                         .help("remove one of them: it is ambiguous which one the host uses");
@@ -330,7 +330,7 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
                 other => other.to_string(),
             };
             let finding = Finding::new(
-                Code::InvalidAddress,
+                Code::InvalidNetworkData,
                 format!("the network data of host {host} {error}"),
             );
             let help = format!(
@@ -357,7 +357,7 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         held.holder
     );
     Some(
-        Finding::new(Code::UnreadableNetworkData, message)
+        Finding::new(Code::InvalidNetworkData, message)
             .at(held.place())
             .help(help),
     )

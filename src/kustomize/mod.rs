@@ -235,7 +235,7 @@ impl Builds {
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::new(
-                        Code::TwoKustomizations,
+                        Code::BuildRefused,
                         "the directory has two kustomization files, which kustomize refuses",
                     )
                     .at(Place::File(origin.file))
@@ -278,7 +278,7 @@ impl Builds {
         findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
             let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
             Finding::new(
-                Code::KustomizationCycle,
+                Code::BuildRefused,
                 format!(
                     "`{}` lists itself, directly or through other kustomizations",
                     node.file

@@ -84,7 +84,7 @@ fn describe(
     }
     told.extend(rivals.iter().map(|set| set.pool));
     let mut finding = Finding::new(
-        Code::Contended,
+        Code::BeyondReach,
         format!(
             "{} request {wanted} hosts together, but their labelSelectors match {hosts}",
             counted(rivals.len(), "node set")

@@ -249,7 +249,7 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
         ("have", "them")
     };
     let finding = Finding::new(
-        Code::SpelledOtherwise,
+        Code::UnknownInterface,
         format!(
             "{} {verb} {id}, but services require `{interface}`, so no cluster can claim {them}",
             counted(hosts.len(), "host")

@@ -15,7 +15,7 @@ pub(crate) fn no_templates(settings: &Settings, directory: &Utf8Path, exists: bo
         "does not exist"
     };
     Finding::new(
-        Code::NoTemplates,
+        Code::TemplateUnused,
         format!("template directory `{directory}` {what}, so the built-in templates are used"),
     )
     .at(settings.place(["templates".into()]))

@@ -48,7 +48,7 @@ fn describe(
         _ => "label the hosts with their rack or server, or remove the key".to_owned(),
     };
     Finding::new(
-        Code::UnborneTopologyKey,
+        Code::UnmatchedSelector,
         format!("no host available to {role} of `{cluster}` has a value for `{key}`, so nothing separates its hosts"),
     )
     .at(at.place())

@@ -195,7 +195,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
 const HIDING: [Code; 12] = [
     Code::Unreadable,
     Code::UnknownVersion,
-    Code::NoName,
+    Code::InvalidName,
     Code::InvalidName,
     Code::TwoNamespaces,
     Code::TakenForTemplate,
@@ -203,8 +203,8 @@ const HIDING: [Code; 12] = [
     Code::VariableInText,
     Code::InvisibleCharacter,
     Code::SecretInGit,
-    Code::CredentialInUrl,
-    Code::TokenInText,
+    Code::SecretInGit,
+    Code::SecretInGit,
 ];
 
 /// A legacy SIPCluster of a file.

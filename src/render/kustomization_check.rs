@@ -129,7 +129,7 @@ fn misfits(
     let mut found: Vec<Finding> = missing
         .map(|entry| {
             let finding = Finding::new(
-                Code::NothingRendered,
+                Code::InvalidManifest,
                 format!("what would be {} lists {entry}, which no template renders", site.settings.output.join(path)),
             )
             .help("a template that renders nothing makes no file: remove the entry, or render something");
@@ -200,7 +200,7 @@ fn path_of(directory: &Utf8Path, entry: &str) -> Utf8PathBuf {
 /// Reports a ConfigMap that is too large.
 fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterService)>) -> Finding {
     let finding = Finding::new(
-        Code::TooLarge,
+        Code::InvalidManifest,
         format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}"),
     );
     let Some((cluster, service)) = service else {

@@ -105,7 +105,7 @@ impl ClusterDocument {
         }
         findings.push(
             Finding::new(
-                Code::ClusterNameTooLong,
+                Code::InvalidField,
                 "the cluster's name has more than 63 characters, the limit of label values",
             )
             .at(self.origin.at(["metadata", "name"]))
@@ -122,7 +122,7 @@ impl ClusterDocument {
         text.trim().parse().unwrap_or_else(|_| {
             findings.push(
                 Finding::new(
-                    Code::InvalidPriority,
+                    Code::InvalidField,
                     format!("the priority `{text}` is not an integer"),
                 )
                 .at(self.origin.at(["metadata", "annotations", PRIORITY]))

@@ -193,7 +193,7 @@ fn same_labels(
             "add `{{ cluster.namespace }}` to `assignment.labels`",
         )
     };
-    Finding::new(Code::AmbiguousAssignmentLabels, message)
+    Finding::new(Code::InvalidAssignmentLabel, message)
         .at(other.origin.name())
         .see(
             settings.place(["assignment".into(), "labels".into()]),

@@ -414,7 +414,7 @@ pub(super) fn without_duplicates(
             )
         };
         let finding = Finding::new(
-            Code::UnusedDuplicate,
+            Code::UnusedObject,
             format!(
                 "{what} described more than once, and no build reaches {}: ignored",
                 files_of(&files)
@@ -492,7 +492,7 @@ pub(super) fn without_duplicate_requests(
         };
         findings.push(
             Finding::new(
-                Code::UnusedDuplicate,
+                Code::UnusedObject,
                 format!(
                     "{} `{}` is requested more than once, and {why}: ignored",
                     document.kind, document.key

@@ -322,7 +322,7 @@ fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> 
         .line
         .map_or(place, |line| origin.spot(line, error.column));
     Finding::new(
-        Code::HardwareUnreadable,
+        Code::HardwareUnused,
         format!(
             "the hardware details in the {kind} cannot be read: {}",
             error.message
@@ -334,7 +334,7 @@ fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> 
 
 fn without_host(key: &HostKey, origin: &Origin) -> Finding {
     Finding::new(
-        Code::HardwareWithoutHost,
+        Code::HardwareUnused,
         format!("HardwareData `{key}` has no host"),
     )
     .at(origin.at(["metadata", "name"]))

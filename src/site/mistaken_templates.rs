@@ -72,9 +72,9 @@ pub(crate) fn mistaken(
                 message: reason,
                 line: Some(line),
                 column,
-            }) => Finding::new(Code::BracesInRequest, format!("{message}: {reason}"))
+            }) => Finding::new(Code::TakenForTemplate, format!("{message}: {reason}"))
                 .at(origin.spot(*line, *column)),
-            _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
+            _ => Finding::new(Code::TakenForTemplate, message).at(braces(repo, origin)),
         };
         findings.push(finding.help(
             "fix it, or replace the placeholder by its value; if another program fills it in, commit the rendered file, and \

@@ -160,7 +160,7 @@ impl<'a> BuildNames<'a> {
         let name = metadata.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             self.findings.push(
-                Finding::new(Code::NoName, format!("the {kind} has no name"))
+                Finding::new(Code::InvalidName, format!("the {kind} has no name"))
                     .at(origin.at(["metadata"]))
                     .help("write metadata.name"),
             );

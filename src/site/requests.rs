@@ -193,7 +193,7 @@ fn orphan(document: &PartDocument, cluster: &str) -> Finding {
             "the MachineDeployment `{name}` belongs to the Cluster `{cluster}`, which is not in the inputs, so it gets no hosts"
         )
     };
-    Finding::new(Code::OrphanMachineDeployment, message)
+    Finding::new(Code::RequestPartUnowned, message)
         .at(document.origin.at(["spec", "clusterName"]))
         .help("correct `clusterName`, or add the Cluster's manifest to the inputs, in the same namespace")
 }

@@ -289,7 +289,7 @@ fn clusters_of_one_name_need_the_namespace() {
     let refused = repo.generate(&[]).expect(1);
     assert_says(
         &refused.stderr,
-        &["SIP0337", "a/edge and of b/edge", "{{ cluster.namespace }}"],
+        &["SIP0336", "a/edge and of b/edge", "{{ cluster.namespace }}"],
     );
     let both = "assignment:\n  labels:\n    owner: \"{{ cluster.namespace }}_{{ cluster.name }}\"\n    role: \"{{ role }}\"\n";
     repo.write("sipgen.yaml", both);

@@ -222,7 +222,7 @@ mod gitlab {
         );
         assert_eq!(
             (issue["severity"].as_str(), issue["check_name"].as_str()),
-            (Some("critical"), Some("SIP0216"))
+            (Some("critical"), Some("SIP0209"))
         );
         assert_says(
             issue["description"].as_str().unwrap(),

@@ -87,9 +87,9 @@ fn a_generated_kustomization_is_never_read_as_files() {
             &argocd(""),
             &[("argocd/x.yaml", &source(", directory: {recurse: true}"))],
         );
-        assert!(only(&generated, Code::ReadAsFiles).is_error());
+        assert!(only(&generated, Code::OutputMisapplied).is_error());
         let generated = site(&argocd(""), &[("argocd/x.yaml", &source(""))]);
-        assert!(!codes(&generated).contains(&Code::ReadAsFiles), "{path}");
+        assert!(!codes(&generated).contains(&Code::OutputMisapplied), "{path}");
     }
 }
 
@@ -148,7 +148,7 @@ fn components_that_agents_add_are_included() {
     // One that is an overlay is no component.
     let object = flux("../overlays/hosts/declared/inventory");
     let generated = site("gitops: flux\n", &[("agent/hosts.yaml", &object)]);
-    assert!(codes(&generated).contains(&Code::ComponentWithoutForm));
+    assert!(codes(&generated).contains(&Code::ComponentMisplaced));
 }
 
 #[test]
@@ -466,7 +466,7 @@ fn an_include_must_not_go_where_the_output_is() {
         let source = git_repository("flux-system", &format!("include: [{include}]"));
         let generated = site("gitops: flux\n", &[("flux/source.yaml", &source)]);
         let expected = if is_over {
-            vec![Code::IncludeOverOutput]
+            vec![Code::OutputNotInSource]
         } else {
             vec![]
         };

@@ -179,7 +179,7 @@ fn hosts_of_examples_that_are_there_twice_are_in_no_inventory() {
         .map(|host| host.key.name.as_str())
         .collect();
     assert_eq!(names, ["real"]);
-    let settings = pasted(only(&generated, Code::UnusedDuplicate));
+    let settings = pasted(only(&generated, Code::UnusedObject));
     let one = site(&[
         ("examples/a.yaml", &host("lab")),
         ("examples/b.yaml", &host("lab")),
@@ -197,7 +197,7 @@ fn alternatives_of_a_host_that_a_build_reaches_are_ignored() {
         ("docs/b.yaml", &host("real")),
     ]);
     assert_eq!(errors(&generated), []);
-    only(&generated, Code::UnusedDuplicate);
+    only(&generated, Code::UnusedObject);
     assert!(generated.site.inventory.hosts[0].is_declared());
 }
 
@@ -206,7 +206,7 @@ fn of_two_requests_the_one_that_is_no_example_counts() {
     for path in ["examples/edge.yaml", "docs/edge.yaml"] {
         let generated = site(&[(path, &REQUEST.replace("active: 1", "active: 9"))]);
         assert_eq!(errors(&generated), [], "{path}");
-        let settings = pasted(only(&generated, Code::UnusedDuplicate));
+        let settings = pasted(only(&generated, Code::UnusedObject));
         assert_eq!(
             site(&[(path, REQUEST), ("sipgen.yaml", &settings)]).findings,
             []
@@ -351,5 +351,5 @@ fn network_data_that_no_host_names_may_be_there_twice() {
     assert_eq!(errors(&site(&files)), []);
     let named = host("real").replace("{online: true}", "{online: true, networkData: {name: net}}");
     let generated = site(&[&files[..], &[("inventory/hosts.yaml", named.as_str())]].concat());
-    assert_eq!(errors(&generated)[0].0, Code::DuplicateNetworkData);
+    assert_eq!(errors(&generated)[0].0, Code::NetworkDataDiffers);
 }

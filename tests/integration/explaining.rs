@@ -217,7 +217,7 @@ fn an_unknown_code_is_refused_with_those_near_it() {
     }
     assert_says(
         &explain_code(&["SIP0210x"]).stderr,
-        &["similar codes are SIP0210, "],
+        &["similar codes are SIP0209, "],
     );
 }
 

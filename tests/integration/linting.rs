@@ -88,7 +88,7 @@ fn all_commands_say_the_same() {
     ];
 
     for text in &said {
-        assert_eq!(codes(text), ["SIP0253"], "{text}");
+        assert_eq!(codes(text), ["SIP0252"], "{text}");
     }
 }
 
@@ -155,7 +155,7 @@ fn clusters_that_are_left_out_are_not_looked_at() {
         "topologyKey: example.com/rack",
     );
 
-    assert_eq!(codes(&validated(&repo, 0)), ["SIP0251"]);
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0250"]);
     assert_eq!(
         codes(&repo.generate(&["--only", "tenant-a/edge"]).expect(0).stderr),
         Vec::<&str>::new()
@@ -174,11 +174,11 @@ fn a_topology_key_that_no_host_bears_is_told_of_once() {
     let said = validated(&repo, 0);
 
     assert_eq!(
-        said.matches("SIP0251").count(),
+        said.matches("SIP0250").count(),
         2,
         "one for each node set: {said}"
     );
-    assert_eq!(codes(&said), ["SIP0251"], "{said}");
+    assert_eq!(codes(&said), ["SIP0250"], "{said}");
     let place = spot(&repo, EDGE, "Worker:", "example.com/room");
     assert_says(&said, &[&format!("--> {place}")]);
 }
@@ -406,7 +406,7 @@ fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
 
     let said = validated(&repo, 1);
 
-    assert_eq!(codes(&said), ["SIP0401", "SIP0531"], "{said}");
+    assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
     let (web, render) = (
         spot(&repo, "tenant-a-web.yaml", "Worker:", "count"),
         spot(&repo, "tenant-b-render.yaml", "Worker:", "count"),
@@ -451,7 +451,7 @@ fn a_directory_of_templates_that_is_there_and_empty() {
 
     let said = validated(&repo, 0);
 
-    assert_eq!(codes(&said), ["SIP0710"], "{said}");
+    assert_eq!(codes(&said), ["SIP0701"], "{said}");
     assert_says(&said, &["`templates` has no files", "--> sipgen.yaml:3:12"]);
 }
 

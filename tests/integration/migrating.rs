@@ -328,7 +328,7 @@ fn what_cannot_be_rewritten_is_told_and_its_file_left_alone() {
         ),
         (
             march("spreadTopology: PerHost", "spreadTopology: PerRoom"),
-            &["SIP0241", "`PerRoom`"],
+            &["SIP0240", "`PerRoom`"],
         ),
         (
             march(
@@ -370,7 +370,7 @@ fn one_file_that_cannot_be_rewritten_keeps_no_other_from_it() {
     assert_says(
         &said,
         &[
-            "SIP0241",
+            "SIP0240",
             "--> clusters/core.yaml",
             "1 SIPCluster rewritten in 1 file",
         ],

@@ -115,49 +115,49 @@ fn a_finding_points_at_what_is_written_and_not_at_what_is_read() {
             NOVEMBER,
             "                - 30443",
             "                - 7000",
-            "SIP0216",
+            "SIP0209",
         ),
         (
             "generation-2020-11",
             NOVEMBER,
             "            clusterIp: 192.0.2.10 #<",
             "            clusterIp: no-address #<",
-            "SIP0214",
+            "SIP0209",
         ),
         (
             "generation-2020-11",
             NOVEMBER,
             "sshKey: ssh-ed25519",
             "sshKey: rsa",
-            "SIP0220",
+            "SIP0120",
         ),
         (
             "generation-2021-01",
             JANUARY,
             "        nodePort: 30022",
             "        nodePort: 22",
-            "SIP0216",
+            "SIP0209",
         ),
         (
             "generation-2021-01",
             JANUARY,
             "sshkey: \"ssh-ed25519",
             "sshkey: \"rsa",
-            "SIP0220",
+            "SIP0120",
         ),
         (
             "generation-2021-01",
             JANUARY,
             "        caSecret: edge-oidc-ca",
             "        caSecret: Edge CA",
-            "SIP0218",
+            "SIP0120",
         ),
         (
             "generation-2021-03",
             MARCH,
             "        nodePort: 30000",
             "        nodePort: 8080",
-            "SIP0216",
+            "SIP0209",
         ),
     ] {
         let to = to.replace("                - ", "              - ");
@@ -193,35 +193,35 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
             NOVEMBER,
             "['per-node']",
             "['per-room']",
-            "SIP0241",
+            "SIP0240",
         ),
         (
             "generation-2020-11",
             NOVEMBER,
             "- kubernetes.io/os=linux",
             "- airship-masters",
-            "SIP0244",
+            "SIP0240",
         ),
         (
             "generation-2020-11",
             NOVEMBER,
             "- 30443",
             "- 30443\n              - 30444",
-            "SIP0245",
+            "SIP0240",
         ),
         (
             "generation-2020-11",
             NOVEMBER,
             "jumppod:",
             "dnspod:",
-            "SIP0243",
+            "SIP0240",
         ),
         (
             "generation-2021-01",
             JANUARY,
             "serviceType: loadbalancer",
             "serviceType: dns",
-            "SIP0243",
+            "SIP0240",
         ),
         (
             "generation-2021-01",
@@ -242,7 +242,7 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
             MARCH,
             "spreadTopology: PerHost",
             "spreadTopology: [PerHost]",
-            "SIP0241",
+            "SIP0240",
         ),
     ] {
         let repo = with(fixture, file, from, to);
@@ -268,7 +268,7 @@ fn a_service_without_a_port_is_refused_at_the_service() {
 
     assert_says(
         &repo.refused(),
-        &["error[SIP0215]", &format!("--> {JANUARY}:{at}:9")],
+        &["error[SIP0208]", &format!("--> {JANUARY}:{at}:9")],
     );
 }
 
@@ -328,7 +328,7 @@ fn the_settings_say_which_label_is_a_rack() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0242]",
+            "error[SIP0240]",
             "no host has any of",
             "`topology: {rack: KEY}`",
         ],
@@ -360,7 +360,7 @@ fn two_known_labels_for_racks_are_ambiguous() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0242]",
+            "error[SIP0240]",
             "hosts have vino.airshipit.org/rack and airshipit.org/rack",
         ],
     );

@@ -180,8 +180,8 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     repo.replace(PRESS, "        cpu: 64\n", "        cpu: {{ cpus }}\n");
     repo.replace(DEPOT, "    - curl\n", "    - {{ shell }}\n");
     let expected = [
-        "error[SIP0824]: the Provisioning of the cluster `press` cannot be read, and contains `{{`",
-        "error[SIP0824]: the Software of the cluster `depot` cannot be read, and contains `{{`",
+        "error[SIP0112]: the Provisioning of the cluster `press` cannot be read, and contains `{{`",
+        "error[SIP0112]: the Software of the cluster `depot` cannot be read, and contains `{{`",
         "clusters/depot.yaml:41:7",
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
@@ -214,7 +214,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0824]: the Software of the cluster `depot`"],
+        &["error[SIP0112]: the Software of the cluster `depot`"],
     );
 
     // Those of others: in a chart, or with an open name.
@@ -414,7 +414,7 @@ fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
     let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0811]: `cpu` is too large for a number of CPUs"],
+        &["error[SIP0803]: `cpu` is too large for a number of CPUs"],
     );
 }
 
@@ -461,7 +461,7 @@ fn one_host_is_not_two_machines_by_two_of_its_cards() {
          workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    error[SIP0805]: head is a master and a worker, with two MAC addresses
+    error[SIP0803]: head is a master and a worker, with two MAC addresses
       --> clusters/depot.yaml:6:78
        |
      6 | …ess: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
@@ -472,7 +472,7 @@ fn one_host_is_not_two_machines_by_two_of_its_cards() {
        |                                  -------------------
       help: rename the worker; or, if both are the same machine, remove its mac-address
 
-    error[SIP0809]: `head` and `body` are the same host: lab/depot-01 has both MAC addresses
+    error[SIP0803]: `head` and `body` are the same host: lab/depot-01 has both MAC addresses
       --> clusters/depot.yaml:6:34
        |
      6 |   workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
@@ -547,7 +547,7 @@ fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
-        &["error[SIP0813]: `head` would have no address"],
+        &["error[SIP0803]: `head` would have no address"],
     );
 }
 
@@ -634,7 +634,7 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |   ^^^^^^^
       help: did you mean `version`? The API server drops `versoin`
 
-    error[SIP0822]: the package `jq` is requested in version 1.5 and in 1.50
+    error[SIP0821]: the package `jq` is requested in version 1.5 and in 1.50
       --> clusters/b.yaml:6:7
        |
      6 |     - jq: {version: 1.5}
@@ -705,7 +705,7 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
         assert_says(
             &said,
             &[
-                "error[SIP0822]: the package `jq` is requested in version 1.6 and in 1.5",
+                "error[SIP0821]: the package `jq` is requested in version 1.6 and in 1.5",
                 "tools.yaml:6:20",
             ],
         );
@@ -833,9 +833,9 @@ fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
 #[test]
 fn numbers_that_are_too_large_are_told_at_their_fields() {
     for (field, code) in [
-        ("cpu: 9223372036854775808", "SIP0811"),
-        ("cpu: 99999999999999999999", "SIP0811"),
-        ("memory: 99999999999999999999", "SIP0811"),
+        ("cpu: 9223372036854775808", "SIP0803"),
+        ("cpu: 99999999999999999999", "SIP0803"),
+        ("memory: 99999999999999999999", "SIP0803"),
     ] {
         let repo = with_spec(&format!("  masters:\n    - head:\n        {field}\n"));
         let said = validate(&repo, &[]).expect(1).stdout;
@@ -920,7 +920,7 @@ fn a_network_of_pods_goes_together_with_the_machines() {
     assert_says(
         &with_network("fd00::/56", named),
         &[
-            "warning[SIP0829]",
+            "warning[SIP0828]",
             "is IPv6, but all machines have IPv4 addresses",
         ],
     );

@@ -45,7 +45,7 @@ fn an_unknown_operator_in_a_selector() {
     let repo = edge_with(selector, &format!("{selector}{more}"));
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0207]: unknown operator `Contains` in a label selector
+    error[SIP0209]: unknown operator `Contains` in a label selector
       --> sites/lab/clusters/edge.yaml:24:47
        |
     24 |           - {key: example.com/disk, operator: Contains, values: [ssd]}
@@ -120,7 +120,7 @@ fn a_flat_selector() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0207]: unknown field `hardware.example.com/flavor` in a label selector: the selector would match every host
+    error[SIP0209]: unknown field `hardware.example.com/flavor` in a label selector: the selector would match every host
       --> sites/lab/clusters/edge.yaml:21:9
        |
     21 |         hardware.example.com/flavor: worker
@@ -181,7 +181,7 @@ fn an_unknown_role() {
     let repo = edge_with("    Worker:\n", "    Workers:\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0205]: `Workers` is not a role: the roles are ControlPlane and Worker
+    error[SIP0209]: `Workers` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
        |
     19 |     Workers:
@@ -445,7 +445,7 @@ fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0242]",
+            "error[SIP0240]",
             "the label of a host's rack is unknown",
             "--> sites/lab/clusters/edge.yaml:23:23",
         ],
@@ -539,28 +539,28 @@ fn all_errors_of_a_run_are_reported() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0205]: `Workers` is not a role: the roles are ControlPlane and Worker
+    error[SIP0209]: `Workers` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
        |
     19 |     Workers:
        |     ^^^^^^^
       help: name the node set ControlPlane or Worker
 
-    error[SIP0216]: nodePort 22 is outside the NodePorts 30000-32767
+    error[SIP0209]: nodePort 22 is outside the NodePorts 30000-32767
       --> sites/lab/clusters/edge.yaml:44:19
        |
     44 |         nodePort: 22
        |                   ^^
       help: choose one of 30000 to 32767, or write the base cluster's own range into sipgen.yaml: `services: {nodePortRange: FIRST-LAST}`
 
-    error[SIP0232]: the auth service has no issuer of its certificate
+    error[SIP0237]: the auth service has no issuer of its certificate
       --> sites/lab/clusters/edge.yaml:53:9
        |
     53 |       - image: ghcr.io/dexidp/dex:v2.45.0
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret
 
-    error[SIP0205]: `x` is not a role: the roles are ControlPlane and Worker
+    error[SIP0209]: `x` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/more.yaml:4:16
        |
      4 | spec: {nodes: {x: {}}}

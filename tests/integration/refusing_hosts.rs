@@ -157,7 +157,7 @@ fn a_malformed_address_in_network_data() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0310]: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
+    error[SIP0334]: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
       --> sites/lab/hosts/rack-a.yaml:28:3
        |
     28 |   networkData: …
@@ -211,7 +211,7 @@ fn an_address_in_network_data_that_no_other_machine_reaches() {
         assert_says(
             &said,
             &[
-                "error[SIP0310]: the network data of host tenant-a/lab-a1",
+                "error[SIP0334]: the network data of host tenant-a/lab-a1",
                 "--> sites/lab/hosts/rack-a.yaml:28:3",
             ],
         );

@@ -352,7 +352,7 @@ fn host_keys_from_several_places() {
         assert_says(
             &repo.refused(),
             &[
-                "error[SIP0221]: the jump host has several sources of host keys",
+                "error[SIP0209]: the jump host has several sources of host keys",
                 "--> sites/lab/clusters/edge.yaml:50:9",
                 "choose one of secretName, volumeClaim and `ephemeral: true`",
             ],
@@ -390,7 +390,7 @@ fn homes_in_a_volume_that_cannot_be() {
     for (claim, says) in [
         (
             "{storageClassName: Fast}",
-            "error[SIP0218]: `Fast` is not a DNS name",
+            "error[SIP0120]: `Fast` is not a DNS name",
         ),
         ("{storage: 10}", "storage"),
         (

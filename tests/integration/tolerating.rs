@@ -140,7 +140,7 @@ fn no_line_end_at_the_end() {
 
 #[test]
 fn mac_addresses_without_quotes() {
-    same_output_but("warning[SIP0321]", |repo| {
+    same_output_but("warning[SIP0320]", |repo| {
         rewrite_hosts(repo, |text| {
             text.replace(
                 "bootMACAddress: \"00:00:5e:00:53:15\"",

@@ -144,7 +144,7 @@ fn hardware_that_cannot_be_read_leaves_the_host_as_it_is() {
     assert_says(
         &run.stderr,
         &[
-            "warning[SIP0324]: the hardware details in the HardwareData cannot be read",
+            "warning[SIP0323]: the hardware details in the HardwareData cannot be read",
             "hardware.yaml:9",
         ],
     );
@@ -189,7 +189,7 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
         assert_says(
             &said,
             &[
-                "warning[SIP0324]: the hardware details in the HardwareData cannot be read",
+                "warning[SIP0323]: the hardware details in the HardwareData cannot be read",
                 &at,
             ],
         );
@@ -263,7 +263,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
 
     assert_says(
         &run.stderr,
-        &["warning[SIP0251]: no host available to Worker of `metal/lab` has a value for `rack`"],
+        &["warning[SIP0250]: no host available to Worker of `metal/lab` has a value for `rack`"],
     );
     assert_eq!(
         repo.hosts_of("metal", "lab"),
@@ -301,7 +301,7 @@ fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
         let run = repo.generate(&[]).expect(0);
 
         assert_eq!(
-            run.stderr.contains("warning[SIP0321]"),
+            run.stderr.contains("warning[SIP0320]"),
             is_number,
             "{mac}: {}",
             run.stderr

@@ -34,7 +34,7 @@ fn findings_show_the_lines_to_mend() {
        |                 ^^
       help: write 0 to 1000000
 
-    error[SIP0220]: the SSH key is not an OpenSSH public key: it is truncated or corrupted
+    error[SIP0120]: the SSH key is not an OpenSSH public key: it is truncated or corrupted
       --> sites/lab/clusters/edge.yaml:48:13
        |
     48 |           - …

@@ -157,7 +157,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
             host.key, node
         );
         renderer.findings.push(
-            Finding::new(Code::NoMachineAddress, message)
+            Finding::new(Code::InvalidMachine, message)
                 .at(node_set.at.place())
                 .see(host.origin.name(), host.key.to_string())
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
@@ -216,7 +216,7 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
                 "a machine of {} is named `{node}`, which ansible reserves",
                 cluster.key
             );
-            Finding::new(Code::NodeNameTaken, message)
+            Finding::new(Code::InvalidMachine, message)
                 .at(node_set.at.place())
                 .help(format!("rename it, such as to `node-{node}`"))
         })

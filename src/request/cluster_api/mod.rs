@@ -248,7 +248,7 @@ impl<'a> ClusterApiValidation<'a> {
             .filter(|replicas| *replicas <= MOST_HOSTS);
         if valid.is_none() {
             self.report(
-                Code::InvalidCount,
+                Code::InvalidField,
                 set.replicas_at(),
                 format!("`replicas: {replicas}` is not a valid number of hosts"),
                 format!("write 0 to {MOST_HOSTS}"),
@@ -269,7 +269,7 @@ impl<'a> ClusterApiValidation<'a> {
             Some(surge) if surge <= MOST_HOSTS => surge,
             _ => {
                 self.report(
-                    Code::InvalidCount,
+                    Code::InvalidField,
                     set.at.clone(),
                     "`maxSurge` of the rollout is neither a number nor a percentage",
                     "write a number such as 1, or a percentage such as \"25%\"",
@@ -305,7 +305,7 @@ impl<'a> ClusterApiValidation<'a> {
                 for mistake in mistakes {
                     let field = at.below(mistake.route);
                     self.report(
-                        Code::InvalidHostSelector,
+                        Code::InvalidRequestAnnotation,
                         field,
                         mistake.message,
                         mistake.help,

@@ -91,7 +91,7 @@ impl ProvisioningValidation<'_> {
             // The list is required: if empty were valid, a typo would release every host of the
             // cluster.
             self.report(
-                Code::NoMasters,
+                Code::InvalidMachine,
                 self.origin.at(["spec", "masters"]),
                 "the Provisioning has no control-plane machine",
                 "list at least one machine under `spec.masters`",
@@ -133,7 +133,7 @@ impl ProvisioningValidation<'_> {
             };
             if !is_asked {
                 self.report(
-                    Code::NothingAsked,
+                    Code::InvalidMachine,
                     self.origin.key(route.clone()),
                     format!("machine `{name}` has neither a MAC address nor requirements"),
                     "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`",
@@ -196,7 +196,7 @@ impl ProvisioningValidation<'_> {
                 Err(error) => {
                     let message = format!("the machine's name `{name}` {error}");
                     self.report(
-                        Code::InvalidNodeName,
+                        Code::InvalidMachine,
                         place,
                         message,
                         "choose another name: its host has it as a label",
@@ -206,7 +206,7 @@ impl ProvisioningValidation<'_> {
             };
             if let Some(other) = entries.iter().find(|other| other.name == name) {
                 let finding = Finding::new(
-                    Code::MachineTwice,
+                    Code::InvalidMachine,
                     format!("`{field}` has two machines named `{name}`"),
                 );
                 let finding = finding
@@ -263,7 +263,7 @@ impl ProvisioningValidation<'_> {
                     };
                     let message = format!("the mac-address of `{name}` is not a MAC address");
                     self.report(
-                        Code::InvalidMac,
+                        Code::InvalidMachine,
                         self.origin.at(below("mac-address")),
                         message,
                         help,
@@ -277,7 +277,7 @@ impl ProvisioningValidation<'_> {
                 "write the minimum number",
             );
             self.report(
-                Code::InvalidRequirement,
+                Code::InvalidMachine,
                 self.origin.at(below("cpu")),
                 message,
                 help,
@@ -296,7 +296,7 @@ impl ProvisioningValidation<'_> {
                 let message = format!("the memory of `{name}` is not a Kubernetes quantity");
                 let help = "write a number of bytes with its unit, such as `16Gi`";
                 self.report(
-                    Code::InvalidRequirement,
+                    Code::InvalidMachine,
                     self.origin.at(below("memory")),
                     message,
                     help,
@@ -326,7 +326,7 @@ impl ProvisioningValidation<'_> {
                     } else {
                         self.origin.at(route)
                     };
-                    self.report(Code::InvalidSelector, place, mistake.message, mistake.help);
+                    self.report(Code::InvalidField, place, mistake.message, mistake.help);
                 }
                 Selector::default()
             }
@@ -372,7 +372,7 @@ impl ProvisioningValidation<'_> {
             }
             let route = below("cpuFlags").into_iter().chain([index.into()]);
             self.report(
-                Code::InvalidRequirement,
+                Code::InvalidMachine,
                 self.origin.at(route.collect::<Route>()),
                 format!("`{name}` requires a CPU feature that is not a single word"),
                 "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`",
@@ -387,7 +387,7 @@ impl ProvisioningValidation<'_> {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
                 let message = format!("{name} is a master and a worker, with two MAC addresses");
                 let finding =
-                    Finding::new(Code::MachineTwice, message).at(self.origin.at(other_at));
+                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(other_at));
                 let finding = finding.see(self.origin.at(at.clone()), "the master's");
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
@@ -439,7 +439,7 @@ impl ProvisioningValidation<'_> {
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
                 };
                 let finding =
-                    Finding::new(Code::SharedMac, message).at(self.origin.at(route.clone()));
+                    Finding::new(Code::InvalidMachine, message).at(self.origin.at(route.clone()));
                 let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
                 let help = "fix one of them; a machine that is master and worker has the same name in both lists";
                 self.findings.push(finding.help(help).for_cluster(self.key));
@@ -477,7 +477,7 @@ impl ProvisioningValidation<'_> {
                     "{} have the MAC address `{mac}` of `{name}`",
                     counted(several.len(), "host")
                 );
-                let finding = Finding::new(Code::AmbiguousMac, message).at(place);
+                let finding = Finding::new(Code::UnknownMac, message).at(place);
                 let finding = hosts.fold(finding, |finding, host| {
                     finding.see(place_of(host, mac), host.key.to_string())
                 });
@@ -521,7 +521,7 @@ impl ProvisioningValidation<'_> {
                 ),
             };
             let finding = Finding::new(
-                Code::NoMachineAddress,
+                Code::InvalidMachine,
                 format!(
                     "`{name}` would have no address: the network card {mac} of host {} has none",
                     host.key

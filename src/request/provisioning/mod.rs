@@ -161,7 +161,7 @@ impl ProvisioningValidation<'_> {
             }
         };
         self.report(
-            Code::UnknownClusterType,
+            Code::DoubtfulInstallerField,
             self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
             format!("unknown cluster-type `{other}`: the hosts are machines"),
             help,
@@ -188,7 +188,7 @@ impl ProvisioningValidation<'_> {
             ("do", "them")
         };
         let finding = Finding::new(
-            Code::FormerField,
+            Code::DoubtfulInstallerField,
             format!("`{}` no longer {verb} anything", there.join("` and `")),
         );
         let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
@@ -229,7 +229,7 @@ impl ProvisioningValidation<'_> {
                     )
                 };
                 self.report(
-                    Code::InvalidPlugin,
+                    Code::InvalidInstallerField,
                     place,
                     message,
                     "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit",
@@ -237,7 +237,7 @@ impl ProvisioningValidation<'_> {
             } else if plugins.contains(plugin) {
                 let message = format!("duplicate plugin `{plugin}`");
                 self.report(
-                    Code::DoubtfulPlugin,
+                    Code::DoubtfulInstallerField,
                     place,
                     message,
                     "remove one: it is installed once",
@@ -254,7 +254,7 @@ impl ProvisioningValidation<'_> {
                         ),
                     };
                     let message = format!("unknown plugin `{plugin}`");
-                    self.report(Code::DoubtfulPlugin, place, message, help);
+                    self.report(Code::DoubtfulInstallerField, place, message, help);
                 }
                 plugins.push(plugin.clone());
             }

@@ -35,13 +35,13 @@ impl ProvisioningValidation<'_> {
         let Some((address, prefix)) = network else {
             let message = format!("`PodSubnet: {text}` is not a network");
             let help = "write an address and a prefix length, such as `10.244.64.0/18`";
-            self.report(Code::InvalidPodSubnet, place, message, help);
+            self.report(Code::InvalidInstallerField, place, message, help);
             return None;
         };
         let first = first_address(address, prefix);
         if first != address {
             self.report(
-                Code::PodSubnetWithHost,
+                Code::DoubtfulPodSubnet,
                 place,
                 format!("`PodSubnet: {text}` is an address in the network `{first}/{prefix}`, not the network"),
                 format!(
@@ -85,7 +85,7 @@ impl ProvisioningValidation<'_> {
                 host.key
             );
             self.findings.push(
-                Finding::new(Code::PodSubnetOverHosts, message)
+                Finding::new(Code::DoubtfulPodSubnet, message)
                     .at(place)
                     .see(
                         self.origin.key((*route).clone()),
@@ -111,7 +111,7 @@ impl ProvisioningValidation<'_> {
                 format!("`PodSubnet: {text}` is {own}, but all machines have {other} addresses");
             let help =
                 format!("write an {other} network: the nodes could not reach each other's pods");
-            self.report(Code::PodSubnetOfOtherFamily, place, message, help);
+            self.report(Code::DoubtfulPodSubnet, place, message, help);
         }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn check_packages(
                         );
                     }
                     Err((message, help)) => findings.push(
-                        Finding::new(Code::InvalidPackage, message)
+                        Finding::new(Code::InvalidInstallerField, message)
                             .at(document.origin.at(route))
                             .help(help)
                             .for_cluster(cluster),
@@ -119,7 +119,7 @@ fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Opt
         one.package.name
     );
     (version != differs).then(|| {
-        Finding::new(Code::TwoVersions, message)
+        Finding::new(Code::InvalidInstallerField, message)
             .at(one.origin.at(one.route.clone()))
             .see(known.origin.at(known.route.clone()), "the other one")
             .help("choose one version")
@@ -144,7 +144,7 @@ fn add<'a>(
     let finding = two_versions(known, &one).or_else(|| {
         (at >= own).then(|| {
             Finding::new(
-                Code::PackageTwice,
+                Code::DoubtfulInstallerField,
                 format!("duplicate package `{}`", one.package.name),
             )
             .at(one.origin.at(one.route.clone()))
@@ -245,7 +245,7 @@ pub(crate) fn without_cluster(
         );
         let place = document.origin.at(["metadata", "labels", "cluster"]);
         findings.push(
-            Finding::new(Code::SoftwareWithoutCluster, message)
+            Finding::new(Code::RequestPartUnowned, message)
                 .at(place)
                 .help(help),
         );

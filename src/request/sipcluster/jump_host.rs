@@ -23,7 +23,7 @@ impl SipclusterValidation<'_> {
             .collect();
         if authorized_keys.is_empty() {
             self.report(
-                Code::NoAuthorizedKeys,
+                Code::NoLogin,
                 keys_route.clone(),
                 "the jump host has no sshAuthorizedKeys: all logins are refused",
                 "list the OpenSSH public keys of its operators",
@@ -34,7 +34,7 @@ impl SipclusterValidation<'_> {
                 // No part of the key is shown, because it may be a private key that was pasted by
                 // mistake.
                 self.report(
-                    Code::InvalidAuthorizedKey,
+                    Code::WrongType,
                     below(&keys_route, [index.into()]),
                     format!("the SSH key is not an OpenSSH public key: {error}"),
                     "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
@@ -96,7 +96,7 @@ impl SipclusterValidation<'_> {
             }
             _ => {
                 self.report(
-                    Code::SeveralHostKeys,
+                    Code::InvalidField,
                     route.clone(),
                     "the jump host has several sources of host keys",
                     "choose one of secretName, volumeClaim and `ephemeral: true`",
@@ -125,7 +125,7 @@ impl SipclusterValidation<'_> {
         let parsed = name.parse();
         if let Err(error) = &parsed {
             self.report(
-                Code::InvalidReference,
+                Code::WrongType,
                 below(route, ["volumeClaim".into(), "storageClassName".into()]),
                 format!("`{name}` {error}"),
                 "name a storage class of the base cluster, or omit it for the default one",

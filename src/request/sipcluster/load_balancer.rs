@@ -46,7 +46,7 @@ impl SipclusterValidation<'_> {
                 self.node_ports()
             );
             self.report(
-                Code::NoNodePort,
+                Code::MissingField,
                 below(route, ["nodePortRange".into()]),
                 "the service has no nodePortRange",
                 help,
@@ -60,7 +60,7 @@ impl SipclusterValidation<'_> {
                 range.end, range.start
             );
             self.report(
-                Code::InvalidNodePort,
+                Code::InvalidField,
                 range_route,
                 message,
                 "write the lower port as `start`",
@@ -72,7 +72,7 @@ impl SipclusterValidation<'_> {
             if let Err(error) = self.node_ports.port(number) {
                 let route = below(&range_route, [field.into()]);
                 self.report(
-                    Code::InvalidNodePort,
+                    Code::InvalidField,
                     route,
                     format!("NodePort {number} {error}"),
                     format!("choose ports of {}{OTHER_RANGE}", self.node_ports()),

@@ -149,7 +149,7 @@ impl SipclusterValidation<'_> {
             // The field is required: if empty were valid, a typo would release every host of the
             // cluster.
             self.report(
-                Code::NoNodes,
+                Code::MissingField,
                 vec!["spec".into(), "nodes".into()],
                 "the SIPCluster has no node sets",
                 "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
@@ -163,7 +163,7 @@ impl SipclusterValidation<'_> {
                     node_sets.insert(role.into(), Box::new(node_set));
                 }
                 Err(error) => self.report(
-                    Code::UnknownRole,
+                    Code::InvalidField,
                     route,
                     format!("`{name}` {error}"),
                     "name the node set ControlPlane or Worker",
@@ -198,7 +198,7 @@ impl SipclusterValidation<'_> {
                     } else {
                         self.origin.at(route)
                     };
-                    let finding = Finding::new(Code::InvalidSelector, mistake.message)
+                    let finding = Finding::new(Code::InvalidField, mistake.message)
                         .at(place)
                         .help(mistake.help);
                     self.findings.push(finding.for_cluster(self.key));
@@ -218,7 +218,7 @@ impl SipclusterValidation<'_> {
             // The field is required: a default of zero would release every host of the cluster
             // after a typo.
             self.report(
-                Code::NoCount,
+                Code::MissingField,
                 below(&count_route, ["active".into()]),
                 format!("the {role} node set has no count"),
                 "write `count: {active: N, standby: N}`",
@@ -231,7 +231,7 @@ impl SipclusterValidation<'_> {
                 .filter(|count| *count <= MOST_HOSTS);
             valid.unwrap_or_else(|| {
                 self.report(
-                    Code::InvalidCount,
+                    Code::InvalidField,
                     below(&count_route, [field.into()]),
                     format!("`{field}: {value}` is not a valid number of hosts"),
                     format!("write 0 to {MOST_HOSTS}"),
@@ -276,7 +276,7 @@ impl SipclusterValidation<'_> {
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
                 self.report(
-                    Code::InvalidTopologyKey,
+                    Code::InvalidField,
                     below(route, at),
                     format!("`{key}` is not a valid label key"),
                     "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
@@ -365,7 +365,7 @@ impl SipclusterValidation<'_> {
         };
         if let Some(message) = missing {
             self.report(
-                Code::NoImage,
+                Code::MissingField,
                 below(route, ["image".into()]),
                 message,
                 format!("write `image: {}`", kind.descriptor().image.example),
@@ -374,7 +374,7 @@ impl SipclusterValidation<'_> {
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
                 self.report(
-                    Code::InvalidNodeLabel,
+                    Code::InvalidField,
                     below(route, ["nodeLabels".into(), key.as_str().into()]),
                     format!("`{key}: {value}` is not a label"),
                     "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
@@ -396,7 +396,7 @@ impl SipclusterValidation<'_> {
         };
         if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
             self.report(
-                Code::NoInterface,
+                Code::MissingField,
                 below(route, ["nodeInterfaceId".into()]),
                 "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
                 "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
@@ -417,7 +417,7 @@ impl SipclusterValidation<'_> {
         let address = text.parse().ok().filter(|address| is_reachable(*address));
         if address.is_none() {
             self.report(
-                Code::InvalidClusterIp,
+                Code::InvalidField,
                 below(route, ["clusterIP".into()]),
                 format!("`{text}` is not a reachable IP address"),
                 "write the base cluster's address under which its NodePorts are reached",
@@ -434,7 +434,7 @@ impl SipclusterValidation<'_> {
     fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
         let Some(number) = number else {
             self.report(
-                Code::NoNodePort,
+                Code::MissingField,
                 below(route, ["nodePort".into()]),
                 "the service has no nodePort",
                 format!("write a nodePort of {}", self.node_ports()),
@@ -446,7 +446,7 @@ impl SipclusterValidation<'_> {
             Err(error) => {
                 let route = below(route, ["nodePort".into()]);
                 self.report(
-                    Code::InvalidNodePort,
+                    Code::InvalidField,
                     route,
                     format!("nodePort {number} {error}"),
                     format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
@@ -466,7 +466,7 @@ impl SipclusterValidation<'_> {
             .filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
         if valid.is_none() {
             self.report(
-                Code::InvalidReplicas,
+                Code::InvalidField,
                 below(route, ["replicas".into()]),
                 format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`"),
                 format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}"),
@@ -490,7 +490,7 @@ impl SipclusterValidation<'_> {
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
         self.report(
-            Code::InvalidReference,
+            Code::WrongType,
             route,
             format!("invalid name of a Secret: it {error}"),
             help,

@@ -222,7 +222,7 @@ fn a_machine_whose_host_has_lost_its_address_is_not_left_out() {
 
     assert_says(
         &said,
-        &["SIP0813", "body-2", "lab/depot-06", "clusters/press.yaml"],
+        &["SIP0803", "body-2", "lab/depot-06", "clusters/press.yaml"],
     );
 }
 
@@ -241,7 +241,7 @@ fn a_machine_is_not_called_what_ansible_has_for_something_else() {
         let repo = Repo::of_fixture("provisioning");
         repo.replace(DEPOT, "- worker-1:", &format!("- {name}:"));
 
-        assert_says(&repo.refused(), &["SIP0840", &format!("`{name}`"), DEPOT]);
+        assert_says(&repo.refused(), &["SIP0803", &format!("`{name}`"), DEPOT]);
     }
 }
 

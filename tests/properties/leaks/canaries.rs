@@ -400,11 +400,11 @@ fn in_what_sops_decrypts() {
         ),
         (
             format!("{{id: {}, ip_address: 'abcdef::{}'}}", PARTS[0], PARTS[1]),
-            "SIP0310",
+            "SIP0334",
         ),
         (
             format!("{{id: {}, ip_address: '127.0.0.1'}}", PARTS[0]),
-            "SIP0310",
+            "SIP0334",
         ),
         (format!("{{id: [{}]}}", PARTS[0]), "SIP0334"),
         (format!("{}: [", PARTS[0]), "SIP0334"),

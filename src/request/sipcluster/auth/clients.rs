@@ -26,7 +26,7 @@ impl SipclusterValidation<'_> {
                 let help = "write the client id of the program, such as `id: dashboard`";
                 let route = below(&route, ["id".into()]);
                 self.report(
-                    Code::InvalidClient,
+                    Code::InvalidAuth,
                     route,
                     "the client has no valid id",
                     help,
@@ -34,7 +34,7 @@ impl SipclusterValidation<'_> {
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
                 self.report(
-                    Code::InvalidClient,
+                    Code::InvalidAuth,
                     below(&route, ["id".into()]),
                     message,
                     "choose another id",
@@ -74,7 +74,7 @@ impl SipclusterValidation<'_> {
             for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
                 if !clients.iter().any(|client| client.id == *peer) {
                     self.report(
-                        Code::InvalidClient,
+                        Code::InvalidAuth,
                         below(&route, [index.into(), "trustedPeers".into(), at.into()]),
                         format!("unknown client `{peer}`"),
                         "name the id of one of the staticClients",
@@ -96,19 +96,19 @@ impl SipclusterValidation<'_> {
         }
         match &client.secret_env {
             Some(name) if !values::is_variable_name(name) => self.report(
-                Code::InvalidClient,
+                Code::InvalidAuth,
                 below(route, ["secretEnv".into()]),
                 "secretEnv is not the name of an environment variable",
                 "write the name alone, without `$`, of letters, digits and `_`",
             ),
             Some(_) if !has_environment => self.report(
-                Code::UnsetVariable,
+                Code::InvalidAuth,
                 below(route, ["secretEnv".into()]),
                 "nothing sets this environment variable",
                 "add its Secret: `envFrom: [NAME]`",
             ),
             None if !client.public && client.secret.is_none() => self.report(
-                Code::InvalidClient,
+                Code::InvalidAuth,
                 route.clone(),
                 "the client has no secretEnv: Dex does not start with a client that cannot authenticate",
                 "name the environment variable with its secret; or write `public: true` for a program on users' \
@@ -129,7 +129,7 @@ impl SipclusterValidation<'_> {
             {
                 let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
                 self.report(
-                    Code::InvalidClient,
+                    Code::InvalidAuth,
                     route,
                     if has_wildcard {
                         "the redirectURI contains a wildcard"

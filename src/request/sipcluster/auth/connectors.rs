@@ -103,7 +103,7 @@ struct ConnectorCheck<'c, 'k> {
 impl ConnectorCheck<'_, '_> {
     fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
         self.check
-            .report(Code::InvalidConnector, route, message, help);
+            .report(Code::InvalidAuth, route, message, help);
     }
 
     fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
@@ -218,7 +218,7 @@ impl ConnectorCheck<'_, '_> {
                     };
                     let message = format!("{of} has the unknown setting `{key}`");
                     self.check
-                        .report_key(Code::InvalidConnector, route, message, help);
+                        .report_key(Code::InvalidAuth, route, message, help);
                 }
             }
         }
@@ -335,7 +335,7 @@ impl ConnectorCheck<'_, '_> {
             match dollar {
                 // The name is not shown, because it may be a secret that begins with a dollar.
                 DollarMeaning::Variable(_) if !self.has_environment => self.check.report(
-                    Code::UnsetVariable,
+                    Code::InvalidAuth,
                     route.clone(),
                     "nothing sets this environment variable",
                     "add its Secret: `envFrom: [NAME]`",

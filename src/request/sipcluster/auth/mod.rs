@@ -50,7 +50,7 @@ impl SipclusterValidation<'_> {
                 .parse()
                 .map_err(|error| {
                     self.report(
-                        Code::NoIssuer,
+                        Code::InvalidAuth,
                         below(route, ["issuerURL".into()]),
                         format!("the issuerURL {error}"),
                         "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
@@ -61,7 +61,7 @@ impl SipclusterValidation<'_> {
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
             self.report(
-                Code::NoIssuer,
+                Code::InvalidAuth,
                 route.clone(),
                 "the auth service has neither issuerURL nor clusterIP",
                 "write its URL, or the base cluster's address under which its NodePorts are reached",
@@ -81,7 +81,7 @@ impl SipclusterValidation<'_> {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
                     self.report(
-                        Code::InvalidCertificate,
+                        Code::InvalidAuth,
                         below(route, ["publiclyTrusted".into()]),
                         "machines do not trust the authority of caSecret by default",
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
@@ -98,7 +98,7 @@ impl SipclusterValidation<'_> {
                 .map(Certificate::InSecret),
             (None, None, None) => {
                 self.report(
-                    Code::InvalidCertificate,
+                    Code::InvalidAuth,
                     route.clone(),
                     "the auth service has no issuer of its certificate",
                     "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
@@ -119,7 +119,7 @@ impl SipclusterValidation<'_> {
                         .map(|(field, _)| self.origin.at(below(route, [field.into()])))
                 };
                 let finding = Finding::new(
-                    Code::InvalidCertificate,
+                    Code::InvalidAuth,
                     "the auth service has more than one source of its certificate",
                 );
                 let mut finding =
@@ -147,7 +147,7 @@ impl SipclusterValidation<'_> {
         // Issuers of other groups have kinds that are unknown here.
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
             self.report(
-                Code::InvalidCertificate,
+                Code::InvalidAuth,
                 below(route, ["kind".into()]),
                 "unknown kind of cert-manager issuer",
                 "write Issuer or ClusterIssuer",
@@ -161,7 +161,7 @@ impl SipclusterValidation<'_> {
             no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
         {
             self.report(
-                Code::InvalidCertificate,
+                Code::InvalidAuth,
                 below(route, [field.into()]),
                 "the issuerRef has no kind",
                 "write its `kind` and `group`",
@@ -174,7 +174,7 @@ impl SipclusterValidation<'_> {
                 let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
                 let route = below(route, ["name".into()]);
                 self.report(
-                    Code::InvalidCertificate,
+                    Code::InvalidAuth,
                     route,
                     message,
                     "write the issuer's `name`",
@@ -225,7 +225,7 @@ impl SipclusterValidation<'_> {
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}
                 _ => self.report(
-                    Code::InvalidDuration,
+                    Code::InvalidField,
                     below(route, steps.into_iter().map(Into::into)),
                     format!("`{text}` is not a duration"),
                     "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",

@@ -119,7 +119,7 @@ impl Converter<'_> {
         });
         let Some((key, value)) = label else {
             self.error(
-                Code::InvalidFlavor,
+                Code::Unconvertible,
                 route.to_vec(),
                 "the flavor is not a label with its value",
                 "write `vm-flavor: KEY=VALUE`; or, today, `labelSelector: {matchLabels: {KEY: VALUE}}`",
@@ -153,7 +153,7 @@ impl Converter<'_> {
                 Some(text) => known.push((text.trim().to_owned(), at)),
                 None => {
                     let message = format!("`{name}` has an entry that is not a word");
-                    self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
+                    self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
                 }
             }
         }
@@ -171,14 +171,14 @@ impl Converter<'_> {
         for (word, at) in self.spread_words(name, value, route) {
             let Some(domain) = domain_of(&word) else {
                 let message = format!("unknown word `{word}` in `{name}`");
-                self.error(Code::UnknownSpread, at, message, KNOWN_WORDS);
+                self.error(Code::Unconvertible, at, message, KNOWN_WORDS);
                 continue;
             };
             match self.labels.value(domain) {
                 // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),
-                Err((message, help)) => self.error(Code::UnknownTopology, at, message, help),
+                Err((message, help)) => self.error(Code::Unconvertible, at, message, help),
             }
         }
         match labels.len() {

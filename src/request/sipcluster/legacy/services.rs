@@ -135,7 +135,7 @@ impl Converter<'_> {
 
     fn unknown_kind(&mut self, route: Route) {
         self.error(
-            Code::UnknownService,
+            Code::Unconvertible,
             route,
             "unknown kind of service",
             "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists under \
@@ -303,7 +303,7 @@ impl Converter<'_> {
                     labels.insert(key.trim().into(), value.trim().into());
                 }
                 None => self.error(
-                    Code::NodeLabelWithoutValue,
+                    Code::Unconvertible,
                     below(route, [index]),
                     "the label of a node has no value",
                     "write `KEY=VALUE`; or, today, a mapping such as `nodeLabels: {kubernetes.io/os: linux}`; or leave \
@@ -349,7 +349,7 @@ impl Converter<'_> {
             }
             _ => {
                 self.error(
-                    Code::SeveralNodePorts,
+                    Code::Unconvertible,
                     route.to_vec(),
                     "the service has several NodePorts, but supports only one",
                     "keep the port that clients use: `nodePort: PORT`",
