@@ -89,7 +89,10 @@ fn a_generated_kustomization_is_never_read_as_files() {
         );
         assert!(only(&generated, Code::OutputMisapplied).is_error());
         let generated = site(&argocd(""), &[("argocd/x.yaml", &source(""))]);
-        assert!(!codes(&generated).contains(&Code::OutputMisapplied), "{path}");
+        assert!(
+            !codes(&generated).contains(&Code::OutputMisapplied),
+            "{path}"
+        );
     }
 }
 

@@ -172,7 +172,10 @@ fn explain_code(arguments: &[&str]) -> Run {
 fn a_code_is_explained_in_any_case_and_without_a_repo() {
     let said = explain_code(&["SIP0209"]).expect(0).stdout;
 
-    assert_says(&said, &["error[SIP0209]: a field of a SIPCluster has an invalid value\n\n"]);
+    assert_says(
+        &said,
+        &["error[SIP0209]: a field of a SIPCluster has an invalid value\n\n"],
+    );
     assert!(!said.contains("```"), "{said}");
     assert_eq!(explain_code(&["sip0209"]).expect(0).stdout, said);
 }

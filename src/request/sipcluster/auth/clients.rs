@@ -25,12 +25,7 @@ impl SipclusterValidation<'_> {
             if !is_text(&client.id) {
                 let help = "write the client id of the program, such as `id: dashboard`";
                 let route = below(&route, ["id".into()]);
-                self.report(
-                    Code::InvalidAuth,
-                    route,
-                    "the client has no valid id",
-                    help,
-                );
+                self.report(Code::InvalidAuth, route, "the client has no valid id", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
                 self.report(

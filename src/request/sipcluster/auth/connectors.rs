@@ -102,8 +102,7 @@ struct ConnectorCheck<'c, 'k> {
 
 impl ConnectorCheck<'_, '_> {
     fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.check
-            .report(Code::InvalidAuth, route, message, help);
+        self.check.report(Code::InvalidAuth, route, message, help);
     }
 
     fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
