@@ -209,7 +209,10 @@ fn programs_get_places_with_their_ends() {
         (&1.into(), &0.into())
     );
     let finding = &document["findings"][0];
-    assert_eq!(finding["title"], "a count is invalid");
+    assert_eq!(
+        finding["title"],
+        "a field of a SIPCluster has an invalid value"
+    );
     assert_eq!(
         finding["places"][0],
         serde_json::json!({"file": EDGE, "line": 17, "column": 17, "endLine": 17, "endColumn": 19, "what": null})
