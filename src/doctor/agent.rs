@@ -45,7 +45,7 @@ pub(super) fn check(
         checks.push(
             DoctorCheck::warning(SUBJECT, fact)
                 .at(settings.place(["gitops".into()]))
-                .help("fix the setting; see \"Change the agent\" in docs/concepts/gitops.md"),
+                .help("fix the setting; see docs/operations/change-agent.md"),
         );
     }
     let directory = settings.output.join(layout::agent_directory(agent));
