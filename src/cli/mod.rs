@@ -50,8 +50,8 @@ Examples:
   sipgen capacity                    show what else fits
   sipgen drain rack=r7               show the moves that empty a rack";
 
-/// Generate kustomize overlays for Flux or Argo CD from SIPClusters and a snapshot of
-/// BareMetalHosts.
+/// Assign BareMetalHosts to SIPClusters, Clusters of Cluster API and Provisionings, and generate
+/// kustomize overlays for Flux or Argo CD.
 ///
 /// Exit codes: 0 success; 1 check failed (stale output, invalid input or no placement); 2 sipgen
 /// could not run (usage, reading, writing).

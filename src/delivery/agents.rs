@@ -233,7 +233,7 @@ impl Agents {
                     "the BareMetalHosts that {by}, makes of {} are unknown",
                     shown(directory)
                 );
-                let finding = Finding::new(Code::AppliedUnread, message)
+                let finding = Finding::new(Code::DirectoryUnread, message)
                     .at(rendered.place.clone())
                     .see(Place::File(file.as_path().into()), "a BareMetalHost of it");
                 findings.push(finding.help(
@@ -253,7 +253,7 @@ impl Agents {
                 "what the {kind} in {} makes an agent apply is unknown, because it cannot be read",
                 shown(directory)
             );
-            let finding = Finding::new(Code::AppliedUnread, message);
+            let finding = Finding::new(Code::DirectoryUnread, message);
             let finding = objects.iter().take(SHOWN).fold(finding, |finding, (place, _)| finding.at(place.clone()));
             Some(finding.help(
                 "write the object without templates; if it applies no hosts of this repo, mute this warning",

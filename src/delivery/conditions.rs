@@ -15,8 +15,8 @@ use crate::api::gitops::{FluxSource, GitopsAgent};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::sops;
-use crate::settings;
 use crate::settings::gitops::HostsForm;
+use crate::settings::{self, Settings, sources};
 
 /// File that excludes paths of a repo from Flux's sources.
 const IGNORE_FILE: &str = ".sourceignore";
@@ -44,26 +44,35 @@ pub(super) fn check(
         .collect()
 }
 
-/// Reports an object that applies a directory which is unreadable or not checked out.
+/// Reports each directory that is unreadable or not checked out and may have inputs, or that an
+/// object applies.
 pub(super) fn unread(
-    applied: &AppliedDirectory,
+    settings: &Settings,
+    applied: &[AppliedDirectory],
     closed: &[(Utf8PathBuf, String)],
-) -> Option<Finding> {
-    let directory = &applied.directory;
-    let is_in = |(closed, _): &&(Utf8PathBuf, String)| directory.starts_with(closed);
-    let (_, reason) = closed
-        .iter()
-        .find(is_in)
-        .filter(|_| applied.exclusion.is_none())?;
-    let message = format!(
-        "{} applies {directory}, whose hosts are unknown: {reason}",
-        applied.by
-    );
-    Some(
-        Finding::new(Code::AppliedUnread, message)
-            .at(applied.place.clone())
-            .help("make it readable; if it has no hosts, mute this warning"),
-    )
+) -> Vec<Finding> {
+    let report = |(directory, reason): &(Utf8PathBuf, String)| {
+        let is_in = |applied: &&AppliedDirectory| {
+            applied.exclusion.is_none() && applied.directory.starts_with(directory)
+        };
+        let by: Vec<&AppliedDirectory> = applied.iter().filter(is_in).collect();
+        if by.is_empty() && settings.may_read(directory) {
+            let place = Place::File(Arc::from(directory.as_path()));
+            let finding = Finding::new(Code::DirectoryUnread, reason).at(place);
+            return vec![finding.help(sources::leave_out(settings, &[directory]))];
+        }
+        let finding = |applied: &AppliedDirectory| {
+            let message = format!(
+                "{} applies {}, whose hosts are unknown: {reason}",
+                applied.by, applied.directory
+            );
+            Finding::new(Code::DirectoryUnread, message)
+                .at(applied.place.clone())
+                .help("make it readable; if it has no hosts, mute this warning")
+        };
+        by.into_iter().map(finding).collect()
+    };
+    closed.iter().flat_map(report).collect()
 }
 
 /// Reports builds with Secrets to decrypt, for which the Kustomization that sipgen writes has no

@@ -121,11 +121,7 @@ pub(crate) fn wire(
     findings.extend(changed_agent(&repo));
     findings.extend(rendered_twice::check(&repo, &mut wiring, &applied));
     findings.extend(conditions::check(&repo, &wiring, &applied));
-    findings.extend(
-        applied
-            .iter()
-            .filter_map(|applied| conditions::unread(applied, closed)),
-    );
+    findings.extend(conditions::unread(settings, &applied, closed));
     (wiring, findings)
 }
 

@@ -245,7 +245,7 @@ codes! {
     "0619" RequestsUndefined Warning Run Shown "requests are applied before their CustomResourceDefinition"
     "0621" OutputNotInSource Warning Run Shown "the agent's source excludes or replaces generated files"
     "0622" AgentCannotApply Warning Run Shown "the agent cannot decrypt a build of hosts"
-    "0624" AppliedUnread Warning Run Shown "an agent applies a directory that sipgen cannot read"
+    "0624" DirectoryUnread Warning Run Shown "a directory that may have hosts cannot be read"
     "0625" LabelsNotApplied Error Either Shown "an agent does not label hosts, or replaces them"
 
     "0701" TemplateUnused Warning Run Shown "templates replace no built-in template"

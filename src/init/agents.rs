@@ -143,7 +143,7 @@ pub(super) fn find(
     output: &Utf8Path,
     remote: Option<&str>,
 ) -> Result<DetectedAgents, ReadError> {
-    let files = repo.files(output)?;
+    let (files, _) = repo.files_and_closed(output)?;
     let has_signs = mentions(&[FLUX_DOMAIN, ARGOCD_GROUP]);
     let look = |_: &Utf8Path, content: &[u8]| has_signs(content);
     let read = |document: Document<'_>| {

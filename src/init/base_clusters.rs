@@ -44,7 +44,7 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
         return Ok(BaseClusters::One);
     }
-    let files = repo.files(output)?;
+    let (files, _) = repo.files_and_closed(output)?;
     let root = |file: &Utf8PathBuf| {
         file.as_str()
             .strip_suffix(FLUX_SYNC)?

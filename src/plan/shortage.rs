@@ -14,11 +14,13 @@ use super::quotas::QuotaUse;
 use super::search_result::DemandConflict;
 use super::shortage_causes::{ShortageCauses, listed_refusals};
 use super::topology;
+use crate::api::cluster_api::SPARE;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding};
 use crate::inventory::mismatch::{Mismatch, mismatch};
 use crate::inventory::network_remedy::remedy;
 use crate::inventory::{Host, natural};
+use crate::request::ClusterKind;
 use crate::site::Site;
 use crate::text::counted;
 
@@ -350,10 +352,26 @@ impl Shortage {
             return self.named_host_finding(site, &site.inventory.hosts[named], demand);
         }
         let short = self.short_of();
+        // No field of a manifest has this number, which is added to `replicas`.
+        let for_rollouts = match cluster.kind {
+            ClusterKind::ClusterApi => demand.node_set.standby,
+            _ => 0,
+        };
+        let (aside, rollouts) = match for_rollouts {
+            0 => (String::new(), None),
+            count => (
+                format!(" ({count} of them for rollouts)"),
+                Some(format!(
+                    "`maxSurge` of its rollout adds {} to its replicas: to go without, set `maxSurge: 0`, or annotate \
+                     the object with `{SPARE}: \"0\"`",
+                    counted(count, "host")
+                )),
+            ),
+        };
         let finding = Finding::new(
             Code::Shortage,
             format!(
-                "{short} of the {} {} hosts of {} cannot be found: {}",
+                "{short} of the {} {} hosts{aside} of {} cannot be found: {}",
                 self.wanted,
                 part.role,
                 cluster.key,
@@ -373,8 +391,10 @@ impl Shortage {
             None => (finding.at(count), Vec::new()),
         };
         let proof = self.proof();
-        let lines: Vec<&str> = hints
+        let lines: Vec<&str> = rollouts
+            .as_deref()
             .into_iter()
+            .chain(hints)
             .chain(proof.iter().map(String::as_str))
             .collect();
         finding.help(lines.join("\n")).for_cluster(&cluster.key)

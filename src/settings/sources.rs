@@ -90,15 +90,15 @@ impl InputSource {
         }
     }
 
-    /// Returns whether an unread directory may have one of its inputs.
-    fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
+    /// Returns whether it names something in an unread directory.
+    fn leads_into(&self, directory: &Utf8Path) -> bool {
         let overlaps =
             |other: &Utf8Path| other.starts_with(directory) || directory.starts_with(other);
         if let Some(built) = &self.kustomization {
             return overlaps(built);
         }
         let Some(globs) = self.globs() else {
-            return true;
+            return false;
         };
         let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
             globs.globs.iter().partition(|glob| glob.excludes);
@@ -107,7 +107,7 @@ impl InputSource {
             overlaps(&beginning) || overlaps(&self.directory.join(&beginning))
         };
         !excluding.iter().any(|glob| globs.matches(glob, directory))
-            && (including.is_empty() || including.iter().any(may_take))
+            && including.iter().any(may_take)
     }
 
     /// Normalizes the source and validates it.
@@ -159,13 +159,10 @@ impl InputSource {
 }
 
 impl Settings {
-    /// Returns whether `sources` allow inputs in a directory that was not read.
-    pub(crate) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
-        self.sources.is_empty()
-            || self
-                .sources
-                .iter()
-                .any(|source| source.may_have_inputs_in(directory))
+    /// Returns whether `sources` name something in a directory that was not read.
+    pub(crate) fn leads_into(&self, directory: &Utf8Path) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.leads_into(directory))
     }
 }
 

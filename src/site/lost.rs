@@ -32,6 +32,8 @@ pub(super) struct AbsenceEvidence<'a> {
     pub(super) settings: &'a Settings,
     /// Files that were read.
     pub(super) files: &'a [Utf8PathBuf],
+    /// Directories that cannot be read, with the reason.
+    pub(super) closed: &'a [(Utf8PathBuf, String)],
     pub(super) state: &'a PreviousOutput,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
@@ -116,7 +118,11 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
             return Ok(Some(unread));
         }
         let unread_in_build = known.in_builds(lost, &mut builds)?;
-        let elsewhere = || in_texts(lost, &texts).or_else(|| in_paths(&paths));
+        let elsewhere = || {
+            in_texts(lost, &texts)
+                .or_else(|| known.in_closed())
+                .or_else(|| in_paths(&paths))
+        };
         Ok(match source {
             SourceState::Gone => unread_in_build.or_else(elsewhere),
             _ => unread_in_build,
@@ -314,6 +320,16 @@ impl AbsenceEvidence<'_> {
                 _ => Some("it is behind a symbolic link"),
             },
         }
+    }
+
+    /// Returns the first directory that cannot be read and that the settings do not exclude.
+    fn in_closed(&self) -> Option<UnreadPlace> {
+        let mut closed = self.closed.iter();
+        let (directory, reason) =
+            closed.find(|(directory, _)| self.settings.may_read(directory))?;
+        let why = format!("{directory}, which may hold it, is not read: {reason}");
+        let place = Place::File(Arc::from(directory.as_path()));
+        Some(UnreadPlace::new(place, why, exclude(directory)))
     }
 
     /// Returns unread paths that may hold resources and that the settings do not exclude.

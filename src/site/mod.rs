@@ -221,6 +221,7 @@ impl Site {
                 repo,
                 settings: &settings,
                 files: &objects.files,
+                closed: &objects.closed,
                 state: &state,
                 clusters: &clusters,
                 inventory: &inventory,

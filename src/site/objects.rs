@@ -152,13 +152,24 @@ pub(super) fn named(
         mem::take(&mut all.agent_objects),
         &files,
     );
+    let followed = agents.followed();
+    let is_applied = |directory: &Utf8Path| {
+        let mut followed = followed.iter();
+        followed.any(|followed| followed.directory.starts_with(directory))
+    };
+    let mut possible = closed
+        .iter()
+        .filter(|(directory, _)| settings.may_read(directory));
+    if let Some((directory, reason)) = possible.find(|(directory, _)| is_applied(directory)) {
+        return Err(needed(repo, settings, directory, reason));
+    }
     let (host_documents, request_origins) = (all.host_documents(), all.request_origins());
     let concern = Concern::new(
         repo,
         settings,
         &builds,
         &inputs,
-        agents.followed(),
+        followed,
         host_documents,
         request_origins,
     );
@@ -296,9 +307,10 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
     let (files, closed) = repo.files_and_closed(output)?;
     let (mut files, too_large) = not_too_large(repo, files);
     for (directory, reason) in &closed {
-        if settings.may_have_inputs_in(directory) {
-            let out = sources::leave_out(settings, &[directory]);
-            return Err(repo.closed(directory, format!("{reason}; {out}")));
+        let snapshot = &settings.snapshot.directory;
+        let has_snapshot = snapshot.starts_with(directory) || directory.starts_with(snapshot);
+        if has_snapshot || settings.leads_into(directory) {
+            return Err(needed(repo, settings, directory, reason));
         }
     }
     let requests = OBJECTS.map(|object| object.kind);
@@ -369,6 +381,12 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         too_large,
         unread: unread_for_size,
     })
+}
+
+/// Returns the error for a directory that cannot be read and has inputs.
+fn needed(repo: &Files, settings: &Settings, directory: &Utf8Path, reason: &str) -> ReadError {
+    let out = sources::leave_out(settings, &[directory]);
+    repo.closed(directory, format!("{reason}; {out}"))
 }
 
 /// Removes all but the first document of each kustomization file, because kustomize reads no

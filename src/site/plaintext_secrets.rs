@@ -36,6 +36,30 @@ const OF_ARGOCD: [&str; 7] = [
     "type",
     "url",
 ];
+/// Type of Secrets with manifests that a ClusterResourceSet applies.
+/// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
+const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
+/// Values of unfinished or redacted manifests, as letters and digits in lower case.
+const PLACEHOLDERS: [&str; 10] = [
+    "changeit",
+    "changeme",
+    "placeholder",
+    "redacted",
+    "removed",
+    "replaced",
+    "replaceme",
+    "tobereplaced",
+    "tochange",
+    "todo",
+];
+/// Beginnings of public values and of encrypted texts.
+const HARMLESS: [&str; 5] = [
+    "-----BEGIN AGE ENCRYPTED FILE-----",
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN PGP MESSAGE-----",
+    "-----BEGIN PUBLIC KEY-----",
+    "$ANSIBLE_VAULT;",
+];
 /// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
 
@@ -64,6 +88,8 @@ pub(crate) struct SecretManifest {
     api_version: Option<Value>,
     #[serde(default)]
     metadata: SecretMetadata,
+    #[serde(default, rename = "type")]
+    kind: Option<Value>,
     #[serde(default)]
     data: Option<BTreeMap<String, Value>>,
     #[serde(default)]
@@ -151,6 +177,7 @@ pub(crate) fn document_secret(
         ..
     } = secret;
     let is_of_argocd = secret.is_of_argocd();
+    let is_resource_set = matches!(&secret.kind, Some(Value::String(kind)) if kind == RESOURCE_SET);
     // A placeholder as the name marks a template.
     if metadata
         .name
@@ -161,10 +188,10 @@ pub(crate) fn document_secret(
     }
     let fields = [(data, true), (string_data, false)];
     let has_plain = fields.into_iter().any(|(values, is_encoded)| {
-        let mut values = values
-            .iter()
-            .flatten()
-            .filter(|(key, _)| !(is_of_argocd && OF_ARGOCD.contains(&key.as_str())));
+        let mut values = values.iter().flatten().filter(|(key, value)| {
+            !(is_of_argocd && OF_ARGOCD.contains(&key.as_str()))
+                && !(is_resource_set && is_manifest_without_secret(value, is_encoded))
+        });
         values.any(|(key, value)| is_plain(key, value, is_encoded))
     });
     has_plain.then(|| PlainSecret {
@@ -202,11 +229,11 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     if key == NMSTATE || key == SECRET_KEYS[0] {
         return false;
     }
-    let decoded = || {
-        let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-        String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
-    };
-    let decoded = is_encoded.then(decoded).flatten();
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    // A placeholder may be valid base64.
+    if is_placeholder(text) {
+        return false;
+    }
     let text = decoded.as_deref().unwrap_or(text);
     // Cluster API stores user data with credentials under the same key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
@@ -216,8 +243,28 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         || sops::form(text).is_some())
 }
 
-/// Returns whether a text stands for an external value: a Flux variable, a path of Argo CD's Vault
-/// plugin, a reference of 1Password, vals or Bank-Vaults, or a redacted value.
+fn decoded(text: &str) -> Option<String> {
+    let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
+}
+
+/// Returns whether a text has manifests of kinds other than Secret.
+fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else {
+        return false;
+    };
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    let text = decoded.as_deref().unwrap_or(text);
+    let fields = text.split(['\n', ',', '{', '}', '#']).map(|field| {
+        let is_part = |c: &char| !c.is_whitespace() && !matches!(c, '"' | '\'');
+        field.chars().filter(is_part).collect::<String>()
+    });
+    let kinds: Vec<String> = fields.filter(|field| field.starts_with("kind:")).collect();
+    !kinds.is_empty() && !kinds.iter().any(|kind| kind == "kind:Secret")
+}
+
+/// Returns whether a text is no secret: a Flux variable, a path of Argo CD's Vault plugin, a
+/// reference of 1Password, vals or Bank-Vaults, a redacted or encrypted value, or a certificate.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_between = |start: &str, end: &str| {
@@ -226,12 +273,15 @@ fn is_placeholder(text: &str) -> bool {
     let is_reference = ["op://", "ref+", "vault:"]
         .into_iter()
         .any(|scheme| text.starts_with(scheme));
+    let is_word = |c: &char| c.is_ascii_alphanumeric();
+    let word: String = text.chars().filter(is_word).take(16).collect();
     text.is_empty()
+        || PLACEHOLDERS.contains(&word.to_ascii_lowercase().as_str())
+        || HARMLESS.iter().any(|start| text.starts_with(start)) && !text.contains("PRIVATE KEY")
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}")
         || is_between("<", ">")
         || text.chars().all(|c| c == '*')
-        || text.eq_ignore_ascii_case("redacted")
 }
 
 /// Reports plain-text Secrets in input files, one finding per file. It is an error if a build, an
@@ -333,6 +383,14 @@ mod tests {
             ("password", "*****"),
             ("password", "REDACTED"),
             ("password", "op://lab/bmc/password"),
+            ("password", "CHANGEME"),
+            ("password", "_replaced_"),
+            ("password", "<<change-me>>"),
+            (
+                "ca.crt",
+                "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n",
+            ),
+            ("password", "$ANSIBLE_VAULT;1.1;AES256\n3031"),
         ] {
             assert!(!is_plain(key, value, false), "{key}: {value}");
             assert!(
@@ -345,6 +403,11 @@ mod tests {
             ("value", "#cloud-config\nusers: []"),
             ("metaData", networks),
             ("username", "${USER}x"),
+            ("password", "changeme7"),
+            (
+                "tls.pem",
+                "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n",
+            ),
         ] {
             assert!(is_plain(key, value, false), "{key}: {value}");
             assert!(
@@ -363,6 +426,26 @@ mod tests {
             false
         ));
         assert!(is_plain("password", "no base64", true));
+    }
+
+    #[test]
+    fn manifests_of_a_resource_set_are_no_secrets_unless_they_hold_one() {
+        let secret = |manifest: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Secret, metadata: {{name: l2}}, type: {RESOURCE_SET}, \
+                 stringData: {{a.yaml: '{manifest}'}}}}"
+            )
+        };
+        for (manifest, findings) in [
+            ("{kind: Policy, metadata: {name: a}}", 0),
+            ("{\"kind\": \"SecretStore\", \"metadata\": {}}", 0),
+            ("{kind: Secret, stringData: {password: x}}", 1),
+            ("{\"kind\":\"Secret\"}", 1),
+            ("hunter2", 1),
+        ] {
+            let found = found(&[("a.yaml", &secret(manifest))], None);
+            assert_eq!(found.len(), findings, "{manifest}");
+        }
     }
 
     /// Returns the codes of findings about Secrets, each with its file.

@@ -1,6 +1,6 @@
 //! Clusters of Cluster API as requests.
 
-use crate::support::{Repo, assert_says, documents, repo_file};
+use crate::support::{Repo, assert_says, documents, repo_file, run};
 
 /// The fixture with its hosts in a snapshot, some of them used by Machines.
 fn observed(machines: &[(&str, &str)]) -> Repo {
@@ -356,6 +356,32 @@ fn a_rollout_and_an_autoscaler_decide_the_number_of_hosts() {
         repo.replace(&format!("clusters/edge/{file}"), from, to);
         repo.generate(&[]).expect(0);
         assert_eq!(assigned(&repo).len(), hosts, "{to}");
+    }
+}
+
+#[test]
+fn a_missing_host_for_rollouts_is_explained_with_both_ways_out() {
+    let repo = Repo::of_hosts(3);
+    let example = run(&mut repo.sipgen(&["example", "cluster-api"])).expect(0);
+    let lines = example.stdout.split_inclusive('\n');
+    let manifests: String = lines.filter(|line| !line.contains("spare-hosts")).collect();
+    let manifests = manifests.replace("  annotations:\n    #", "    #");
+    repo.write("edge.yaml", &manifests);
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    let headline = "1 of the 4 ControlPlane hosts (1 of them for rollouts) of metal/edge";
+    assert_says(&said, &[headline, "`maxSurge: 0`", "spare-hosts: \"0\"`"]);
+    for manifests in [
+        example.stdout.as_str(),
+        &manifests.replace(
+            "  replicas: 3\n",
+            "  replicas: 3\n  rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}\n",
+        ),
+    ] {
+        repo.write("edge.yaml", manifests);
+        repo.generate(&[]).expect(0);
+        assert_eq!(repo.hosts_of("metal", "edge").len(), 3);
     }
 }
 

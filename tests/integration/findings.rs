@@ -105,7 +105,7 @@ fn complete(code: Code, repo: &Repo) {
     if code == Code::ListedUnread {
         std::os::unix::fs::symlink("rack-a.txt", repo.path().join("hosts/rack-a.yaml")).unwrap();
     }
-    if code == Code::AppliedUnread {
+    if code == Code::DirectoryUnread {
         // A submodule that is not checked out.
         repo.git(&[
             "update-index",

@@ -5,7 +5,7 @@ use sipgen::Options;
 use sipgen::load::Files;
 
 use crate::support::scenes::git::identify;
-use crate::support::{Repo, assert_says, host};
+use crate::support::{Repo, assert_says, host, run};
 
 /// A repo with a cluster, whose hosts come from a submodule.
 struct Site {
@@ -130,10 +130,12 @@ fn a_submodule_that_is_not_checked_out_is_an_error_and_not_an_empty_inventory() 
     };
 
     for arguments in [&[][..], &["--from-index"]] {
-        let run = run(arguments).expect(2);
+        let run = run(arguments).expect(1);
         assert_says(
             &run.stderr,
             &[
+                "SIP0017",
+                "host `metal/host-1` of `tenant/one` is missing",
                 "the submodule metal is not checked out",
                 "git submodule update --init metal",
             ],
@@ -168,7 +170,12 @@ fn with_missing_submodule() -> Repo {
 #[test]
 fn a_submodule_that_nobody_needs_may_be_missing() {
     let repo = with_missing_submodule();
-    repo.generate(&["--check"]).expect(2);
+    let warned = repo.generate(&["--check"]).expect(0);
+    assert_says(
+        &warned.stderr,
+        &["warning[SIP0624]: the submodule theme is not checked out"],
+    );
+    run(&mut repo.sipgen(&["init", "--dry-run"])).expect(0);
 
     repo.git(&[
         "config",
@@ -179,8 +186,52 @@ fn a_submodule_that_nobody_needs_may_be_missing() {
     ]);
     repo.git(&["add", ".gitmodules"]);
 
-    repo.generate(&["--check"]).expect(0);
-    repo.generate(&["--check", "--from-index"]).expect(0);
+    for arguments in [&["--check"][..], &["--check", "--from-index"]] {
+        let run = repo.generate(arguments).expect(0);
+        assert!(!run.stderr.contains("theme"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_missing_submodule_that_an_agent_applies_or_snapshots_lie_in_is_an_error() {
+    let repo = with_missing_submodule();
+    repo.write("sipgen.yaml", "snapshot: {directory: theme/hosts}\n");
+    repo.generate(&["--check"]).expect(2);
+
+    let repo = with_missing_submodule();
+    repo.write(
+        "flux.yaml",
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+         metadata: {name: theme, namespace: flux-system}\n\
+         spec: {path: ./theme/inventory, sourceRef: {kind: GitRepository, name: flux-system}}\n",
+    );
+    let refused = repo.generate(&["--check"]).expect(2);
+    assert_says(&refused.stderr, &["git submodule update --init theme"]);
+}
+
+#[test]
+fn a_request_in_a_missing_submodule_is_not_lost() {
+    let (repo, requests) = (Repo::of_hosts(2), Repo::empty());
+    identify(&repo);
+    requests.want("metal/edge", 1);
+    requests.commit();
+    add(&repo, &requests, "tenants", "tenants");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.git(&["submodule", "--quiet", "deinit", "tenants"]);
+    std::fs::remove_dir_all(repo.path().join(".git/modules")).unwrap();
+
+    let said = repo.generate(&["--allow-empty"]).expect(1).stderr;
+
+    assert_says(
+        &said,
+        &[
+            "SIP0017",
+            "cluster `metal/edge` is missing",
+            "update --init tenants",
+        ],
+    );
+    assert_eq!(repo.hosts_of("metal", "edge").len(), 1);
 }
 
 #[test]
@@ -195,7 +246,7 @@ fn a_submodule_of_an_evil_name_speaks_neither_to_the_terminal_nor_to_the_shell()
     ]);
 
     for arguments in [&["--check"][..], &["--check", "--from-index"]] {
-        let run = repo.generate(arguments).expect(2);
+        let run = repo.generate(arguments).expect(0);
         assert_says(&run.stderr, &["--init '\\u{1b}[2J;touch x'`"]);
     }
 }
@@ -210,7 +261,7 @@ fn a_commit_that_the_submodule_lacks_is_named() {
         &format!("160000,{unknown},metal"),
     ]);
 
-    let run = repo.generate(&["--from-index", "--check"]).expect(2);
+    let run = repo.generate(&["--from-index", "--check"]).expect(1);
 
     assert_says(
         &run.stderr,
@@ -251,12 +302,12 @@ fn a_missing_submodule_matters_only_where_an_input_or_a_build_could_be_in_it() {
         runs.map(|run| run.stderr)
     };
 
-    for said in with_settings("", 2) {
+    for said in with_settings("", 0) {
         assert_says(
             &said,
             &[
                 "git submodule update --init theme",
-                "\nsources: [{paths: [\"!theme\"]}]",
+                "sources: [{paths: [\"!theme\"]}]",
             ],
         );
     }
