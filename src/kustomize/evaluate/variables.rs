@@ -60,7 +60,7 @@ impl Variables {
             );
             Failure::at(&place)(why)
         };
-        let text = yaml_serde::to_string(&object.value)
+        let text = go_yaml::to_text(&object.value)
             .map_err(|error| failed(NotBuilt::Undetermined(error.to_string()), object))?;
         let Substituted { text, is_partial } = self
             .substitute(&text, &mut { MAX_BYTES })
@@ -81,7 +81,7 @@ impl Variables {
                 let why = "after the substitution of variables, an object is no valid YAML";
                 return Err(failed(NotBuilt::Unapplied(why.to_owned()), object));
             }
-            Err(error @ go_yaml::Error::Unusual) => {
+            Err(error) => {
                 let why = format!("the substitution of variables makes {error}");
                 return Err(failed(NotBuilt::Undetermined(why), object));
             }
