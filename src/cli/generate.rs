@@ -61,6 +61,13 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "check", conflicts_with_all = ["rev", "from_index", "input"])]
     build: bool,
 
+    /// With --build, make only the builds that a change since this revision can affect
+    ///
+    /// A change of sipgen.yaml affects all of them. All are also made if the revision is empty or
+    /// not in this clone, which may be shallow.
+    #[arg(long, value_name = "REV", requires = "build")]
+    base: Option<String>,
+
     /// Exit with 1 if something has changed
     #[arg(long)]
     exit_code: bool,
@@ -208,7 +215,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     };
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
     let built = if arguments.build {
-        builds::check(&mut runs, &progress)?
+        builds::check(&mut runs, arguments.base.as_deref(), &progress)?
     } else {
         Vec::new()
     };

@@ -51,36 +51,27 @@ impl Directory {
         self.is_of(&layout::all_observed())
     }
 
-    fn applies_more_than_declared_hosts(&self) -> bool {
+    /// Returns whether it has more than declared hosts and agents' objects.
+    pub(super) fn applies_more_than_declared_hosts(&self) -> bool {
         let others = [Utf8Path::new(layout::CLUSTERS), Utf8Path::new(layout::CRDS)];
         self.has_observed_hosts() || others.into_iter().any(|kind| self.is_of(kind))
     }
 }
 
-/// Returns the directories of the output that an object applies, except those of declared hosts and
-/// of agents' objects. `builds` tells which directories' kustomizations it builds.
+/// Returns whether an object applies the objects that sipgen writes for its agent. `directories` are
+/// all that it applies.
+pub(super) fn applies_agent_objects(applied: &Applied, directories: &[Directory]) -> bool {
+    let own = layout::agent_directory(applied.agent);
+    directories.iter().any(|directory| directory.takes(&own))
+}
+
+/// Returns the directories of the output that an object applies. `builds` tells which directories'
+/// kustomizations it builds.
 pub(super) fn of(
     repo: &Repo<'_>,
     applied: &Applied,
     builds: impl Fn(&Utf8Path) -> bool,
 ) -> Vec<Directory> {
-    let mut directories = all(repo, applied, builds);
-    directories.retain(Directory::applies_more_than_declared_hosts);
-    directories
-}
-
-/// Returns whether an object applies the objects that sipgen writes for its agent.
-pub(super) fn applies_agent_objects(
-    repo: &Repo<'_>,
-    applied: &Applied,
-    builds: impl Fn(&Utf8Path) -> bool,
-) -> bool {
-    let own = layout::agent_directory(applied.agent);
-    let directories = all(repo, applied, builds);
-    directories.iter().any(|directory| directory.takes(&own))
-}
-
-fn all(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool) -> Vec<Directory> {
     let output = &repo.settings.output;
     let itself = applied
         .directory

@@ -9,12 +9,12 @@ use super::applied::{Applied, Plain};
 use super::paths::takes;
 use super::repo::Repo;
 use crate::api::names::HostKey;
-use crate::finding::Origin;
-use crate::kustomize::Root;
+use crate::finding::{Origin, Place};
+use crate::kustomize::{Builds, Root};
 use crate::settings::gitops::HostsForm;
 
 /// Content of a directory that an agent applies.
-pub(super) struct Reached<'a> {
+pub(crate) struct Reached<'a> {
     pub(super) applied: &'a Applied,
     /// Kustomizations that its builds consist of.
     pub(super) kustomizations: BTreeSet<&'a Utf8Path>,
@@ -31,13 +31,28 @@ pub(super) struct Reached<'a> {
 impl Applied {
     /// Returns whether its directory is built as a kustomization, so that other files below it are
     /// ignored.
-    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
+    pub(super) fn is_build(&self, builds: &Builds) -> bool {
         if self.explicit.is_some() || matches!(self.plain, Plain::Rendered(_)) {
             return false;
         }
         let is_here = self.above.as_str().is_empty() || matches!(self.plain, Plain::Autodetect);
-        is_here && repo.builds.has_kustomization(&self.directory)
+        is_here && builds.has_kustomization(&self.directory)
     }
+}
+
+/// Returns the components that objects of agents add to kustomizations, with the place and the
+/// kustomization's directory. Listings depend on them.
+pub(super) fn added_components(
+    repo: &Repo<'_>,
+    applied: &[Applied],
+) -> Vec<(Utf8PathBuf, Place, Utf8PathBuf)> {
+    let is_here = |applied: &&Applied| applied.exclusion.is_none() && applied.is_build(repo.builds);
+    let applied = applied.iter().filter(is_here);
+    let added = applied.flat_map(|applied| {
+        let added = applied.components.iter();
+        added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
+    });
+    added.collect()
 }
 
 /// Returns the patterns that Flux excludes from its source.
@@ -77,7 +92,7 @@ impl Overlays {
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
                 overlays
                     .listed_by
-                    .entry(listed.to_owned())
+                    .entry(listed)
                     .or_default()
                     .push(listing.directory.to_owned());
             }
@@ -87,7 +102,13 @@ impl Overlays {
 }
 
 impl<'a> Reached<'a> {
-    pub(super) fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
+    pub(super) fn new(
+        repo: &Repo<'_>,
+        builds: &'a Builds,
+        documents: &'a [(HostKey, Origin)],
+        overlays: &Overlays,
+        applied: &'a Applied,
+    ) -> Self {
         let directory = applied.directory.as_path();
         let mut reached = Self {
             applied,
@@ -98,13 +119,13 @@ impl<'a> Reached<'a> {
             overlays: BTreeSet::new(),
         };
         let mut tops = Vec::new();
-        if applied.is_build(repo) {
+        if applied.is_build(builds) {
             tops.push(directory);
         } else {
             let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
             match &applied.plain {
                 Plain::Autodetect => {
-                    tops.extend(repo.builds.directories().filter(|top| {
+                    tops.extend(builds.directories().filter(|top| {
                         let above = top
                             .ancestors()
                             .skip(1)
@@ -112,7 +133,7 @@ impl<'a> Reached<'a> {
                         top.starts_with(directory)
                             && !above
                                 .into_iter()
-                                .any(|above| repo.builds.has_kustomization(above))
+                                .any(|above| builds.has_kustomization(above))
                     }));
                     // Flux's autodetection takes every YAML file that its source has.
                     let ignored = ignored(repo);
@@ -125,7 +146,7 @@ impl<'a> Reached<'a> {
                     };
                     reached
                         .plain
-                        .extend(repo.documents.iter().filter(below).filter(is_plain));
+                        .extend(documents.iter().filter(below).filter(is_plain));
                 }
                 Plain::Files(source) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
@@ -134,17 +155,17 @@ impl<'a> Reached<'a> {
                             .strip_prefix(directory)
                             .is_ok_and(|file| takes(source, &applied.above.join(file)))
                     };
-                    reached.plain.extend(repo.documents.iter().filter(is_taken));
+                    reached.plain.extend(documents.iter().filter(is_taken));
                 }
                 Plain::Rendered(_) => {}
             }
         }
         for top in &tops {
-            reached.built.extend(repo.builds.below(top).into_keys());
-            reached.kustomizations.extend(repo.builds.made_of(top));
+            reached.built.extend(builds.below(top).into_keys());
+            reached.kustomizations.extend(builds.made_of(top));
         }
         reached.tops = tops;
-        let autodetects = matches!(applied.plain, Plain::Autodetect) && !applied.is_build(repo);
+        let autodetects = matches!(applied.plain, Plain::Autodetect) && !applied.is_build(builds);
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();

@@ -1,13 +1,14 @@
 //! Reports the repo's own agent objects that apply a directory with hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
 use super::applied::{Applied, Exclusion, Plain};
+use super::delivered::Directory;
 use super::exclusion;
 use super::paths::takes;
-use super::reached::{Overlays, Reached};
+use super::reached::Reached;
 use super::repo::{Repo, shown};
 use super::{Component, Wiring, apply_options, delivered};
 use crate::api::gitops::GitopsAgent;
@@ -24,15 +25,22 @@ const SHOWN: usize = 5;
 
 /// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
 /// applies already.
-pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
+pub(super) fn check(
+    repo: &Repo<'_>,
+    wiring: &mut Wiring,
+    all_reached: &[Reached<'_>],
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
-    let overlays = Overlays::new(repo, &repo.inventory.roots);
-    for applied in applied {
-        let reached = Reached::new(repo, &overlays, applied);
+    for reached in all_reached {
+        let applied = reached.applied;
+        let is_known = |root: &&usize| repo.inventory.roots.contains_key(*root);
+        let overlays: BTreeSet<usize> = reached.overlays.iter().filter(is_known).copied().collect();
         let of_root = reached.declared(repo);
         let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
-        let delivered = delivered::of(repo, applied, builds);
+        let mut delivered = delivered::of(repo, applied, builds);
+        let applies_agent_objects = delivered::applies_agent_objects(applied, &delivered);
+        delivered.retain(Directory::applies_more_than_declared_hosts);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
         if applied
@@ -40,7 +48,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
             .is_some_and(|exclusion| exclusion != Exclusion::Suspended)
         {
             let reaches_any =
-                !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
+                !(of_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
             findings.extend(
                 (reaches_any || !delivered.is_empty())
                     .then(|| exclusion::excluded(applied))
@@ -65,12 +73,10 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
             }
             renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
             if repo.settings.gitops == Some(applied.agent) {
-                wiring
-                    .applied
-                    .extend(of_root.keys().chain(&reached.overlays));
+                wiring.applied.extend(of_root.keys().chain(&overlays));
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
-                if delivered::applies_agent_objects(repo, applied, builds) {
+                if applies_agent_objects {
                     wiring
                         .agent_objects_by
                         .get_or_insert_with(|| applied.by.clone());
@@ -155,7 +161,7 @@ impl Reached<'_> {
             }
             Plain::Rendered(_) => false,
         };
-        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
+        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo.builds) {
             return None;
         }
         let agents = repo

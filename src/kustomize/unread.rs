@@ -18,6 +18,8 @@ pub(crate) struct BuildEntry {
     pub(crate) path: Option<Utf8PathBuf>,
     /// The kustomization's file.
     pub(crate) by: Utf8PathBuf,
+    /// The list or field that has the entry.
+    pub(super) list: &'static str,
 }
 
 impl Builds {
@@ -74,7 +76,7 @@ impl Builds {
 
 impl Node {
     /// Returns the entries of its lists.
-    fn entries(&self) -> impl Iterator<Item = BuildEntry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
             ("resources", &self.kustomization.resources),
@@ -93,6 +95,7 @@ impl Node {
                     name: entry.clone(),
                     path: join(own, entry),
                     by: self.file.to_path_buf(),
+                    list,
                 })
         })
     }
@@ -110,6 +113,7 @@ impl Node {
                 path: join(own, &name),
                 name,
                 by: self.file.to_path_buf(),
+                list: "patches",
             })
         })
     }
@@ -131,6 +135,7 @@ impl Node {
             name: field.to_owned(),
             path: None,
             by: self.file.to_path_buf(),
+            list: field,
         })
     }
 }

@@ -158,7 +158,7 @@ pub(super) fn named(
         settings,
         &builds,
         &inputs,
-        agents.followed(),
+        &agents.applied,
         of_hosts,
         of_requests,
     );

@@ -11,7 +11,7 @@ use super::Location;
 use crate::api::cluster_api::ASSIGN;
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::delivery::{AgentObject, Agents, Followed, GROUPS};
+use crate::delivery::{AgentObject, Agents, Applied, GROUPS};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
@@ -150,7 +150,7 @@ impl<'a> ReferenceGraph<'a> {
             for followed in self
                 .followed(settings, objects)
                 .iter()
-                .filter(|followed| followed.is_of_site)
+                .filter(|applied| applied.is_of_site())
             {
                 pending.extend(self.applied(followed, others));
             }
@@ -160,7 +160,7 @@ impl<'a> ReferenceGraph<'a> {
                 continue;
             }
             let is_of_other = others.iter().any(|other| file.starts_with(other));
-            let leads_here = |followed: &Followed| part.owns(&followed.directory);
+            let leads_here = |followed: &Applied| part.owns(&followed.directory);
             if !is_of_other || self.followed(settings, objects).iter().any(leads_here) {
                 part.files.insert(file.clone());
                 part.for_agents.insert(file.clone());
@@ -186,10 +186,10 @@ impl<'a> ReferenceGraph<'a> {
     }
 
     /// Returns the directories that a file's objects tell agents to apply.
-    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
+    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Applied> {
         let own = objects.iter().filter(|object| !object.is_context());
         let objects = own.chain(&self.context).cloned().collect();
-        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).followed()
+        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).into_applied()
     }
 
     /// Returns a file that can hold resources, by its path.
@@ -211,7 +211,7 @@ impl<'a> ReferenceGraph<'a> {
     /// manifest that the agent selects.
     ///
     /// Files of other sites are excluded, unless the directory itself is inside another site.
-    fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
+    fn applied(&self, followed: &Applied, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory)
             .filter_map(|path| self.known(&path))
