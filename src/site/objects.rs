@@ -158,7 +158,7 @@ pub(super) fn named(
         settings,
         &builds,
         &inputs,
-        agents.followed(),
+        &agents.applied,
         host_documents,
         request_origins,
     );

@@ -168,6 +168,9 @@ fn assert_fixture_shows(code: &str, base: Option<&str>) {
         report.contains(code),
         "the fixture of {code} does not show it:\n{report}"
     );
+    // Hosts of fixtures have boot MAC addresses, so that only one shows their absence.
+    let absent = Code::InvalidBootMac.id();
+    assert_eq!(report.contains(absent), code == absent, "{report}");
     insta::with_settings!({
         snapshot_path => catalogue(),
         prepend_module_to_snapshot => false,

@@ -263,11 +263,10 @@ impl CrossingSearch<'_, '_> {
     /// Returns the demands of a cluster that a quota leaves too few hosts for.
     fn unserved_by_quota(&self, cluster: &[usize], core: ConflictCore) -> Vec<ShortDemand> {
         let problem = &self.instance.problem;
-        let other_hosts = core
+        let other_hosts: usize = core
             .demands
             .iter()
-            .filter(|demand| !cluster.contains(demand));
-        let other_hosts: usize = other_hosts
+            .filter(|demand| !cluster.contains(demand))
             .map(|demand| problem.demands[*demand].missing)
             .sum();
         let quota = core
