@@ -38,6 +38,9 @@ pub const INSTALLER: &str = "installer";
 pub const INSTALLER_JOB: &str = "job.yaml";
 /// The file name of generated kustomizations.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
+/// The file name of components with patches of hosts, which kustomize reads as well. They build only
+/// as part of the kustomization that lists them, and CI scripts build each `kustomization.yaml`.
+pub const HOST_COMPONENT: &str = "Kustomization";
 /// The file of the Service, in a service's directory.
 pub const SERVICE: &str = "service.yaml";
 /// The file of the hosts, in a directory of observed hosts.
@@ -386,9 +389,22 @@ pub fn is_released(file: &Utf8Path) -> bool {
         .is_some_and(|directory| directory.ends_with(released_directory()))
 }
 
+/// Returns a directory as an argument of a command.
+pub fn directory_argument(directory: &Utf8Path) -> &str {
+    match directory.as_str() {
+        "" => ".",
+        directory => directory,
+    }
+}
+
 /// Returns whether a file is the kustomization of declared hosts.
 pub fn is_root(file: &Utf8Path) -> bool {
-    file.starts_with(Utf8Path::new(HOSTS).join(DECLARED)) && file.file_name() == Some(KUSTOMIZATION)
+    file.starts_with(Utf8Path::new(HOSTS).join(DECLARED)) && is_kustomization(file)
+}
+
+/// Returns whether a file has the name of a generated kustomization or component.
+pub fn is_kustomization(file: &Utf8Path) -> bool {
+    matches!(file.file_name(), Some(KUSTOMIZATION | HOST_COMPONENT))
 }
 
 /// Returns the cluster that a file belongs to; `None` for files that clusters share.

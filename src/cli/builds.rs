@@ -1,5 +1,9 @@
 //! Builds by the real kustomize, for `sipgen generate --check --build`.
 
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::git::Checkout;
 use sipgen::report::{self, ReportText};
 
 use super::CommandError;
@@ -7,9 +11,11 @@ use super::progress::Progress;
 use super::repo::Runs;
 
 /// Checks the builds of all sites, adds their findings, and returns what was built. Stale output is
-/// not built, because kustomize would read it from the disk.
+/// not built, because kustomize would read it from the disk. With `base`, only builds that a change
+/// since that revision can affect are made.
 pub(super) fn check(
     runs: &mut Runs<'_>,
+    base: Option<&str>,
     progress: &Progress,
 ) -> Result<Vec<ReportText>, CommandError> {
     let is_current = |run: &sipgen::GeneratedSite| {
@@ -20,11 +26,27 @@ pub(super) fn check(
         return Ok(vec![report::builds_not_checked()]);
     }
     let mut texts = Vec::new();
+    let base = base.filter(|base| !base.is_empty());
     for (site, run) in runs.iter_mut() {
+        let changed = base.map(|base| changed_files(site.files.root(), base));
+        let changed = changed.transpose()?.flatten();
+        if let (Some(base), None) = (base, &changed) {
+            texts.push(report::unknown_base(base));
+        }
         let show = |done, all| progress.show_builds(done, all);
-        let checked = sipgen::check_builds(&site.files, run, &show)?;
-        texts.push(report::checked_builds(checked.count, &checked.skipped));
-        run.findings.extend(checked.findings);
+        let mut checked = sipgen::check_builds(&site.files, run, changed.as_ref(), &show)?;
+        run.findings.append(&mut checked.findings);
+        texts.push(report::checked_builds(&checked));
     }
     Ok(texts)
+}
+
+/// Returns the files that differ from a revision, or `None` if that is not known.
+fn changed_files(
+    root: &Utf8Path,
+    base: &str,
+) -> Result<Option<BTreeSet<Utf8PathBuf>>, CommandError> {
+    let checkout = Checkout::around(root)?;
+    let changed = checkout.map(|checkout| checkout.changed_since(base));
+    Ok(changed.transpose()?.flatten())
 }

@@ -61,6 +61,13 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "check", conflicts_with_all = ["rev", "from_index", "input"])]
     build: bool,
 
+    /// With --build, make only the builds that a change since this revision can affect
+    ///
+    /// A change of sipgen.yaml affects all of them. All are also made if the revision is empty or
+    /// not in this clone, which may be shallow.
+    #[arg(long, value_name = "REV", requires = "build")]
+    base: Option<String>,
+
     /// Exit with 1 if something has changed
     #[arg(long)]
     exit_code: bool,
@@ -208,13 +215,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     };
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
     let built = if arguments.build {
-        builds::check(&mut runs, &progress)?
+        builds::check(&mut runs, arguments.base.as_deref(), &progress)?
     } else {
         Vec::new()
     };
     let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
-    let commit = committer.filter(|_| may_commit);
-    let commit = commit
+    let commit = committer
+        .filter(|_| may_commit)
         .map(|committer| Commit::new(committer, &runs))
         .transpose()?;
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
@@ -379,17 +386,16 @@ impl Arguments {
             .iter()
             .map(|cluster| format!(" --only {cluster}"))
             .collect();
-        let flags = [
+        let flags: String = [
             (" --from-index", self.from_index),
             (" --keep-going", self.keep_going),
             (" --rebalance", self.rebalance),
             (" --allow-empty", self.allow_empty),
-        ];
-        let flags: String = flags
-            .into_iter()
-            .filter(|(_, is_given)| *is_given)
-            .map(|(flag, _)| flag)
-            .collect();
+        ]
+        .into_iter()
+        .filter(|(_, is_given)| *is_given)
+        .map(|(flag, _)| flag)
+        .collect();
         let drain = self.drain.map(|at_once| format!(" --drain={at_once}"));
         let inputs = self.from.input.iter().map(|input| match input.as_str() {
             "-" => " --input -".to_owned(),
@@ -484,11 +490,11 @@ impl FormattedFindings {
             });
         }
         let remedy = arguments.remedy(runs, sites.repo.root());
-        let stale = runs
+        let stale: Vec<Finding> = runs
             .iter()
             .filter(|_| arguments.check)
-            .flat_map(|(_, run)| report::stale(run, &remedy));
-        let stale: Vec<Finding> = stale.collect();
+            .flat_map(|(_, run)| report::stale(run, &remedy))
+            .collect();
         let results = CiResults::new(
             &found,
             &stale,

@@ -9,8 +9,7 @@ use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
 use super::applied::{AppliedDirectory, PlainDirectory};
 use super::build_changes::BuildChanges;
 use super::directories::directories;
-use super::paths::source_contains;
-use super::reached::{Overlays, ReachedContent};
+use super::reached::{Overlays, ReachedContent, added_components};
 use super::repo::{DeliveryRepo, shown};
 use crate::api::host;
 use crate::api::names::HostKey;
@@ -23,7 +22,7 @@ use crate::settings::Settings;
 /// Agents' objects of a repo, by the settings of a site.
 pub(crate) struct Agents {
     pub(super) context: AgentContext,
-    pub(super) applied: Vec<AppliedDirectory>,
+    pub(crate) applied: Vec<AppliedDirectory>,
     /// Places of objects that cannot be read, with their kinds.
     unreadable: Vec<(Place, &'static str)>,
 }
@@ -44,32 +43,6 @@ impl RenderedDirectory {
     pub(crate) fn has(&self, file: &Utf8Path) -> bool {
         file.starts_with(&self.directory)
             && (self.extension.is_none() || file.extension() == self.extension)
-    }
-}
-
-/// A directory that an object makes an agent apply.
-pub(crate) struct FollowedDirectory {
-    /// Directory, relative to the repo's root.
-    pub(crate) directory: Utf8PathBuf,
-    /// Set if the object applies this repo's files to the site's base cluster, even if it is
-    /// suspended now.
-    pub(crate) is_of_site: bool,
-    plain: PlainDirectory,
-}
-
-impl FollowedDirectory {
-    /// Returns whether the agent applies the directory's own files, if it is not a kustomization.
-    pub(crate) fn has_plain_files(&self) -> bool {
-        self.is_of_site && !matches!(self.plain, PlainDirectory::Rendered(_))
-    }
-
-    /// Returns whether the agent applies a file of the directory if that is not a kustomization.
-    /// The path is relative to the directory.
-    pub(crate) fn contains(&self, file: &Utf8Path) -> bool {
-        match &self.plain {
-            PlainDirectory::Autodetect | PlainDirectory::Rendered(_) => true,
-            PlainDirectory::Files(source) => source_contains(source, file),
-        }
     }
 }
 
@@ -120,7 +93,6 @@ impl Agents {
             settings,
             inventory: &inventory,
             builds,
-            documents: &[],
             paths,
             context: &context,
             added: Vec::new(),
@@ -134,13 +106,8 @@ impl Agents {
     }
 
     /// Returns the directories that agents apply.
-    pub(crate) fn followed(&self) -> Vec<FollowedDirectory> {
-        let followed = self.applied.iter().map(|applied| FollowedDirectory {
-            directory: applied.directory.clone(),
-            is_of_site: applied.is_of_site(),
-            plain: applied.plain.clone(),
-        });
-        followed.collect()
+    pub(crate) fn into_applied(self) -> Vec<AppliedDirectory> {
+        self.applied
     }
 
     /// Returns the changes of the site's objects to what they build.
@@ -152,71 +119,85 @@ impl Agents {
         applied.filter_map(|applied| applied.changes.map(|changes| *changes))
     }
 
-    /// Returns the builds of the site that agents apply, and the directories of which other programs
-    /// make objects. `documents` are all documents of hosts.
-    pub(crate) fn applied_builds(
-        &self,
-        files: &Files,
-        settings: &Settings,
-        builds: &Builds,
-        documents: &[(HostKey, Origin)],
-    ) -> (AppliedBuilds, Vec<RenderedDirectory>) {
+    /// Returns what the objects reach, in their order. `documents` are all documents of hosts.
+    pub(crate) fn reached<'a>(
+        &'a self,
+        files: &'a Files,
+        settings: &'a Settings,
+        builds: &'a Builds,
+        documents: &'a [(HostKey, Origin)],
+    ) -> Vec<ReachedContent<'a>> {
         let inventory = Inventory::default();
-        let repo = DeliveryRepo {
+        let mut repo = DeliveryRepo {
             files,
             settings,
             inventory: &inventory,
             builds,
-            documents,
             paths: &[],
             context: &self.context,
             added: Vec::new(),
         };
+        repo.added = added_components(&repo, &self.applied);
         let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
         let overlays = Overlays::new(&repo, &roots);
-        let mut roots_around: HashMap<&Utf8Path, Vec<usize>> = HashMap::new();
-        for (index, root) in builds.roots().enumerate() {
-            for directory in builds.made_of(&root.directory) {
-                roots_around.entry(directory).or_default().push(index);
-            }
-        }
-        let (mut all, mut rendered) = (AppliedBuilds::default(), Vec::new());
-        for applied in self.applied.iter().filter(|applied| applied.is_of_site()) {
-            let mut render = |directory: Utf8PathBuf, program: &str, extension| {
-                rendered.push(RenderedDirectory {
-                    directory,
-                    extension,
-                    by: format!("{}, by {program}", applied.by),
-                    place: applied.place.clone(),
-                });
-            };
-            match applied.plain {
-                PlainDirectory::Rendered(program) => {
-                    render(applied.directory.clone(), program, None)
-                }
-                PlainDirectory::Files(_) if !applied.is_build(&repo) => {
-                    render(applied.directory.clone(), "Jsonnet", Some("jsonnet"));
-                }
-                PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
-            }
-            let reached = ReachedContent::new(&repo, &overlays, applied);
-            let charts = reached.kustomizations.iter();
-            for directory in charts.filter(|directory| builds.inflates_charts(directory)) {
-                render(directory.join(CHART_HOME), "Helm", None);
-            }
-            all.overlays.extend(&reached.overlays);
-            let plain = reached.plain.iter().map(|(_, origin)| origin.file.clone());
-            all.plain.extend(plain);
-            for top in reached.tops {
-                for root in roots_around.get(top).into_iter().flatten() {
-                    let files = all.files.entry(*root).or_default();
-                    files.extend(builds.below(top).into_keys());
-                }
-            }
-        }
-        (all, rendered)
+        let applied = self.applied.iter();
+        applied
+            .map(|applied| ReachedContent::new(&repo, builds, documents, &overlays, applied))
+            .collect()
     }
+}
 
+/// Returns the builds of the site that agents apply, and the directories of which other programs
+/// make objects.
+pub(crate) fn applied_builds(
+    builds: &Builds,
+    all_reached: &[ReachedContent<'_>],
+) -> (AppliedBuilds, Vec<RenderedDirectory>) {
+    let mut roots_around: HashMap<&Utf8Path, Vec<usize>> = HashMap::new();
+    for (index, root) in builds.roots().enumerate() {
+        for directory in builds.made_of(&root.directory) {
+            roots_around.entry(directory).or_default().push(index);
+        }
+    }
+    let (mut all, mut rendered) = (AppliedBuilds::default(), Vec::new());
+    for reached in all_reached {
+        let applied = reached.applied;
+        if !applied.is_of_site() {
+            continue;
+        }
+        let mut render = |directory: Utf8PathBuf, program: &str, extension| {
+            rendered.push(RenderedDirectory {
+                directory,
+                extension,
+                by: format!("{}, by {program}", applied.by),
+                place: applied.place.clone(),
+            });
+        };
+        match applied.plain {
+            PlainDirectory::Rendered(program) => render(applied.directory.clone(), program, None),
+            PlainDirectory::Files(_) if !applied.is_build(builds) => {
+                render(applied.directory.clone(), "Jsonnet", Some("jsonnet"));
+            }
+            PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
+        }
+        let charts = reached.kustomizations.iter();
+        for directory in charts.filter(|directory| builds.inflates_charts(directory)) {
+            render(directory.join(CHART_HOME), "Helm", None);
+        }
+        all.overlays.extend(&reached.overlays);
+        let plain = reached.plain.iter().map(|(_, origin)| origin.file.clone());
+        all.plain.extend(plain);
+        for top in &reached.tops {
+            for root in roots_around.get(*top).into_iter().flatten() {
+                let files = all.files.entry(*root).or_default();
+                files.extend(builds.below(top).into_keys());
+            }
+        }
+    }
+    (all, rendered)
+}
+
+impl Agents {
     /// Warns about objects that cannot be read, and about hosts that only another program can
     /// render.
     pub(crate) fn unread(&self, files: &Files, rendered: &[RenderedDirectory]) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use globset::Glob;
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::applied::AppliedDirectory;
+use super::applied::{AppliedDirectory, ObjectOption};
 use crate::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAgent};
 use crate::api::host;
 use crate::finding::{Finding, Origin, RouteStep};
@@ -16,16 +16,15 @@ use crate::text::counted;
 
 /// Reports the options of an object that applies hosts.
 pub(super) fn findings(applied: &AppliedDirectory, hosts: &[&Host]) -> Vec<Finding> {
-    let Some(first) = hosts.first() else {
-        return Vec::new();
+    let finding = |option: &ObjectOption| {
+        let hosts = hosts.iter().filter(|host| option.is_for(&host.key));
+        let hosts: Vec<&&Host> = hosts.collect();
+        let (first, count) = (hosts.first()?, counted(hosts.len(), "host"));
+        let subject = format!("{} applies {count}, such as {}", applied.by, first.key);
+        let help = "remove the option, or let an object of its own apply the hosts without it";
+        Some(finding(&subject, &option.option).help(help))
     };
-    let hosts = counted(hosts.len(), "host");
-    let subject = format!("{} applies {hosts}, such as {}", applied.by, first.key);
-    let finding = |option| {
-        finding(&subject, option)
-            .help("remove the option, or let an object of its own apply the hosts without it")
-    };
-    applied.options.iter().map(finding).collect()
+    applied.options.iter().filter_map(finding).collect()
 }
 
 /// Returns the options of a Flux Kustomization.
@@ -33,25 +32,25 @@ pub(super) fn from_flux(
     settings: &Settings,
     origin: &Origin,
     spec: &FluxKustomizationSpec,
-) -> Vec<ApplyOption> {
+) -> Vec<ObjectOption> {
     let mut options = Vec::new();
     if spec.force.as_ref().and_then(Value::as_bool) == Some(true) {
-        options.push(ApplyOption {
+        options.push(ObjectOption::new(ApplyOption {
             agent: GitopsAgent::Flux,
             text: "force: true".to_owned(),
             effect: ApplyEffect::Recreates,
             place: origin.at(["spec", "force"]),
-        });
+        }));
     }
     for (index, rule) in items(spec.ignore.as_ref()).enumerate() {
-        // A rule without a target is for all objects. Names and selectors may match any host.
-        let target = |field: &str| rule.get("target")?.get(field)?.as_str();
-        let matches = |field: &str, own: &str| {
-            let pattern = target(field).filter(|pattern| !pattern.is_empty());
-            pattern.is_none_or(|pattern| {
-                Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|regex| regex.is_match(own))
-            })
+        // A rule without a target is for all objects. Selectors may match any host.
+        let pattern = |field: &str| {
+            let target = rule.get("target")?.get(field)?;
+            let pattern = target.as_str().filter(|pattern| !pattern.is_empty())?;
+            Regex::new(&format!("^(?:{pattern})$")).ok()
         };
+        let matches =
+            |field: &str, own: &str| pattern(field).is_none_or(|pattern| pattern.is_match(own));
         let path = texts(rule, "paths").find(|(_, path)| covers(settings, path));
         if let Some((at, path)) = path
             && matches("kind", host::KIND)
@@ -64,7 +63,10 @@ pub(super) fn from_flux(
                 "paths".into(),
                 at.into(),
             ];
-            options.push(ignored(GitopsAgent::Flux, path, origin, route.to_vec()));
+            options.push(ObjectOption {
+                option: ignored(GitopsAgent::Flux, path, origin, route.to_vec()),
+                patterns: ["namespace", "name"].map(pattern),
+            });
         }
     }
     options
@@ -76,7 +78,7 @@ pub(super) fn from_argocd(
     origin: &Origin,
     route: &[&str],
     spec: &ApplicationSpec,
-) -> Vec<ApplyOption> {
+) -> Vec<ObjectOption> {
     let below = |steps: Vec<RouteStep>| -> Vec<RouteStep> {
         route
             .iter()
@@ -88,15 +90,17 @@ pub(super) fn from_argocd(
     if let Some(policy) = &spec.sync_policy {
         for (index, text) in texts(policy, "syncOptions") {
             let known = ARGOCD.into_iter().find(|(option, _)| *option == text);
-            options.extend(known.map(|(option, effect)| ApplyOption {
-                agent: GitopsAgent::Argocd,
-                text: option.to_owned(),
-                effect,
-                place: origin.at(below(vec![
-                    "syncPolicy".into(),
-                    "syncOptions".into(),
-                    index.into(),
-                ])),
+            options.extend(known.map(|(option, effect)| {
+                ObjectOption::new(ApplyOption {
+                    agent: GitopsAgent::Argocd,
+                    text: option.to_owned(),
+                    effect,
+                    place: origin.at(below(vec![
+                        "syncPolicy".into(),
+                        "syncOptions".into(),
+                        index.into(),
+                    ])),
+                })
             }));
         }
     }
@@ -108,6 +112,11 @@ pub(super) fn from_argocd(
         if !matches("kind", host::KIND) || !matches("group", host::GROUP) {
             continue;
         }
+        let exactly = |field: &str| {
+            let name = rule.get(field).and_then(Value::as_str)?;
+            let pattern = format!("^{}$", regex::escape(name));
+            Regex::new(&pattern).ok().filter(|_| !name.is_empty())
+        };
         type Covers<'c> = &'c dyn Fn(&str) -> bool;
         let fields: [(&str, Covers<'_>); 3] = [
             ("jsonPointers", &|path| covers(settings, path)),
@@ -125,7 +134,10 @@ pub(super) fn from_argocd(
                     field.into(),
                     at.into(),
                 ]);
-                options.push(ignored(GitopsAgent::Argocd, text, origin, route));
+                options.push(ObjectOption {
+                    option: ignored(GitopsAgent::Argocd, text, origin, route),
+                    patterns: ["namespace", "name"].map(exactly),
+                });
             }
         }
     }

@@ -56,7 +56,7 @@ impl Component {
 /// Returns the component of each root, and findings about misplaced ones.
 pub(super) fn included(repo: &DeliveryRepo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
-    let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
+    let mut listings: BTreeMap<Utf8PathBuf, Vec<Listing<'_>>> = BTreeMap::new();
     for (listed, listing) in repo.listings_below(&top) {
         listings.entry(listed).or_default().push(listing);
     }

@@ -51,36 +51,26 @@ impl DeliveredDirectory {
         self.is_of(&layout::all_observed())
     }
 
-    fn applies_more_than_declared_hosts(&self) -> bool {
+    /// Returns whether it has more than declared hosts and agents' objects.
+    pub(super) fn applies_more_than_declared_hosts(&self) -> bool {
         let others = [Utf8Path::new(layout::CLUSTERS), Utf8Path::new(layout::CRDS)];
         self.has_observed_hosts() || others.into_iter().any(|kind| self.is_of(kind))
     }
 }
 
-/// Returns the directories of the output that an object applies, except those of declared hosts and
-/// of agents' objects. `builds` tells which directories' kustomizations it builds.
-pub(super) fn delivered_directories(
-    repo: &DeliveryRepo<'_>,
-    applied: &AppliedDirectory,
-    builds: impl Fn(&Utf8Path) -> bool,
-) -> Vec<DeliveredDirectory> {
-    let mut directories = all(repo, applied, builds);
-    directories.retain(DeliveredDirectory::applies_more_than_declared_hosts);
-    directories
-}
-
-/// Returns whether an object applies the objects that sipgen writes for its agent.
+/// Returns whether an object applies the objects that sipgen writes for its agent. `directories` are
+/// all that it applies.
 pub(super) fn applies_agent_objects(
-    repo: &DeliveryRepo<'_>,
     applied: &AppliedDirectory,
-    builds: impl Fn(&Utf8Path) -> bool,
+    directories: &[DeliveredDirectory],
 ) -> bool {
     let own = layout::agent_directory(applied.agent);
-    let directories = all(repo, applied, builds);
     directories.iter().any(|directory| directory.contains(&own))
 }
 
-fn all(
+/// Returns the directories of the output that an object applies. `builds` tells which directories'
+/// kustomizations it builds.
+pub(super) fn delivered_directories(
     repo: &DeliveryRepo<'_>,
     applied: &AppliedDirectory,
     builds: impl Fn(&Utf8Path) -> bool,

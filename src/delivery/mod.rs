@@ -43,8 +43,7 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 
 use crate::api::gitops::GitopsAgent;
-use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Origin, Place};
+use crate::finding::{Code, Finding, Place};
 use crate::inventory::Inventory;
 use crate::kustomize::Builds;
 use crate::layout;
@@ -53,11 +52,14 @@ use crate::settings::Settings;
 use crate::settings::gitops::HostsForm;
 
 pub(crate) use agent_objects::{AgentObject, GROUPS};
-pub(crate) use agents::{Agents, AppliedBuilds, FollowedDirectory, RenderedDirectory};
+pub(crate) use agents::{Agents, AppliedBuilds, RenderedDirectory, applied_builds};
+pub(crate) use applied::AppliedDirectory;
 pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
 pub use delivered::DeliveredOutput;
+pub(crate) use reached::ReachedContent;
 
+use reached::added_components;
 use repo::DeliveryRepo;
 
 /// Delivery of the output by the repo's kustomizations and agents.
@@ -81,8 +83,8 @@ pub(crate) fn wire(
     settings: &Settings,
     inventory: &Inventory,
     builds: &Builds,
-    documents: &[(HostKey, Origin)],
-    agents: Agents,
+    agents: &Agents,
+    reached: &[ReachedContent<'_>],
     closed: &[(Utf8PathBuf, String)],
 ) -> (DeliveryWiring, Vec<Finding>) {
     let mut findings = Vec::new();
@@ -94,21 +96,11 @@ pub(crate) fn wire(
         settings,
         inventory,
         builds,
-        documents,
         paths: &[],
-        context: &context,
+        context,
         added: Vec::new(),
     };
-    let is_here = |applied: &&applied::AppliedDirectory| {
-        applied.exclusion.is_none() && applied.is_build(&repo)
-    };
-    let added = applied.iter().filter(is_here).flat_map(|applied| {
-        let added = applied.components.iter();
-        added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
-    });
-    let added: Vec<_> = added.collect();
-    // Objects of agents add components to kustomizations, so listings depend on them.
-    repo.added = added;
+    repo.added = added_components(&repo, applied);
     let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {
         HostsForm::Overlay => findings.extend(listings::overlay_listings(&repo)),
@@ -119,9 +111,9 @@ pub(crate) fn wire(
         }
     }
     findings.extend(changed_agent(&repo));
-    findings.extend(rendered_twice::check(&repo, &mut wiring, &applied));
-    findings.extend(conditions::check(&repo, &wiring, &applied));
-    findings.extend(conditions::unread(settings, &applied, closed));
+    findings.extend(rendered_twice::check(&repo, &mut wiring, reached));
+    findings.extend(conditions::check(&repo, &wiring, applied));
+    findings.extend(conditions::unread(settings, applied, closed));
     (wiring, findings)
 }
 

@@ -9,12 +9,12 @@ use super::applied::{AppliedDirectory, PlainDirectory};
 use super::paths::source_contains;
 use super::repo::DeliveryRepo;
 use crate::api::names::HostKey;
-use crate::finding::Origin;
-use crate::kustomize::BuildRoot;
+use crate::finding::{Origin, Place};
+use crate::kustomize::{BuildRoot, Builds};
 use crate::settings::gitops::HostsForm;
 
 /// Content of a directory that an agent applies.
-pub(super) struct ReachedContent<'a> {
+pub(crate) struct ReachedContent<'a> {
     pub(super) applied: &'a AppliedDirectory,
     /// Kustomizations that its builds consist of.
     pub(super) kustomizations: BTreeSet<&'a Utf8Path>,
@@ -31,14 +31,30 @@ pub(super) struct ReachedContent<'a> {
 impl AppliedDirectory {
     /// Returns whether its directory is built as a kustomization, so that other files below it are
     /// ignored.
-    pub(super) fn is_build(&self, repo: &DeliveryRepo<'_>) -> bool {
+    pub(super) fn is_build(&self, builds: &Builds) -> bool {
         if self.explicit.is_some() || matches!(self.plain, PlainDirectory::Rendered(_)) {
             return false;
         }
         let is_here =
             self.above.as_str().is_empty() || matches!(self.plain, PlainDirectory::Autodetect);
-        is_here && repo.builds.has_kustomization(&self.directory)
+        is_here && builds.has_kustomization(&self.directory)
     }
+}
+
+/// Returns the components that objects of agents add to kustomizations, with the place and the
+/// kustomization's directory. Listings depend on them.
+pub(super) fn added_components(
+    repo: &DeliveryRepo<'_>,
+    applied: &[AppliedDirectory],
+) -> Vec<(Utf8PathBuf, Place, Utf8PathBuf)> {
+    let is_here =
+        |applied: &&AppliedDirectory| applied.exclusion.is_none() && applied.is_build(repo.builds);
+    let applied = applied.iter().filter(is_here);
+    let added = applied.flat_map(|applied| {
+        let added = applied.components.iter();
+        added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
+    });
+    added.collect()
 }
 
 /// Returns the patterns that Flux excludes from its source.
@@ -78,7 +94,7 @@ impl Overlays {
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
                 overlays
                     .listed_by
-                    .entry(listed.to_owned())
+                    .entry(listed)
                     .or_default()
                     .push(listing.directory.to_owned());
             }
@@ -89,7 +105,9 @@ impl Overlays {
 
 impl<'a> ReachedContent<'a> {
     pub(super) fn new(
-        repo: &DeliveryRepo<'a>,
+        repo: &DeliveryRepo<'_>,
+        builds: &'a Builds,
+        documents: &'a [(HostKey, Origin)],
         overlays: &Overlays,
         applied: &'a AppliedDirectory,
     ) -> Self {
@@ -103,13 +121,13 @@ impl<'a> ReachedContent<'a> {
             overlays: BTreeSet::new(),
         };
         let mut tops = Vec::new();
-        if applied.is_build(repo) {
+        if applied.is_build(builds) {
             tops.push(directory);
         } else {
             let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
             match &applied.plain {
                 PlainDirectory::Autodetect => {
-                    tops.extend(repo.builds.directories().filter(|top| {
+                    tops.extend(builds.directories().filter(|top| {
                         let above = top
                             .ancestors()
                             .skip(1)
@@ -117,7 +135,7 @@ impl<'a> ReachedContent<'a> {
                         top.starts_with(directory)
                             && !above
                                 .into_iter()
-                                .any(|above| repo.builds.has_kustomization(above))
+                                .any(|above| builds.has_kustomization(above))
                     }));
                     // Flux's autodetection takes every YAML file that its source has.
                     let ignored = ignored(repo);
@@ -130,7 +148,7 @@ impl<'a> ReachedContent<'a> {
                     };
                     reached
                         .plain
-                        .extend(repo.documents.iter().filter(below).filter(is_plain));
+                        .extend(documents.iter().filter(below).filter(is_plain));
                 }
                 PlainDirectory::Files(source) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
@@ -139,18 +157,18 @@ impl<'a> ReachedContent<'a> {
                             .strip_prefix(directory)
                             .is_ok_and(|file| source_contains(source, &applied.above.join(file)))
                     };
-                    reached.plain.extend(repo.documents.iter().filter(is_taken));
+                    reached.plain.extend(documents.iter().filter(is_taken));
                 }
                 PlainDirectory::Rendered(_) => {}
             }
         }
         for top in &tops {
-            reached.built.extend(repo.builds.below(top).into_keys());
-            reached.kustomizations.extend(repo.builds.made_of(top));
+            reached.built.extend(builds.below(top).into_keys());
+            reached.kustomizations.extend(builds.made_of(top));
         }
         reached.tops = tops;
         let autodetects =
-            matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(repo);
+            matches!(applied.plain, PlainDirectory::Autodetect) && !applied.is_build(builds);
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();

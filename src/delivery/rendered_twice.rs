@@ -1,13 +1,14 @@
 //! Reports the repo's own agent objects that apply a directory with hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
 use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
+use super::delivered::DeliveredDirectory;
 use super::exclusion;
 use super::paths::source_contains;
-use super::reached::{Overlays, ReachedContent};
+use super::reached::ReachedContent;
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, apply_options, delivered};
 use crate::api::gitops::GitopsAgent;
@@ -27,25 +28,27 @@ const SHOWN: usize = 5;
 pub(super) fn check(
     repo: &DeliveryRepo<'_>,
     wiring: &mut DeliveryWiring,
-    applied: &[AppliedDirectory],
+    all_reached: &[ReachedContent<'_>],
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &AppliedDirectory> = BTreeMap::new();
-    let overlays = Overlays::new(repo, &repo.inventory.roots);
-    for applied in applied {
-        let reached = ReachedContent::new(repo, &overlays, applied);
+    for reached in all_reached {
+        let applied = reached.applied;
+        let is_known = |root: &&usize| repo.inventory.roots.contains_key(*root);
+        let overlays: BTreeSet<usize> = reached.overlays.iter().filter(is_known).copied().collect();
         let hosts_by_root = reached.declared(repo);
         let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
-        let delivered = delivered::delivered_directories(repo, applied, builds);
+        let mut delivered = delivered::delivered_directories(repo, applied, builds);
+        let applies_agent_objects = delivered::applies_agent_objects(applied, &delivered);
+        delivered.retain(DeliveredDirectory::applies_more_than_declared_hosts);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
         if applied
             .exclusion
             .is_some_and(|exclusion| exclusion != Exclusion::Suspended)
         {
-            let reaches_any = !(hosts_by_root.is_empty()
-                && reached.overlays.is_empty()
-                && reached.plain.is_empty());
+            let reaches_any =
+                !(hosts_by_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
             findings.extend(
                 (reaches_any || !delivered.is_empty())
                     .then(|| exclusion::excluded(applied))
@@ -70,12 +73,10 @@ pub(super) fn check(
             }
             renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
             if repo.settings.gitops == Some(applied.agent) {
-                wiring
-                    .applied
-                    .extend(hosts_by_root.keys().chain(&reached.overlays));
+                wiring.applied.extend(hosts_by_root.keys().chain(&overlays));
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
-                if delivered::applies_agent_objects(repo, applied, builds) {
+                if applies_agent_objects {
                     wiring
                         .agent_objects_by
                         .get_or_insert_with(|| applied.by.clone());
@@ -160,7 +161,7 @@ impl ReachedContent<'_> {
             }
             PlainDirectory::Rendered(_) => false,
         };
-        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
+        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo.builds) {
             return None;
         }
         let agents = repo

@@ -4,8 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
 use crate::api::gitops::{FluxSource, FluxSourceRef};
-use crate::api::names::HostKey;
-use crate::finding::{Origin, Place};
+use crate::finding::Place;
 use crate::inventory::Inventory;
 use crate::kustomize::{Builds, ListField, Listing};
 use crate::layout;
@@ -18,8 +17,6 @@ pub(super) struct DeliveryRepo<'a> {
     pub(super) settings: &'a Settings,
     pub(super) inventory: &'a Inventory,
     pub(super) builds: &'a Builds,
-    /// All documents of hosts.
-    pub(super) documents: &'a [(HostKey, Origin)],
     /// Further files whose directories generators may match.
     pub(super) paths: &'a [Utf8PathBuf],
     /// Objects that those of agents depend on.
@@ -35,27 +32,20 @@ impl DeliveryRepo<'_> {
     pub(super) fn listings_below<'b>(
         &'b self,
         top: &'b Utf8Path,
-    ) -> Vec<(&'b Utf8Path, Listing<'b>)> {
-        let added = self
-            .added
-            .iter()
-            .filter(|(listed, ..)| listed.starts_with(top))
-            .map(|(listed, place, directory)| {
-                let (place, among) = (place.clone(), ListField::Components(usize::MAX));
-                (
-                    listed.as_path(),
-                    Listing {
-                        directory,
-                        place,
-                        among,
-                    },
-                )
-            });
-        self.builds
-            .listings_below(top)
-            .into_iter()
-            .chain(added)
-            .collect()
+    ) -> Vec<(Utf8PathBuf, Listing<'b>)> {
+        let mut listings = self.builds.listings_below(top);
+        let added = self.added.iter();
+        let added = added.filter(|(listed, ..)| listed.starts_with(top));
+        listings.extend(added.map(|(listed, place, directory)| {
+            let (place, among) = (place.clone(), ListField::Components(usize::MAX));
+            let listing = Listing {
+                directory,
+                place,
+                among,
+            };
+            (listed.clone(), listing)
+        }));
+        listings
     }
 
     /// Returns whether a source is the one in the settings.

@@ -11,12 +11,13 @@ use yaml_serde::{Mapping, Value};
 use super::{Error, GeneratedSite};
 use crate::api::gitops::GitopsAgent;
 use crate::api::host;
+use crate::api::kustomization::FILE_NAMES;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
-use crate::load::kustomize::{BuildError, build_in_place};
+use crate::load::kustomize::{BuildError, build_in_place, needed_paths};
 use crate::load::{Files, texts_of_documents};
 use crate::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
-use crate::settings::gitops::HostsForm;
+use crate::settings::{self, gitops::HostsForm};
 use crate::text::yaml;
 
 /// The time limit of a build. Argo CD ends one after 90 s.
@@ -28,6 +29,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub struct CheckedBuilds {
     /// The number of builds that were made.
     pub count: usize,
+    /// The number of builds that no change affects.
+    pub unaffected: usize,
     /// Builds that fail, or differ from the plan.
     pub findings: Vec<Finding>,
     /// Directories that were not built, because they need what is not in the repo.
@@ -43,7 +46,7 @@ enum BuildComparison {
 
 /// Builds everything that agents apply of the output with the real kustomize, in parallel, and
 /// compares the objects with the plan. kustomize reads the disk, so the output must be up to date.
-/// `progress` gets the number of finished builds and that of all builds.
+/// With `changed` files, only builds that read one of them are made. `progress` gets the number of finished builds and that of all builds.
 ///
 /// # Errors
 ///
@@ -51,13 +54,18 @@ enum BuildComparison {
 pub fn check_builds(
     repo: &Files,
     generated: &GeneratedSite,
+    changed: Option<&BTreeSet<Utf8PathBuf>>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<CheckedBuilds, Error> {
-    let builds: Vec<(Utf8PathBuf, Option<usize>)> =
-        directories(repo, generated)?.into_iter().collect();
+    let all = directories(repo, generated)?;
+    let is_affected = |(directory, _): &(&Utf8PathBuf, _)| {
+        changed.is_none_or(|changed| reads_any(repo, directory, changed))
+    };
+    let builds: Vec<_> = all.iter().filter(is_affected).collect();
+    let unaffected = all.len() - builds.len();
     let planned = planned_hosts(&generated.site, &generated.plan);
     let done = AtomicUsize::new(0);
-    let check = |(directory, root): &(Utf8PathBuf, Option<usize>)| {
+    let check = |(directory, root): &(&Utf8PathBuf, &Option<usize>)| {
         let hosts = root.map(|root| {
             let planned = planned.get(&root).map(Vec::as_slice);
             (root, planned.unwrap_or_default())
@@ -68,7 +76,10 @@ pub fn check_builds(
     };
     let checked: Vec<BuildComparison> =
         builds.par_iter().map(check).collect::<Result<_, Error>>()?;
-    let mut all = CheckedBuilds::default();
+    let mut all = CheckedBuilds {
+        unaffected,
+        ..CheckedBuilds::default()
+    };
     for checked in checked {
         match checked {
             BuildComparison::Correct => all.count += 1,
@@ -80,6 +91,21 @@ pub fn check_builds(
         }
     }
     Ok(all)
+}
+
+/// Returns whether a build reads one of these files, or if that is not known.
+fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>) -> bool {
+    let Ok(needed) = needed_paths(repo, directory, None) else {
+        return true;
+    };
+    changed.iter().any(|file| {
+        let names_kustomization = file.file_name().is_some_and(|it| FILE_NAMES.contains(&it));
+        let is_kustomization =
+            names_kustomization && file.parent().is_some_and(|it| needed.contains(it));
+        // git has one entry for all files of a submodule.
+        let has_needed = || needed.iter().any(|needed| needed.starts_with(file));
+        file.file_name() == Some(settings::FILE) || is_kustomization || has_needed()
+    })
 }
 
 /// Returns the directories that agents build, with the root whose hosts they patch, if any.
@@ -106,6 +132,9 @@ fn directories(
         .filter(is_outermost)
         .map(|directory| (directory.clone(), None))
         .collect();
+    for directory in site.roots_listing_output() {
+        builds.insert(directory.to_owned(), None);
+    }
     for (index, root) in &site.inventory.roots {
         let overlay = output.join(layout::declared_directory(&root.directory));
         let is_included = site
@@ -151,11 +180,7 @@ fn check_build(
         }
         _ => None,
     };
-    let shown = if directory.as_str().is_empty() {
-        "."
-    } else {
-        directory.as_str()
-    };
+    let shown = layout::directory_argument(directory);
     let wrong = |code: Code, why: &str, help: &str| {
         let place = Place::File(directory.join(layout::KUSTOMIZATION).into());
         let finding = Finding::new(code, format!("`kustomize build {shown}` {why}"));

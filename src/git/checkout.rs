@@ -1,9 +1,10 @@
 //! Directories of a worktree as git sees them: tracked, ignored, changed, and last committed.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{ErrorCode, Oid, Repository, StatusOptions, Tree};
+use git2::{DiffOptions, ErrorCode, Oid, Repository, StatusOptions, Tree};
 
 use super::GitError;
 use super::open::{OpenedRepo, open};
@@ -72,6 +73,32 @@ impl Checkout {
             is_tracked: index.find_prefix(format!("{directory}/")).is_ok(),
             changes: self.0.repo.statuses(Some(&mut options))?.len(),
         })
+    }
+
+    /// Returns the files in which the worktree differs from a revision, including new ones. Returns
+    /// `None` if the repo does not have the revision.
+    ///
+    /// # Errors
+    ///
+    /// If the index or the worktree cannot be read.
+    pub fn changed_since(&self, revision: &str) -> Result<Option<BTreeSet<Utf8PathBuf>>, GitError> {
+        let repo = &self.0.repo;
+        let tree = repo.revparse_single(revision);
+        let Ok(tree) = tree.and_then(|object| object.peel_to_tree()) else {
+            return Ok(None);
+        };
+        let mut options = DiffOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true);
+        let diff = repo.diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options))?;
+        let files = diff.deltas().flat_map(|delta| {
+            [delta.old_file().path(), delta.new_file().path()].map(|path| {
+                let path = Utf8Path::from_path(path?)?;
+                path.strip_prefix(&self.0.prefix)
+                    .ok()
+                    .map(Utf8Path::to_owned)
+            })
+        });
+        Ok(Some(files.flatten().collect()))
     }
 
     /// Returns the first of some files that git ignores. Tracked files are never ignored.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildRoot, Builds, FileReach, NameEffect, children, join, walk};
-use crate::finding::{Place, RouteStep};
+use crate::finding::Place;
 use crate::load::Files;
 
 /// An entry of a kustomization that lists another directory.
@@ -176,46 +176,28 @@ impl Builds {
         Some(self.nodes.get(directory)?.file.clone())
     }
 
-    /// Returns the listed directories below `top`, each with the entry that lists it, sorted.
-    pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
+    /// Returns the listed directories below `top`, each with the entry that lists it, sorted by the
+    /// directory of the kustomization.
+    pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(Utf8PathBuf, Listing<'a>)> {
         let mut found = Vec::new();
         for (directory, node) in &self.nodes {
-            let below: HashSet<&Utf8PathBuf> = node
-                .listed()
-                .filter(|listed| listed.starts_with(top))
-                .collect();
-            if below.is_empty() {
-                continue;
-            }
-            let kustomization = &node.kustomization;
-            let lists = [
-                ("resources", &kustomization.resources),
-                ("bases", &kustomization.bases),
-                ("components", &kustomization.components),
-            ];
-            for (name, list) in lists {
-                let mut before = 0;
-                for (index, entry) in list.iter().flatten().enumerate() {
-                    let Some(path) = join(directory, entry) else {
-                        continue;
+            let mut components = 0;
+            for entry in node.entries() {
+                let Some(path) = entry.path else { continue };
+                let among = match entry.list {
+                    "components" if node.is_component() => ListField::ComponentsOfComponent,
+                    "components" => ListField::Components(components),
+                    _ => ListField::Resources,
+                };
+                components += usize::from(entry.list == "components");
+                if path.starts_with(top) {
+                    let (directory, place) = (directory.as_path(), entry.place);
+                    let listing = Listing {
+                        directory,
+                        place,
+                        among,
                     };
-                    let among = match name {
-                        "components" if node.is_component() => ListField::ComponentsOfComponent,
-                        "components" => ListField::Components(before),
-                        _ => ListField::Resources,
-                    };
-                    before += 1;
-                    if let Some(listed) = below.get(&path) {
-                        let place = node.origin.at([name.into(), RouteStep::from(index)]);
-                        found.push((
-                            listed.as_path(),
-                            Listing {
-                                directory,
-                                place,
-                                among,
-                            },
-                        ));
-                    }
+                    found.push((path, listing));
                 }
             }
         }

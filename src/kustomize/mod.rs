@@ -20,11 +20,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
-use crate::finding::{Code, Finding, Origin, Place, RouteStep};
+use crate::finding::{Code, Finding, Origin, Place};
 
+pub(crate) use crate::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
     AgentBuild, DeliveredDocument, EvaluatedFiles, OverlayBase, OverlayBases, OverlayBuild,
@@ -62,13 +63,11 @@ pub struct FileReach {
     pub effect: NameEffect,
 }
 
-/// A change of names and namespaces.
+/// A change of namespaces. Builds with other changes are evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct NameEffect {
     /// Namespace that a build sets, and the kustomization that sets it.
     pub namespace: Option<(String, Arc<Utf8Path>)>,
-    /// Kustomization that sets a name prefix or suffix.
-    pub renamed_by: Option<Arc<Utf8Path>>,
 }
 
 #[derive(Debug)]
@@ -95,11 +94,8 @@ impl NameEffect {
             .namespace
             .clone()
             .filter(|namespace| !namespace.is_empty());
-        let renaming = [&kustomization.name_prefix, &kustomization.name_suffix];
-        let renames = renaming.into_iter().flatten().any(|text| !text.is_empty());
         NameEffect {
             namespace: namespace.map(|namespace| (namespace, file.clone())),
-            renamed_by: renames.then(|| file.clone()),
         }
     }
 
@@ -115,9 +111,6 @@ impl NameEffect {
         if self.namespace.is_none() {
             self.namespace.clone_from(&earlier.namespace);
         }
-        if self.renamed_by.is_none() {
-            self.renamed_by.clone_from(&earlier.renamed_by);
-        }
     }
 }
 
@@ -129,22 +122,9 @@ impl KustomizationNode {
 
     /// Returns the place that lists a file or the directory of a kustomization.
     fn place_of_listed(&self, path: &Utf8Path) -> Option<Place> {
-        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
-        let lists = [
-            ("resources", &self.kustomization.resources),
-            ("bases", &self.kustomization.bases),
-            ("components", &self.kustomization.components),
-        ];
-        lists.into_iter().find_map(|(name, list)| {
-            let index = list
-                .iter()
-                .flatten()
-                .position(|entry| join(own, entry).as_deref() == Some(path))?;
-            Some(
-                self.origin
-                    .at([RouteStep::from(name), RouteStep::from(index)]),
-            )
-        })
+        let mut entries = self.entries();
+        let entry = entries.find(|entry| entry.path.as_deref() == Some(path))?;
+        Some(entry.place)
     }
 
     /// Returns the listed files and directories.
@@ -349,6 +329,16 @@ impl Builds {
             .collect()
     }
 
+    /// Returns the outermost kustomizations whose builds list a path below `top`, each by its index.
+    pub(crate) fn roots_listing(&self, top: &Utf8Path) -> BTreeSet<usize> {
+        let listed = self
+            .reached
+            .iter()
+            .filter(|(path, _)| path.starts_with(top));
+        let reaches = listed.flat_map(|(_, reaches)| reaches);
+        reaches.map(|reach| reach.root).collect()
+    }
+
     /// Returns the root with the index of a [`FileReach`].
     pub fn root(&self, index: usize) -> &BuildRoot {
         &self.roots[index]
@@ -359,26 +349,6 @@ impl Builds {
         self.node_of(file).map_or_else(
             || Place::File(file.clone()),
             |node| node.origin.at(["namespace"]),
-        )
-    }
-
-    /// Returns the place of `namePrefix` or `nameSuffix` in a kustomization file.
-    pub fn place_of_renaming(&self, file: &Arc<Utf8Path>) -> Place {
-        let field = |node: &KustomizationNode| {
-            let has_prefix = node
-                .kustomization
-                .name_prefix
-                .as_ref()
-                .is_some_and(|text| !text.is_empty());
-            if has_prefix {
-                "namePrefix"
-            } else {
-                "nameSuffix"
-            }
-        };
-        self.node_of(file).map_or_else(
-            || Place::File(file.clone()),
-            |node| node.origin.at([field(node)]),
         )
     }
 
@@ -487,24 +457,6 @@ fn cycles(
         }
     }
     found
-}
-
-/// Resolves a kustomization's path relative to the repo's root.
-///
-/// Returns `None` for remote paths, inline texts and paths that leave the repo.
-pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
-    if path.contains("://") || path.contains('\n') || path.starts_with('/') {
-        return None;
-    }
-    let mut joined = directory.to_owned();
-    for component in Utf8Path::new(path).components() {
-        match component {
-            Utf8Component::Normal(name) => joined.push(name),
-            Utf8Component::ParentDir => joined.pop().then_some(())?,
-            _ => {}
-        }
-    }
-    Some(joined)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct BuildEntry {
     pub(crate) path: Option<Utf8PathBuf>,
     /// The kustomization's file.
     pub(crate) by: Utf8PathBuf,
+    /// The list or field that has the entry.
+    pub(super) list: &'static str,
 }
 
 impl Builds {
@@ -75,7 +77,7 @@ impl Builds {
 
 impl KustomizationNode {
     /// Returns the entries of its lists.
-    fn entries(&self) -> impl Iterator<Item = BuildEntry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
             ("resources", &self.kustomization.resources),
@@ -94,6 +96,7 @@ impl KustomizationNode {
                     name: entry.clone(),
                     path: join(own, entry),
                     by: self.file.to_path_buf(),
+                    list,
                 })
         })
     }
@@ -111,6 +114,7 @@ impl KustomizationNode {
                 path: join(own, &name),
                 name,
                 by: self.file.to_path_buf(),
+                list: "patches",
             })
         })
     }
@@ -132,6 +136,7 @@ impl KustomizationNode {
             name: field.to_owned(),
             path: None,
             by: self.file.to_path_buf(),
+            list: field,
         })
     }
 }

@@ -108,7 +108,7 @@ impl BuildOutput {
 
 /// Builds a kustomization of the repo.
 pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, BuildError> {
-    let needed = needed(repo, build.directory, Some(build.output))?;
+    let needed = needed_paths(repo, build.directory, Some(build.output))?;
     let (program, first) = program().ok_or(BuildError::NoProgram)?;
     let temporary = TempDir::new()?;
     let place = utf8(temporary.path().canonicalize()?)?;
@@ -166,7 +166,7 @@ pub(crate) fn build_in_place(
     is_restricted: bool,
     longest: Duration,
 ) -> Result<String, BuildError> {
-    needed(repo, directory, None)?;
+    needed_paths(repo, directory, None)?;
     let (program, first) = program().ok_or(BuildError::NoProgram)?;
     let root = utf8(repo.root().canonicalize()?)?;
     let restrictor = if is_restricted {
@@ -237,7 +237,7 @@ const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
 /// Returns all files and directories that a build reads, relative to the repo's root. None may be
 /// below `output`.
-fn needed(
+pub(crate) fn needed_paths(
     repo: &Files,
     directory: &Utf8Path,
     output: Option<&Utf8Path>,
@@ -267,9 +267,7 @@ fn needed(
             continue;
         };
         for entry in entries(&kustomization) {
-            // URLs and absolute paths lead out of the repo.
-            let path = plain(&directory.join(entry))
-                .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
+            let path = join(&directory, entry);
             let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
             if let Some(path) = path.as_ref().filter(is_output) {
                 return Err(BuildError::Output {
@@ -363,12 +361,16 @@ fn entries(kustomization: &Value) -> Vec<&str> {
 
 /// Returns the paths in a kustomization that refer to files or directories of the repo.
 pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
-    let local = entries(kustomization)
-        .into_iter()
-        .filter(|entry| !entry.contains("://") && !entry.starts_with('/'));
-    local
-        .filter_map(|entry| plain(&directory.join(entry)))
-        .collect()
+    let entries = entries(kustomization).into_iter();
+    entries.filter_map(|entry| join(directory, entry)).collect()
+}
+
+/// Resolves a kustomization's path relative to the repo's root.
+///
+/// Returns `None` for remote paths, inline texts and paths that leave the repo.
+pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
+    let is_local = !path.contains("://") && !path.contains('\n') && !path.starts_with('/');
+    plain(&directory.join(path)).filter(|_| is_local)
 }
 
 /// Copies the files that a build reads to another directory; for a directory, everything below it.

@@ -114,7 +114,7 @@ impl PreviousOutput {
             let below = file.strip_prefix(output).unwrap_or(file);
             let has_hosts = below.starts_with(layout::HOSTS)
                 && below.extension() == Some("yaml")
-                && below.file_name() != Some(layout::KUSTOMIZATION);
+                && !layout::is_kustomization(below);
             let file = File {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
@@ -261,11 +261,12 @@ impl PreviousOutput {
 
     /// Returns whether the overlay that patches the hosts of a root exists.
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
-        self.fingerprints.contains_key(
-            layout::declared_directory(root)
-                .join(layout::KUSTOMIZATION)
-                .as_str(),
-        )
+        let directory = layout::declared_directory(root);
+        let mut names = [layout::KUSTOMIZATION, layout::HOST_COMPONENT].into_iter();
+        names.any(|name| {
+            self.fingerprints
+                .contains_key(directory.join(name).as_str())
+        })
     }
 
     /// Returns the first file with hosts that was added, changed or removed since the state was

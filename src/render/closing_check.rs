@@ -120,7 +120,9 @@ impl RenderedPatches<'_> {
         root: &BuildRoot,
         planned: &[PlannedHost<'h>],
     ) -> Option<BuildDifference<'h>> {
-        let file = self.directory.join(layout::KUSTOMIZATION);
+        let file = self
+            .directory
+            .join(self.site.settings.hosts.form.file_name());
         let text = self.tree.get(file.as_str())?;
         let only = |why: &str| Some(BuildDifference::new(why.to_owned(), None));
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {

@@ -330,7 +330,8 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
             // includes this one.
             text.push_str("patches: []\n");
         }
-        tree.insert(directory.join(layout::KUSTOMIZATION).into(), text);
+        let name = site.settings.hosts.form.file_name();
+        tree.insert(directory.join(name).into(), text);
     }
 }
 

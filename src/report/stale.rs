@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::{FAINT, ReportText, one_line, styled};
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
-use crate::generate::GeneratedSite;
+use crate::generate::{CheckedBuilds, GeneratedSite};
 use crate::layout;
 use crate::output::compare::{Change, OutputChanges};
 use crate::text::counted;
@@ -65,12 +65,23 @@ pub fn builds_not_checked() -> ReportText {
         .into()
 }
 
-/// Says how many builds were checked. `skipped` are directories that were not built.
-pub fn checked_builds(count: usize, skipped: &[Utf8PathBuf]) -> ReportText {
+/// Says that all builds are made, because a revision is unknown.
+pub fn unknown_base(base: &str) -> ReportText {
+    let base = one_line(base);
+    format!("`{base}` is no commit of this clone, so every build counts as changed\n").into()
+}
+
+/// Says how many builds were checked, and which were not.
+pub fn checked_builds(checked: &CheckedBuilds) -> ReportText {
     let mut out = ReportText::default();
+    let made = counted(checked.count, "build");
+    let unaffected = match checked.unaffected {
+        0 => String::new(),
+        count => format!("; no change affects {count} more"),
+    };
     // Writing to a `ReportText` cannot fail.
-    let _ = writeln!(out, "kustomize has made {}", counted(count, "build"));
-    for directory in skipped {
+    let _ = writeln!(out, "kustomize has made {made}{unaffected}");
+    for directory in &checked.skipped {
         let _ = writeln!(
             out,
             "`{}` was not built: it needs what is not in the repo",

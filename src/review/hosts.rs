@@ -263,7 +263,7 @@ pub(super) fn changes(
 
 /// Recognises a file with a cluster's hosts.
 fn has_hosts(file: &Utf8Path) -> bool {
-    file.starts_with(layout::HOSTS) && file.file_name() != Some(layout::KUSTOMIZATION)
+    file.starts_with(layout::HOSTS) && !layout::is_kustomization(file)
 }
 
 /// State of hosts and clusters.

@@ -84,6 +84,7 @@ pub(super) fn changes(
 ) -> SharedChanges {
     let mut shared = SharedChanges::default();
     let (mut definitions, mut agent_files) = (BTreeMap::new(), BTreeMap::new());
+    let mut root_texts: BTreeMap<&Utf8Path, _> = BTreeMap::new();
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
@@ -98,15 +99,9 @@ pub(super) fn changes(
                 .or_insert_with(ChangedFiles::new)
                 .insert(file, *texts);
         } else if layout::is_root(path) {
-            let becomes = match *texts {
-                (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
-                _ => None,
-            };
-            shared.roots.push(ChangedRoot {
-                directory: directory.to_owned(),
-                state: FileState::from_texts(*texts),
-                becomes,
-            });
+            // The forms have different file names.
+            let known: &mut (Option<&str>, Option<&str>) = root_texts.entry(directory).or_default();
+            *known = (known.0.or(texts.0), known.1.or(texts.1));
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
             let released = |GeneratedHost { key, says, .. }: GeneratedHost| ReleasedObservedHost {
                 consumer: facts.user(&key),
@@ -144,6 +139,15 @@ pub(super) fn changes(
         directory: directory.to_owned(),
         state: FileState::by_witness(&files, layout::KUSTOMIZATION),
     };
+    let root = |(directory, texts): (&Utf8Path, (Option<&str>, Option<&str>))| ChangedRoot {
+        directory: directory.to_owned(),
+        state: FileState::from_texts(texts),
+        becomes: match texts {
+            (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
+            _ => None,
+        },
+    };
+    shared.roots = root_texts.into_iter().map(root).collect();
     shared.definitions = definitions.into_iter().map(directory).collect();
     shared.agents = agents::changes(agent_files, is_gone);
     shared

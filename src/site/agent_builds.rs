@@ -207,7 +207,7 @@ struct Coverage<'a> {
     /// Root of each overlay of hosts.
     overlays: HashMap<Utf8PathBuf, &'a Utf8Path>,
     /// Overlays that kustomizations list, with the directory of the kustomization.
-    listed: Vec<(&'a Utf8Path, &'a Utf8Path)>,
+    listed: Vec<(Utf8PathBuf, &'a Utf8Path)>,
 }
 
 impl<'a> Coverage<'a> {
@@ -240,7 +240,7 @@ impl<'a> Coverage<'a> {
         } else if builds.has_kustomization(directory) {
             let parts: BTreeSet<&Utf8Path> = builds.made_of(directory).into_iter().collect();
             let listed = self.listed.iter().filter(|(_, by)| parts.contains(by));
-            let listed = listed.filter_map(|(overlay, _)| self.overlays.get(*overlay));
+            let listed = listed.filter_map(|(overlay, _)| self.overlays.get(overlay));
             roots.extend(listed.map(|root| ((*root).to_owned(), true)));
             if self.overlays.values().any(|root| root == directory) {
                 roots.insert(directory.clone(), false);

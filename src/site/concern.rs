@@ -13,10 +13,11 @@ use super::inputs::InputSelection;
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::{HostKey, ObjectName};
 use crate::decode::suspected_templates::is_placeholder;
-use crate::delivery::FollowedDirectory;
+use crate::delivery::AppliedDirectory;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::HostDocument;
 use crate::kustomize::{Builds, KustomizationRefusal, join};
+use crate::layout;
 use crate::load::Files;
 use crate::output::state::PreviousOutput;
 use crate::request::{ClusterDocument, Spec};
@@ -49,7 +50,7 @@ pub(super) struct Concern<'a> {
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
     /// Directories without a kustomization whose files agents apply as they are.
-    applied: Vec<FollowedDirectory>,
+    applied: Vec<&'a AppliedDirectory>,
     /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.
@@ -68,15 +69,16 @@ impl<'a> Concern<'a> {
         settings: &'a Settings,
         builds: &'a Builds,
         inputs: &InputSelection<'_>,
-        mut applied: Vec<FollowedDirectory>,
+        applied: &'a [AppliedDirectory],
         hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
         let globs = globs_of(settings);
         // A kustomization decides by itself which files are applied.
-        applied.retain(|followed| {
-            followed.has_plain_files() && !builds.has_kustomization(&followed.directory)
-        });
+        let is_plain = |applied: &&AppliedDirectory| {
+            applied.has_plain_files() && !builds.has_kustomization(&applied.directory)
+        };
+        let applied = applied.iter().filter(is_plain).collect();
         let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), HashSet::new());
         let mut concern = Self {
             repo,
@@ -139,9 +141,9 @@ impl<'a> Concern<'a> {
 
     /// Returns whether an agent applies a file as it is.
     fn is_applied(&self, file: &Utf8Path) -> bool {
-        let takes = |followed: &FollowedDirectory| {
-            file.strip_prefix(&followed.directory)
-                .is_ok_and(|file| followed.contains(file))
+        let takes = |applied: &&AppliedDirectory| {
+            file.strip_prefix(&applied.directory)
+                .is_ok_and(|file| applied.takes(file))
         };
         self.applied.iter().any(takes)
     }
@@ -234,11 +236,7 @@ impl<'a> Concern<'a> {
             if root_directories.is_empty() || !has_any() {
                 continue;
             }
-            let directory = if root.directory.as_str().is_empty() {
-                "."
-            } else {
-                root.directory.as_str()
-            };
+            let directory = layout::directory_argument(&root.directory);
             for KustomizationRefusal { why, place } in root_directories
                 .iter()
                 .filter_map(|directory| refused.remove(directory))

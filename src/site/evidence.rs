@@ -17,7 +17,7 @@ use camino::Utf8Path;
 use super::concern::is_example;
 use crate::api::host::live_field;
 use crate::api::names::HostKey;
-use crate::delivery::{Agents, AppliedBuilds, RenderedDirectory};
+use crate::delivery::{Agents, AppliedBuilds, ReachedContent, RenderedDirectory, applied_builds};
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host_document::HostDocument;
 use crate::inventory::{Evidence, Inventory};
@@ -51,9 +51,10 @@ impl<'a> HostProofs<'a> {
         builds: &'a Builds,
         state: &'a PreviousOutput,
         agents: &Agents,
+        reached: &[ReachedContent<'_>],
         documents: &[(HostKey, Origin)],
     ) -> (Self, Vec<Finding>) {
-        let (applied, rendered) = agents.applied_builds(repo, settings, builds, documents);
+        let (applied, rendered) = applied_builds(builds, reached);
         let findings = agents.unread(repo, &rendered);
         let made_of = |rendered: &RenderedDirectory| {
             let below = |(_, origin): &&(HostKey, Origin)| rendered.has(&origin.file);

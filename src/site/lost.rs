@@ -431,11 +431,7 @@ impl AbsenceEvidence<'_> {
 const NOT_HERE: &str = "its objects are not in this repo";
 
 fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
-    let build = if build.as_str().is_empty() {
-        "."
-    } else {
-        build.as_str()
-    };
+    let build = layout::directory_argument(build);
     let help = match &part.path {
         Some(path) => format!(
             "restore it with `git checkout HEAD -- {}`, or remove the entry",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use camino::Utf8Path;
+use camino::Utf8PathBuf;
 
 use crate::api::names::ClusterKey;
 use crate::kustomize::{Builds, ListField, Listing};
@@ -17,7 +17,7 @@ pub(super) fn pin(
     settings: &Settings,
 ) {
     let tenants = settings.output.join(layout::TENANTS);
-    let mut listings: HashMap<&Utf8Path, Vec<Listing<'_>>> = HashMap::new();
+    let mut listings: HashMap<Utf8PathBuf, Vec<Listing<'_>>> = HashMap::new();
     for (listed, listing) in builds.listings_below(&tenants) {
         listings.entry(listed).or_default().push(listing);
     }

@@ -135,8 +135,9 @@ impl Site {
         let (state, findings) = state?;
         take(findings);
         let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
+        let reached = agents.reached(repo, &settings, builds, documents);
         let (proofs, findings) =
-            HostProofs::new(repo, &settings, builds, &state, agents, documents);
+            HostProofs::new(repo, &settings, builds, &state, agents, &reached, documents);
         take(findings);
         take(proofs.classify(&mut objects.hosts));
         take(concern::without_duplicates(
@@ -154,11 +155,10 @@ impl Site {
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
         take(findings);
-        let (hosts, builds) = (objects.hosts, objects.builds);
         let (inventory, findings) = inventory::assemble(
-            hosts,
+            objects.hosts,
             objects.networks,
-            &builds,
+            builds,
             &settings,
             hardware.as_ref(),
         );
@@ -166,18 +166,18 @@ impl Site {
         let left_out = left_out::hosts(objects.left_out, &settings);
         let kept = left_out::roots(&left_out, &state)
             .into_iter()
-            .chain(evidence::roots_with_overlay(&inventory, &builds, &state))
+            .chain(evidence::roots_with_overlay(&inventory, builds, &state))
             .collect();
-        let inventory = inventory.with_roots(kept, &builds);
+        let inventory = inventory.with_roots(kept, builds);
         let left_out = left_out::held(left_out, &state);
 
         let (wiring, findings) = delivery::wire(
             repo,
             &settings,
             &inventory,
-            &builds,
-            &objects.documents,
-            objects.agents,
+            builds,
+            agents,
+            &reached,
             &objects.closed,
         );
         take(findings);
@@ -195,7 +195,7 @@ impl Site {
             &context,
         );
         take(findings);
-        machine_templates::pin(&mut clusters, &builds, &settings);
+        machine_templates::pin(&mut clusters, builds, &settings);
         // Older labels name no namespace, so they need the clusters.
         let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
         take(findings);
@@ -225,7 +225,7 @@ impl Site {
                 state: &state,
                 clusters: &clusters,
                 inventory: &inventory,
-                builds: &builds,
+                builds,
                 findings: &all,
             };
             let unproven = lost::unproven(&known)?;
@@ -246,7 +246,7 @@ impl Site {
             definitions: objects.definitions,
             claimants,
             overlay_bases: objects.overlay_bases,
-            builds,
+            builds: objects.builds,
             rendered: objects.rendered,
         };
         Ok((site, all))
@@ -295,8 +295,10 @@ impl Site {
     pub(crate) fn listed_deletions(&self, changes: &BTreeMap<Utf8PathBuf, Change>) -> Vec<Finding> {
         let is_deleted = |path: &Utf8Path| matches!(changes.get(path), Some(Change::Delete { .. }));
         let is_gone = |path: &Utf8Path| {
-            let mut files = kustomization::FILE_NAMES.iter();
-            is_deleted(path) || files.any(|file| is_deleted(&path.join(file)))
+            let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
+            let is_created =
+                |file: Utf8PathBuf| matches!(changes.get(&file), Some(Change::Create { .. }));
+            is_deleted(path) || files().any(|file| is_deleted(&file)) && !files().any(is_created)
         };
         let describe = |entry: BuildEntry| {
             let BuildEntry {
@@ -317,6 +319,14 @@ impl Site {
     /// Returns an outermost kustomization, by the index in the evidence of hosts.
     pub(crate) fn root(&self, index: usize) -> &BuildRoot {
         self.builds.root(index)
+    }
+
+    /// Returns the directories of outermost kustomizations of the repo that list a path of the
+    /// output, without those that need more than the files of the repo.
+    pub(crate) fn roots_listing_output(&self) -> impl Iterator<Item = &Utf8Path> {
+        let listing = self.builds.roots_listing(&self.settings.output).into_iter();
+        let directories = listing.map(|index| self.root(index).directory.as_path());
+        directories.filter(|directory| self.builds.parts(directory).0.is_empty())
     }
 
     /// Returns the roots of declared hosts whose builds also contain a document.

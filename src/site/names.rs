@@ -1,6 +1,5 @@
 //! Names and namespaces that `kustomize build` gives to objects.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -103,8 +102,6 @@ pub(super) struct BuildNames<'a> {
     builds: &'a Builds,
     pub(super) inputs: &'a InputSelection<'a>,
     pub(super) findings: Vec<Finding>,
-    /// Kustomizations already reported for a prefix or suffix.
-    renamed: BTreeSet<Arc<Utf8Path>>,
 }
 
 impl<'a> BuildNames<'a> {
@@ -117,7 +114,6 @@ impl<'a> BuildNames<'a> {
             builds,
             inputs,
             findings,
-            renamed: BTreeSet::new(),
         }
     }
 
@@ -192,7 +188,6 @@ impl<'a> BuildNames<'a> {
             self.findings.push(finding);
             return None;
         }
-        self.refuse_renaming(kind, origin);
         let (namespace, given_by) = namespaces.into_iter().next()?;
         let builds = self.builds;
         let place = || {
@@ -292,30 +287,6 @@ impl<'a> BuildNames<'a> {
             origin,
             metadata.namespace.as_deref(),
         )
-    }
-
-    /// Reports a prefix or suffix: references to hosts and from hosts, such as BMC credentials,
-    /// keep the old name.
-    fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
-        let renamed_by = self
-            .builds
-            .reach_of(origin)
-            .iter()
-            .find_map(|reach| reach.effect.renamed_by.clone());
-        if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
-            self.findings.push(
-                Finding::new(
-                    Code::Renamed,
-                    format!(
-                        "{file} gives a prefix or suffix to the names of what it builds, a {kind} among it; references \
-                     such as bmc.credentialsName do not follow"
-                    ),
-                )
-                .at(self.builds.place_of_renaming(&file))
-                .see(origin.at(["metadata", "name"]), format!("the {kind}"))
-                .help(format!("remove namePrefix and nameSuffix from {file}, and write the names in full")),
-            );
-        }
     }
 
     /// Returns a Service with its NodePorts, if it has any. Its other mistakes are not reported.

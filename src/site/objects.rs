@@ -152,10 +152,9 @@ pub(super) fn named(
         mem::take(&mut all.agent_objects),
         &files,
     );
-    let followed = agents.followed();
     let is_applied = |directory: &Utf8Path| {
-        let mut followed = followed.iter();
-        followed.any(|followed| followed.directory.starts_with(directory))
+        let mut applied = agents.applied.iter();
+        applied.any(|applied| applied.directory.starts_with(directory))
     };
     let mut possible = closed
         .iter()
@@ -169,7 +168,7 @@ pub(super) fn named(
         settings,
         &builds,
         &inputs,
-        followed,
+        &agents.applied,
         host_documents,
         request_origins,
     );

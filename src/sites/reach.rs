@@ -11,7 +11,7 @@ use super::Location;
 use crate::api::cluster_api::ASSIGN;
 use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::delivery::{AgentObject, Agents, FollowedDirectory, GROUPS};
+use crate::delivery::{AgentObject, Agents, AppliedDirectory, GROUPS};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
@@ -155,7 +155,7 @@ impl<'a> ReferenceGraph<'a> {
             for followed in self
                 .followed(settings, objects)
                 .iter()
-                .filter(|followed| followed.is_of_site)
+                .filter(|applied| applied.is_of_site())
             {
                 pending.extend(self.applied(followed, others));
             }
@@ -165,7 +165,7 @@ impl<'a> ReferenceGraph<'a> {
                 continue;
             }
             let is_of_other = others.iter().any(|other| file.starts_with(other));
-            let leads_here = |followed: &FollowedDirectory| part.owns(&followed.directory);
+            let leads_here = |followed: &AppliedDirectory| part.owns(&followed.directory);
             if !is_of_other || self.followed(settings, objects).iter().any(leads_here) {
                 part.files.insert(file.clone());
                 part.for_agents.insert(file.clone());
@@ -191,10 +191,10 @@ impl<'a> ReferenceGraph<'a> {
     }
 
     /// Returns the directories that a file's objects tell agents to apply.
-    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<FollowedDirectory> {
+    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<AppliedDirectory> {
         let own = objects.iter().filter(|object| !object.is_context());
         let objects = own.chain(&self.context).cloned().collect();
-        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).followed()
+        Agents::new(self.files, settings, &Builds::default(), objects, &self.all).into_applied()
     }
 
     /// Returns a file that can hold resources, by its path.
@@ -216,7 +216,7 @@ impl<'a> ReferenceGraph<'a> {
     /// manifest that the agent selects.
     ///
     /// Files of other sites are excluded, unless the directory itself is inside another site.
-    fn applied(&self, followed: &FollowedDirectory, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
+    fn applied(&self, followed: &AppliedDirectory, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory)
             .filter_map(|path| self.known(&path))
@@ -235,7 +235,7 @@ impl<'a> ReferenceGraph<'a> {
             .filter(|file| file.starts_with(directory) && !is_of_other(file));
         let takes = |file: &&Utf8PathBuf| {
             file.strip_prefix(directory)
-                .is_ok_and(|file| followed.contains(file))
+                .is_ok_and(|file| followed.takes(file))
         };
         below.filter(takes).collect()
     }

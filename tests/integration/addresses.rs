@@ -222,6 +222,81 @@ fn a_pool_keeps_the_addresses_that_users_fixed() {
     );
 }
 
+/// Metal3 gives a claim nothing if its address is in no range.
+#[test]
+fn a_pool_keeps_only_addresses_of_its_ranges() {
+    for (ranges, address, is_kept) in [
+        (
+            "{start: 198.51.100.7, end: 198.51.100.9}",
+            "198.51.100.7",
+            true,
+        ),
+        (
+            "{start: 198.51.100.7, end: 198.51.100.9}",
+            "198.51.100.9",
+            true,
+        ),
+        (
+            "{start: 198.51.100.7, end: 198.51.100.9}",
+            "198.51.100.10",
+            false,
+        ),
+        (
+            "{start: 198.51.100.7, end: 198.51.100.9}",
+            "198.51.100.6",
+            false,
+        ),
+        ("{subnet: 198.51.100.0/29}", "198.51.100.7", true),
+        ("{subnet: 198.51.100.0/29}", "198.51.100.8", false),
+        (
+            "{subnet: 198.51.100.0/24, start: 198.51.100.9}",
+            "198.51.100.7",
+            false,
+        ),
+        (
+            "{start: 192.0.2.1, end: 192.0.2.9}, {subnet: 198.51.100.0/24}",
+            "198.51.100.7",
+            true,
+        ),
+    ] {
+        let repo = repo("{m2-provisioning: 192.0.2.12}");
+        repo.replace(
+            "inventory/pool.yaml",
+            "  namePrefix: p\n",
+            &format!("  namePrefix: p\n  pools: [{ranges}]\n"),
+        );
+        repo.write(
+            "inventory/m1-network-data.json",
+            &format!(
+                "{{\"links\": [], \"networks\": [{{\"id\": \"provisioning\", \"type\": \"ipv4\", \"link\": \"a\", \
+                 \"ip_address\": \"{address}\", \"netmask\": \"255.255.255.0\"}}]}}"
+            ),
+        );
+
+        let run = repo.generate(&[]);
+
+        if is_kept {
+            run.expect(0);
+            let component =
+                repo.read("overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml");
+            assert_says(
+                &component,
+                &[&format!("\"m1-provisioning\": \"{address}\"")],
+            );
+        } else {
+            assert_says(
+                &run.expect(1).stderr,
+                &[
+                    "SIP0354",
+                    &format!("cannot keep {address} for host tenant-a/m1"),
+                    "none of its ranges has the address",
+                    "--> inventory/pool.yaml:6",
+                ],
+            );
+        }
+    }
+}
+
 /// A source of addresses: its name, the address, and what writes it.
 type AddressSource<'a> = (&'a str, &'a str, &'a dyn Fn(&Repo));
 

@@ -158,6 +158,62 @@ fn flux_substitutes_in_the_text_and_parses_it_again() {
     }
 }
 
+/// The API server refuses a Kustomization with such a value, so what Flux does is unknown.
+#[test]
+fn a_value_that_is_no_text_is_unknown() {
+    for value in ["7", "true", "null", "[r1]"] {
+        let repo = with_hosts(&in_rack("h0", "r${N}"), 1, "r7");
+        let variables = format!("  postBuild: {{substitute: {{N: {value}}}}}\n");
+        let overlay = "./overlays/hosts/declared/hosts";
+        repo.write("flux/k.yaml", &flux(overlay, &variables));
+
+        let told = repo.generate(&[]).expect(1).stderr;
+
+        assert_says(&told, &["that the variable `N` decides about"]);
+    }
+}
+
+/// Go writes texts in quotes that YAML 1.1 takes for other types, so a variable elsewhere in the object
+/// changes none of them.
+#[test]
+fn texts_beside_variables_stay_texts() {
+    for text in ["yes", "off", "y", "012", "1_000", "1:30", "2020-01-01", "~"] {
+        let labels = format!("  labels: {{rack: '${{R}}', on: '{text}'}}\n");
+        let metadata = format!("  namespace: metal\n{labels}");
+        let repo = with_hosts(&host("h0", &metadata), 1, "r1");
+        let overlay = "./overlays/hosts/declared/hosts";
+        repo.write("flux/k.yaml", &flux(overlay, VARIABLES));
+
+        let told = repo.generate(&[]).expect(0).stderr;
+
+        assert!(!told.contains("SIP0117"), "{text}: {told}");
+        assert_eq!(assigned(&repo), ["Worker metal/h0"], "{text}");
+    }
+}
+
+/// As in Flux, either place switches it off, and only the exact word does.
+#[test]
+fn an_object_can_switch_substitution_off() {
+    const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
+    for (value, first) in [("disabled", "h1"), ("Disabled", "h0"), ("enabled", "h0")] {
+        for field in ["labels", "annotations"] {
+            let metadata = match field {
+                "labels" => format!("  labels: {{rack: '${{R}}', {SWITCH}: {value}}}\n"),
+                _ => format!("  labels: {{rack: '${{R}}'}}\n  {field}: {{{SWITCH}: {value}}}\n"),
+            };
+            let switched = host("h0", &format!("  namespace: metal\n{metadata}"));
+            let repo = with_hosts(&(switched + &in_rack("h1", "${R}")), 1, "r1");
+            let overlay = "./overlays/hosts/declared/hosts";
+            repo.write("flux/k.yaml", &flux(overlay, VARIABLES));
+
+            repo.generate(&[]).expect(0);
+
+            let worker = format!("Worker metal/{first}");
+            assert_eq!(assigned(&repo), [worker], "{field}: {value}");
+        }
+    }
+}
+
 #[test]
 fn patches_and_metadata_of_agents_objects_count() {
     let patch = "  - patch: '[{\"op\": \"replace\", \"path\": \"/metadata/labels/rack\", \"value\": \"r4\"}]'\n    \
@@ -374,6 +430,8 @@ fn options_of_agents_objects_that_lose_labels_are_refused() {
             "paths: [/spec/x, /metadata/labels/sip.airshipit.org~1cluster], target: {kind: Bare.*}",
         ),
         ignore("paths: ['']"),
+        ignore("paths: [/metadata], target: {name: 'h[0-3]', namespace: metal}"),
+        differences("name: h0, namespace: metal, jsonPointers: [/metadata/labels]"),
         differences("jsonPointers: [/metadata/labels]"),
         differences("jsonPointers: [/metadata/annotations/argocd.argoproj.io~1sync-options]"),
         differences("jqPathExpressions: [.metadata.labels]"),
@@ -389,6 +447,11 @@ fn options_of_agents_objects_that_lose_labels_are_refused() {
         flux(&format!("./{overlay}"), "  force: false\n"),
         ignore("paths: [/metadata/labels], target: {kind: ConfigMap}"),
         ignore("paths: [/metadata/labels/other, /spec/online]"),
+        ignore("paths: [/metadata], target: {name: h}"),
+        ignore("paths: [/metadata], target: {namespace: other}"),
+        differences("name: h, jsonPointers: [/metadata/labels]"),
+        differences("name: 'h*', jsonPointers: [/metadata/labels]"),
+        differences("namespace: other, jsonPointers: [/metadata/labels]"),
         differences("jsonPointers: [/spec/image, /metadata/labels/other]"),
         differences("jqPathExpressions: ['.metadata.labels.other', .spec.image]"),
         sync("ApplyOutOfSyncOnly=true"),

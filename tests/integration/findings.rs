@@ -174,6 +174,13 @@ fn assert_fixture_shows(case: &str, base: Option<&str>) {
         report.contains(code_of(case).id()),
         "the fixture {case} does not show its code:\n{report}"
     );
+    // Hosts of fixtures have boot MAC addresses, so that only one shows their absence.
+    let absent = Code::InvalidBootMac.id();
+    assert_eq!(
+        report.contains(absent),
+        code_of(case).id() == absent,
+        "{report}"
+    );
     insta::with_settings!({
         snapshot_path => catalogue(),
         prepend_module_to_snapshot => false,

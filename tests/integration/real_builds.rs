@@ -17,13 +17,14 @@ fn building(overlay: &str) -> String {
 }
 
 /// Runs `sipgen generate --check --build` with a script as kustomize. The script gets the directory as `$2`.
-fn check(repo: &Repo, script: &str) -> Run {
+fn check(repo: &Repo, script: &str, more: &[&str]) -> Run {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("kustomize");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     run(repo
         .sipgen(&["generate", "--check", "--build"])
+        .args(more)
         .env("SIPGEN_KUSTOMIZE", program))
 }
 
@@ -78,12 +79,12 @@ fn a_build_that_fails_or_differs_is_an_error() {
             ],
         ),
     ] {
-        let run = check(&repo, &script).expect(1);
+        let run = check(&repo, &script, &[]).expect(1);
 
         assert_says(&run.stderr, &says);
     }
 
-    let right = check(&repo, &building(&format!("cat {PATCHES}"))).expect(0);
+    let right = check(&repo, &building(&format!("cat {PATCHES}")), &[]).expect(0);
     assert_says(&right.stderr, &["kustomize has made "]);
 }
 
@@ -112,8 +113,76 @@ fn stale_output_is_not_built() {
     let repo = Repo::generated("quickstart");
     repo.replace("sites/lab/clusters/edge.yaml", "standby: 0", "standby: 1");
 
-    let run = check(&repo, "exit 1").expect(1);
+    let run = check(&repo, "exit 1", &[]).expect(1);
 
     assert_says(&run.stderr, &["no build was checked", "stale files"]);
     assert!(!run.stderr.contains("SIP0117"), "{}", run.stderr);
+}
+
+/// Returns the directories that `--base` lets kustomize build, without the repo's path.
+fn built_since(repo: &Repo, base: &str) -> (Vec<String>, String) {
+    let log = tempfile::tempdir().unwrap();
+    let log = log.path().join("builds");
+    let overlay = format!("cat {PATCHES}");
+    let script = format!("echo \"$2\" >> {}\n{}", log.display(), building(&overlay));
+    let run = check(repo, &script, &["--base", base]).expect(0);
+    let root = fs::canonicalize(repo.path()).unwrap();
+    let text = fs::read_to_string(&log).unwrap_or_default();
+    let shown = |line: &str| {
+        let path = line.strip_prefix(root.to_str().unwrap()).unwrap();
+        path.trim_start_matches('/').to_owned()
+    };
+    let mut built: Vec<String> = text.lines().map(shown).collect();
+    built.sort();
+    (built, run.stderr)
+}
+
+#[test]
+fn only_builds_that_a_change_affects_are_made() {
+    const OVERLAY: &str = "overlays/hosts/declared/sites/lab";
+    let repo = Repo::generated("quickstart");
+    repo.write(
+        "apps/kustomization.yaml",
+        "resources: [a.yaml, ../overlays/crds/dex]\n",
+    );
+    repo.write(
+        "apps/a.yaml",
+        "kind: ConfigMap\nmetadata: {name: a}\napiVersion: v1\n",
+    );
+    repo.write("overlays/crds/dex/x", "");
+    repo.commit();
+    let all = built_since(&repo, "").0;
+    assert!(all.contains(&"apps".to_owned()) && all.len() > 4, "{all:?}");
+
+    assert_eq!(built_since(&repo, "HEAD").0, [""; 0]);
+
+    // An input of no build.
+    repo.write("README.md", "new");
+    assert_eq!(built_since(&repo, "HEAD").0, [""; 0]);
+
+    // A kustomization of the user's own that lists the output.
+    repo.write(
+        "apps/a.yaml",
+        "kind: ConfigMap\nmetadata: {name: b}\napiVersion: v1\n",
+    );
+    let (built, said) = built_since(&repo, "HEAD");
+    assert_eq!(built, ["apps"]);
+    assert_says(&said, &["kustomize has made 1 build; no change affects"]);
+
+    // What the overlay is made of, in a commit.
+    repo.replace(
+        "sites/lab/hosts/kustomization.yaml",
+        "resources:",
+        "# why\nresources:",
+    );
+    repo.commit();
+    let (built, _) = built_since(&repo, "HEAD^");
+    assert_eq!(built, ["apps", OVERLAY, "sites/lab"]);
+
+    repo.write("sipgen.yaml", "# settings\n");
+    assert_eq!(built_since(&repo, "HEAD").0, all);
+
+    let (built, said) = built_since(&repo, "no-such-branch");
+    assert_eq!(built, all);
+    assert_says(&said, &["`no-such-branch` is no commit of this clone"]);
 }

@@ -55,6 +55,22 @@ fn assert_refused(template: &str, line: usize) {
     assert!(is_there, "{place} of {shown}\n{}", run.stderr);
 }
 
+#[test]
+fn a_template_may_have_256_kib() {
+    let head = "{# a comment of any length: ";
+    let of_size = |size: usize| format!("{head}{} #}}\nx\n", "x".repeat(size - head.len() - 6));
+    let largest = 256 * 1024;
+
+    let (repo, run) = rendered(&of_size(largest), None);
+    run.expect(0);
+    assert!(repo.exists("overlays/clusters/tenant-a/edge"));
+
+    let (_, run) = rendered(&of_size(largest + 1), None);
+    assert_says(&run.expect(1).stderr, &["SIP0702", "the limit is 256"]);
+    let (_, run) = rendered("{% include 'partials/x' %}", Some(&of_size(largest + 1)));
+    assert_says(&run.expect(1).stderr, &["SIP0702", "the limit is 256"]);
+}
+
 const DOUBLING: &str = "{% set ns = namespace(x='ab') %}\n{% for i in range(64) %}\n";
 
 #[test]

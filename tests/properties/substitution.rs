@@ -178,6 +178,13 @@ const SPELLINGS: &[&str] = &[
     "${U:=$${R}}",
     "${R:=a\nb}",
     "${U:=a\nb}",
+    "${EMPTY}.inf",
+    "-${EMPTY}.Inf",
+    "+.INF${EMPTY}",
+    ".nan${EMPTY}",
+    "${EMPTY}.NaN",
+    "-.nan${EMPTY}",
+    ".iNf${EMPTY}",
     "2021-0${N}-01",
     "${N}:30",
     "<<${EMPTY}",
@@ -250,14 +257,53 @@ fn variables_are_substituted_as_flux_does() {
     );
 }
 
-/// A build whose object has a text as value, label, item or key.
+/// Texts that YAML 1.1, YAML 1.2 or JSON take for other types without quotes.
+const OTHER_TYPES: [&str; 30] = [
+    "yes",
+    "No",
+    "on",
+    "OFF",
+    "y",
+    "N",
+    "true",
+    "False",
+    "null",
+    "~",
+    "Null",
+    "012",
+    "0o17",
+    "0x1f",
+    "0b11",
+    "1_000",
+    "1:30",
+    "190:20:30",
+    "1e3",
+    "1E+3",
+    ".5",
+    "+1",
+    "-0",
+    "5.",
+    ".inf",
+    "-.Inf",
+    ".NaN",
+    "2020-01-01",
+    "2020-01-01T00:00:00Z",
+    "=",
+];
+
+/// A build whose object has a text as value, label, item or key, beside a text of another type.
 fn tree(index: usize, text: &str) -> Tree {
     let text = serde_json::to_string(text).unwrap();
+    let other = OTHER_TYPES[index / 4 % OTHER_TYPES.len()];
     let object = match index % 4 {
-        0 => format!("metadata: {{name: a, labels: {{x: {text}}}}}\nspec: {{b: c}}\n"),
-        1 => format!("metadata: {{name: a}}\nspec: {{b: {text}, c: 'd/e'}}\n"),
-        2 => format!("metadata: {{name: a}}\nspec:\n  b: [{text}, {{c: {text}}}]\n"),
-        _ => format!("metadata: {{name: a}}\nspec: {{first: 1, {text}: x}}\n"),
+        0 => {
+            format!("metadata: {{name: a, labels: {{x: {text}, y: '{other}'}}}}\nspec: {{b: c}}\n")
+        }
+        1 => format!("metadata: {{name: a}}\nspec: {{b: {text}, c: 'd/e', '{other}': e}}\n"),
+        2 => format!("metadata: {{name: a}}\nspec:\n  b: [{text}, '{other}', {{c: {text}}}]\n"),
+        _ => format!(
+            "metadata: {{name: a, labels: {{y: '{other}'}}}}\nspec: {{first: 1, {text}: x}}\n"
+        ),
     };
     Tree::from([
         (

@@ -2,6 +2,7 @@
 
 use crate::finding::{Code, Finding, Place};
 use crate::kustomize::Builds;
+use crate::layout;
 
 /// The reason why a build has no result in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,11 +49,7 @@ impl Builds {
             is_known,
         } = failure;
         let root = &self.roots[root];
-        let directory = if root.directory.as_str().is_empty() {
-            "."
-        } else {
-            root.directory.as_str()
-        };
+        let directory = layout::directory_argument(&root.directory);
         (!is_known).then(|| match problem {
             EvaluationError::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(

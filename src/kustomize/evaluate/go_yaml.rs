@@ -1,4 +1,7 @@
-//! YAML as Go's parser reads it: unquoted scalars have the types of YAML 1.1.
+//! YAML as Go's parser reads and writes it: unquoted scalars have the types of YAML 1.1.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
@@ -14,6 +17,9 @@ pub(super) enum Error {
     /// Valid, but with syntax that only substituted text has.
     #[error("YAML with anchors, tags or duplicate keys")]
     Unusual,
+    /// A text that cannot be written.
+    #[error("YAML with all characters of the private use area")]
+    Unwritable,
 }
 
 enum OpenCollection {
@@ -41,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
             Event::Scalar(text, style, anchor, tag) => {
                 is_usual(anchor, tag.is_some())?;
                 if style == ScalarStyle::Plain {
-                    plain(&text)
+                    plain(&text).ok_or(Error::Invalid)?
                 } else {
                     Value::String(text.into_owned())
                 }
@@ -73,6 +79,64 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
     Err(Error::Invalid)
 }
 
+/// Returns an object as Go writes it: like YAML 1.2, but texts that YAML 1.1 reads as other types have
+/// quotes.
+pub(super) fn to_text(object: &Mapping) -> Result<String, Error> {
+    let write = |object: &Mapping| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
+    let text = write(object)?;
+    let used: HashSet<char> = text
+        .chars()
+        .filter(|char| PRIVATE_USE.contains(char))
+        .collect();
+    let mut quote = PRIVATE_USE.filter(|char| !used.contains(char));
+    let quote = quote.next().ok_or(Error::Unwritable)?;
+    let mut object = Value::Mapping(object.clone());
+    if !mark_other_types(&mut object, quote) {
+        return Ok(text);
+    }
+    let Value::Mapping(object) = &object else {
+        return Err(Error::Unwritable);
+    };
+    Ok(write(object)?.replace(quote, "\""))
+}
+
+const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
+
+/// Puts a character around each text that YAML 1.1 reads as another type. Returns whether there is
+/// one.
+fn mark_other_types(value: &mut Value, quote: char) -> bool {
+    let marked = |text: &str| {
+        let is_other = !text.is_empty() && plain(text).is_none_or(|value| !value.is_string());
+        is_other.then(|| Value::from(format!("{quote}{text}{quote}")))
+    };
+    match value {
+        Value::String(text) => {
+            let new = marked(text);
+            let is_marked = new.is_some();
+            if let Some(new) = new {
+                *value = new;
+            }
+            is_marked
+        }
+        Value::Sequence(items) => items
+            .iter_mut()
+            .fold(false, |any, item| mark_other_types(item, quote) | any),
+        Value::Mapping(mapping) => {
+            let mut any = false;
+            let entries = std::mem::take(mapping).into_iter();
+            *mapping = entries
+                .map(|(key, mut value)| {
+                    let new = key.as_str().and_then(marked);
+                    any |= mark_other_types(&mut value, quote) | new.is_some();
+                    (new.unwrap_or(key), value)
+                })
+                .collect();
+            any
+        }
+        _ => false,
+    }
+}
+
 fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
     if anchor == 0 && !has_tag {
         Ok(())
@@ -81,9 +145,13 @@ fn is_usual(anchor: usize, has_tag: bool) -> Result<(), Error> {
     }
 }
 
-/// Returns the value of an unquoted scalar.
-fn plain(text: &str) -> Value {
-    match read_by_others(text) {
+/// Returns the value of an unquoted scalar. JSON, in which Go keeps objects, has no infinity.
+fn plain(text: &str) -> Option<Value> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return None;
+    }
+    Some(match read_by_others(text) {
         _ if text.is_empty() => Value::Null,
         Some(OtherReading::Null) => Value::Null,
         Some(OtherReading::Switch | OtherReading::Boolean) => {
@@ -91,7 +159,7 @@ fn plain(text: &str) -> Value {
         }
         Some(OtherReading::Number) => number(&text.replace('_', "")),
         Some(OtherReading::Date) | None => Value::from(text),
-    }
+    })
 }
 
 fn number(text: &str) -> Value {

@@ -64,7 +64,7 @@ impl SubstitutionVariables {
             );
             BuildFailure::at(&place)(why)
         };
-        let text = yaml_serde::to_string(&object.value)
+        let text = go_yaml::to_text(&object.value)
             .map_err(|error| failed(EvaluationError::Undetermined(error.to_string()), object))?;
         let SubstitutedText { text, is_partial } = self
             .substitute(&text, &mut { MAX_BYTES })
@@ -85,7 +85,7 @@ impl SubstitutionVariables {
                 let why = "after the substitution of variables, an object is no valid YAML";
                 return Err(failed(EvaluationError::Unapplied(why.to_owned()), object));
             }
-            Err(error @ go_yaml::Error::Unusual) => {
+            Err(error) => {
                 let why = format!("the substitution of variables makes {error}");
                 return Err(failed(EvaluationError::Undetermined(why), object));
             }

@@ -161,8 +161,12 @@ pub fn compare(
         .filter_map(|path| Some(path.rsplit_once('/')?.0))
         .collect();
     let is_beside_kept = |path: &Utf8Path| {
-        let directory = path.parent().map_or("", Utf8Path::as_str);
-        path.file_name() == Some(layout::KUSTOMIZATION) && with_kept.contains(directory)
+        let directory = path.parent().unwrap_or(Utf8Path::new(""));
+        // kustomize refuses a directory with two kustomizations.
+        let mut names = [layout::KUSTOMIZATION, layout::HOST_COMPONENT].into_iter();
+        layout::is_kustomization(path)
+            && with_kept.contains(directory.as_str())
+            && !names.any(|name| tree.contains_key(directory.join(name).as_str()))
     };
     // A directory matters only in the way of a file.
     let matters = |(path, kind): &&(Utf8PathBuf, EntryKind)| match kind {

@@ -40,9 +40,7 @@ pub(super) fn steps<'a>(
     output: &Utf8Path,
 ) -> Vec<WriteStep<'a>> {
     let hosts = output.join(layout::HOSTS);
-    let has_hosts = |path: &Utf8Path| {
-        path.starts_with(&hosts) && path.file_name() != Some(layout::KUSTOMIZATION)
-    };
+    let has_hosts = |path: &Utf8Path| path.starts_with(&hosts) && !layout::is_kustomization(path);
     let (host_files, others): (Vec<_>, Vec<_>) =
         changes.iter().partition(|(path, _)| has_hosts(path));
     let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(|(_, change)| is_new(change)) {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::api::names::{Namespace, ObjectName};
+use crate::layout;
 
 pub use scalars::{Duration, RepoUrl, SiteName, WordSetting};
 
@@ -271,6 +272,16 @@ pub enum HostsForm {
     Overlay,
     /// A component, which a kustomization of the repo includes.
     Component,
+}
+
+impl HostsForm {
+    /// Returns the file name of the kustomization with the patches of declared hosts.
+    pub(crate) fn file_name(self) -> &'static str {
+        match self {
+            HostsForm::Overlay => layout::KUSTOMIZATION,
+            HostsForm::Component => layout::HOST_COMPONENT,
+        }
+    }
 }
 
 impl Default for FluxSettings {

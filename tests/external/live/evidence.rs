@@ -151,32 +151,165 @@ fn a_host_below_the_sync_path_of_a_flux_instance_is_left_alone() {
     site.delete_kustomizations(&["--all"]);
 }
 
-/// Argo CD applies a host from a Helm chart. It is not written with labels only, and keeps its spec.
-#[test]
-fn a_host_of_a_chart_is_left_alone() {
-    let site = Site::new("evidence-chart");
-    let (agent, namespace) = (Agent::Argocd, site.namespace.clone());
-    let manifest = hosts::manifest(Maker::AsAgent, &namespace, 1);
-    hosts::make(site.server, Maker::AsAgent, agent.manager(), &manifest);
-    hosts::report(site.server, &namespace, "as-agent-1", "available");
-    site.repo.write("sipgen.yaml", &agent.settings(&namespace));
-    site.repo.write(
-        "charts/hosts/Chart.yaml",
-        "apiVersion: v2\nname: hosts\nversion: 1.0.0\n",
+/// Objects that make an agent render hosts by another program, each with the file that has the host.
+fn rendering_objects(namespace: &str) -> [(Agent, &'static str, &'static str, String); 3] {
+    let application = |source: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: hosts, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: 'git@git.example.com:fleet', {source}}}\n  destination: {{server: \
+             'https://kubernetes.default.svc'}}\n  syncPolicy: {{syncOptions: [ServerSideApply=true]}}\n"
+        )
+    };
+    let release = format!(
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: hosts, namespace: {namespace}}}\nspec:\n  \
+         interval: 10m\n  chart: {{spec: {{chart: ./charts/hosts, sourceRef: {{kind: GitRepository, name: flux-system}}}}}}\n"
     );
-    site.repo
-        .write("charts/hosts/templates/hosts.yaml", &manifest);
-    site.repo.write(
-        "application.yaml",
-        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: hosts, namespace: argocd}\nspec:\n  project: \
-         default\n  source: {repoURL: 'git@git.example.com:fleet', path: charts/hosts}\n  destination: {server: \
-         'https://kubernetes.default.svc'}\n  syncPolicy: {syncOptions: [ServerSideApply=true]}\n",
-    );
-    take_plain_snapshot(&site);
-    site.want(CLUSTER, "apply", 1);
+    let template = "charts/hosts/templates/hosts.yaml";
+    [
+        (
+            Agent::Argocd,
+            "chart",
+            template,
+            application("path: charts/hosts"),
+        ),
+        (
+            Agent::Argocd,
+            "plugin",
+            "made/hosts.yaml",
+            application("path: made, plugin: {name: any}"),
+        ),
+        (Agent::Flux, "release", template, release),
+    ]
+}
 
-    let refused = site.repo.generate(&[]).expect(1).stderr;
-    assert!(refused.contains("applied in full"), "{refused}");
-    assert!(!site.repo.exists("overlays"));
+/// An agent applies a host that a chart or a plugin renders. It is not written with labels only, and keeps its spec.
+#[test]
+fn a_host_that_another_program_renders_is_left_alone() {
+    for form in ["chart", "plugin", "release"] {
+        let site = Site::new(&format!("evidence-{form}"));
+        let namespace = site.namespace.clone();
+        let objects = rendering_objects(&namespace).into_iter();
+        let mut objects = objects.filter(|(_, name, ..)| *name == form);
+        let (agent, _, file, object) = objects.next().unwrap();
+        let manifest = hosts::manifest(Maker::AsAgent, &namespace, 1);
+        let manager = match form {
+            "release" => "helm-controller",
+            _ => agent.manager(),
+        };
+        hosts::make(site.server, Maker::AsAgent, manager, &manifest);
+        hosts::report(site.server, &namespace, "as-agent-1", "available");
+        site.repo.write("sipgen.yaml", &agent.settings(&namespace));
+        site.repo.write(
+            "charts/hosts/Chart.yaml",
+            "apiVersion: v2\nname: hosts\nversion: 1.0.0\n",
+        );
+        site.repo.write(file, &manifest);
+        site.repo.write("object.yaml", &object);
+        take_plain_snapshot(&site);
+        site.want(CLUSTER, "apply", 1);
+
+        let refused = site.repo.generate(&[]).expect(1).stderr;
+        assert!(refused.contains("applied in full"), "{form}: {refused}");
+        assert!(!site.repo.exists("overlays"));
+        all_have_specs(&site);
+    }
+}
+
+/// A ResourceSet makes Flux apply the overlay of one of two racks: hosts of the other are not assigned, and the labels
+/// arrive on those of the first.
+#[test]
+fn what_a_resource_set_makes_flux_apply_is_labelled() {
+    let site = Site::new("evidence-set");
+    let (agent, namespace) = (Agent::Flux, site.namespace.clone());
+    let write = |file: &str, text: &str| site.repo.write(file, text);
+    write("sipgen.yaml", &agent.settings(&namespace));
+    for (rack, number) in [("a", 1), ("b", 2)] {
+        let manifest = hosts::manifest(Maker::Declared, &namespace, number);
+        write(&format!("racks/{rack}/hosts.yaml"), &manifest);
+        write(
+            &format!("racks/{rack}/kustomization.yaml"),
+            "resources: [hosts.yaml]\n",
+        );
+    }
+    write(
+        "set.yaml",
+        &format!(
+            "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {{name: racks, namespace: {namespace}}}\n\
+             spec:\n  inputs: [{{rack: a}}]\n  resources:\n    - apiVersion: kustomize.toolkit.fluxcd.io/v1\n      kind: \
+             Kustomization\n      metadata: {{name: 'rack-<< inputs.rack >>', namespace: {namespace}}}\n      spec: {{path: \
+             './overlays/hosts/declared/racks/<< inputs.rack >>', prune: true, sourceRef: {{kind: GitRepository, name: \
+             flux-system}}}}\n"
+        ),
+    );
+    site.want(CLUSTER, "declared", 2);
+    let short = site.repo.generate(&[]).expect(1).stderr;
+    assert!(
+        short.contains("racks/b/kustomization.yaml") && short.contains("SIP0357"),
+        "{short}"
+    );
+
+    site.want(CLUSTER, "declared", 1);
+    site.repo.generate(&[]).expect(0);
+    site.kustomization("rack-a", "./overlays/hosts/declared/racks/a");
+    site.sync_all(agent);
+    site.point_flux();
+    site.sync_all(agent);
+
+    assert_eq!(names(&site), BTreeSet::from(["declared-1".to_owned()]));
     all_have_specs(&site);
+    let labels = &site.hosts()["declared-1"]["metadata"]["labels"];
+    assert_eq!(labels["sip.airshipit.org/cluster-name"], "edge");
+    site.remove_flux();
+}
+
+/// Flux only creates a host with `ssa: IfNotPresent`. It is refused if it is assigned, and its label would not arrive,
+/// as the end shows.
+#[test]
+fn a_host_that_flux_only_creates_gets_no_label() {
+    let site = Site::new("evidence-options");
+    let (agent, namespace) = (Agent::Flux, site.namespace.clone());
+    let write = |file: &str, text: &str| site.repo.write(file, text);
+    write("sipgen.yaml", &agent.settings(&namespace));
+    write(
+        "metal/1.yaml",
+        &hosts::manifest(Maker::Declared, &namespace, 1),
+    );
+    let only_created = hosts::manifest(Maker::Declared, &namespace, 2).replace(
+        "annotations: {",
+        "annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent, ",
+    );
+    write("metal/2.yaml", &only_created);
+    write("metal/kustomization.yaml", "resources: [1.yaml, 2.yaml]\n");
+    site.want(CLUSTER, "declared", 2);
+    let refused = site.repo.generate(&[]).expect(1).stderr;
+    assert!(
+        refused.contains("SIP0625") && refused.contains("metal/2.yaml"),
+        "{refused}"
+    );
+
+    site.want(CLUSTER, "declared", 1);
+    site.repo.generate(&[]).expect(0);
+    site.point_flux();
+    site.sync_all(agent);
+    let label = |number: usize| {
+        let host = &site.hosts()[&format!("declared-{number}")];
+        host["metadata"]["labels"]["sip.airshipit.org/cluster-name"].clone()
+    };
+    assert_eq!((label(1), label(2)), (json!("edge"), Value::Null));
+
+    // The patch that it would be.
+    write(
+        "by-hand/kustomization.yaml",
+        &format!(
+            "resources: [../metal]\npatches:\n- patch: |\n    apiVersion: metal3.io/v1alpha1\n    kind: BareMetalHost\n    \
+             metadata: {{name: declared-2, namespace: {namespace}, labels: {{sip.airshipit.org/cluster-name: edge}}}}\n"
+        ),
+    );
+    site.kustomization("by-hand", "./by-hand");
+    site.sync_all(agent);
+    assert_eq!(label(2), Value::Null);
+    all_have_specs(&site);
+    site.patch_kustomization("by-hand", &json!({"spec": {"prune": false}}));
+    site.sync_all(agent);
+    site.remove_flux();
 }
