@@ -92,6 +92,8 @@ pub(super) struct Cut {
     pub(super) classes: BTreeSet<usize>,
     /// Pairs of demand and domain.
     pub(super) domains: BTreeSet<(usize, usize)>,
+    /// Domains in which no further host would help the unsatisfied demand.
+    pub(super) closed: Vec<usize>,
     /// Set if the unsatisfied demand could have more hosts if its domains did not limit it, and all
     /// other demands as many as now.
     pub(super) is_limited: bool,
@@ -206,9 +208,16 @@ impl<'a> Matching<'a> {
         if failed.is_empty() {
             return Ok(());
         }
-        // More hosts for one demand do not help if they come from another of the cluster.
+        // More hosts for one demand do not help if they come from another of the cluster. Then these
+        // compete, whatever their domains.
         for (demand, _, cut) in &mut failed {
-            cut.is_limited = PathSearch::without_limits(self, *demand).run().is_some();
+            let mut search = PathSearch::without_limits(self, *demand);
+            cut.is_limited = search.run().is_some();
+            if !cut.is_limited {
+                let closed = std::mem::take(&mut cut.closed);
+                *cut = search.cut();
+                cut.closed = closed;
+            }
         }
         for &demand in demands {
             self.release(demand);
@@ -700,10 +709,14 @@ impl<'a, 'm> PathSearch<'a, 'm> {
             let limited = picked.filter(|domain| pool.domains[*domain].limited);
             limited
                 .filter(|domain| !self.slots.contains(&(*demand, *domain)))
+                .filter(|_| self.unlimited != Some(*demand))
                 .map(|domain| (*demand, domain))
         });
+        let domains: BTreeSet<(usize, usize)> = closed.collect();
+        let closed = domains.iter().filter(|(demand, _)| *demand == self.start);
         Cut {
-            domains: closed.collect(),
+            closed: closed.map(|(_, domain)| *domain).collect(),
+            domains,
             classes: self.reached.keys().copied().collect(),
             demands: self.expanded.clone(),
             is_limited: false,

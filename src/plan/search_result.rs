@@ -84,8 +84,6 @@ impl ShortDemand {
     ) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
-        let closed = cut.domains.iter().filter(|(demand, _)| *demand == index);
-        let closed = closed.map(|(_, domain)| *domain).collect();
         Self {
             index,
             found,
@@ -93,7 +91,7 @@ impl ShortDemand {
                 demands: cut.demands.into_iter().collect(),
                 can_be_had: capacity + cut.domains.len(),
                 is_limited: cut.is_limited,
-                closed,
+                closed: cut.closed,
             }),
         }
     }

@@ -189,8 +189,9 @@ pub(crate) fn document_secret(
     let fields = [(data, true), (string_data, false)];
     let has_plain = fields.into_iter().any(|(values, is_encoded)| {
         let mut values = values.iter().flatten().filter(|(key, value)| {
-            !(is_of_argocd && OF_ARGOCD.contains(&key.as_str()))
-                && !(is_resource_set && is_manifest_without_secret(value, is_encoded))
+            let is_of_agent = is_of_argocd && OF_ARGOCD.contains(&key.as_str());
+            let is_manifest = is_resource_set && is_manifest_without_secret(value, is_encoded);
+            !is_of_agent && !is_manifest
         });
         values.any(|(key, value)| is_plain(key, value, is_encoded))
     });

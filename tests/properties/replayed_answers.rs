@@ -117,6 +117,9 @@ impl SiteFiles {
     }
 }
 
+/// A word of a message, and the change that makes it untrue.
+type Relaxation<'r> = (&'r str, &'r dyn Fn(&mut SiteParts));
+
 struct SiteParts {
     hosts: Vec<Host>,
     clusters: Vec<Cluster>,
@@ -304,7 +307,7 @@ fn check_causes(site: &SiteFiles) -> Result<(), TestCaseError> {
             cause
         );
         let is_less = |relax: &dyn Fn(&mut SiteParts)| lacks(relax) < today;
-        let relaxations: [(&str, &dyn Fn(&mut SiteParts)); 4] = [
+        let relaxations: [Relaxation<'_>; 4] = [
             ("topology", &|parts| {
                 let node_set = parts.clusters[cluster].node_sets[role].as_mut().unwrap();
                 (node_set.by_rack, node_set.by_feed) = (false, false);

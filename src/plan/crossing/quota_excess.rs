@@ -43,14 +43,14 @@ impl CrossingSearch<'_, '_> {
         let limit = problem.quotas[quota];
         let counting: Vec<usize> = cluster.iter().copied().filter(counts).collect();
         let others: Vec<usize> = self.accepted.iter().copied().filter(counts).collect();
-        let (own, of_others) = (self.missing(&counting), self.missing(&others));
-        let left = limit.saturating_sub(of_others);
+        let (own, taken_by_others) = (self.missing(&counting), self.missing(&others));
+        let left = limit.saturating_sub(taken_by_others);
         if own <= left {
             return None;
         }
         // Demands that are served last are removed first, those of the cluster last.
         let mut demands = [counting.clone(), others].concat();
-        let mut sum = own + of_others;
+        let mut sum = own + taken_by_others;
         for at in (0..demands.len()).rev() {
             let without = sum - problem.demands[demands[at]].missing;
             if without > limit {

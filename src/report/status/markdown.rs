@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::tally;
+use super::{short_node_sets, tally};
 use crate::api::names::Namespace;
 use crate::capacity::Capacity;
 use crate::overview::{ClusterOverview, Overview};
@@ -64,9 +64,10 @@ fn write_overview(
     }
     write_left_out(out, rows.len().saturating_sub(shown))?;
 
-    if !capacity.lacking.is_empty() {
+    let short = short_node_sets(capacity);
+    if !short.is_empty() {
         writeln!(out, "\n### Short\n")?;
-        write_lacking_as_markdown(out, &capacity.lacking, all)?;
+        write_lacking_as_markdown(out, &short, all)?;
     }
 
     let spare = overview.spare.iter().filter(|spare| spare.asked.is_none());

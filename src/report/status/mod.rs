@@ -98,9 +98,10 @@ fn write_status(
         StatusFocus::Site => {
             write_headline(out, overview)?;
             clusters::write_all(out, overview, &letters, view.all)?;
-            if !capacity.lacking.is_empty() {
+            let short = short_node_sets(capacity);
+            if !short.is_empty() {
                 write_heading(out, "short")?;
-                write_lacking(out, &capacity.lacking, view.all)?;
+                write_lacking(out, &short, view.all)?;
             }
             clusters::write_spare(out, overview, view.all)?;
             write_quotas(out, overview, view.all)?;
@@ -152,6 +153,13 @@ fn write_status(
             listing::write(out, &hosts, &letters, view.all)
         }
     }
+}
+
+/// Returns the node sets that lack hosts. The table of clusters names machines without a host.
+fn short_node_sets(capacity: &Capacity) -> Vec<LackingNodeSet> {
+    let lacking = capacity.lacking.iter();
+    let node_sets = lacking.filter(|lacks| lacks.part.node.is_none());
+    node_sets.cloned().collect()
 }
 
 /// Returns the machine of a Provisioning that a host runs as.
