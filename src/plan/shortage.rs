@@ -550,8 +550,9 @@ impl Shortage {
         }
         if rivals.len() > 1 {
             let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
+            let verb = if can_be_had == 1 { "is" } else { "are" };
             parts.push(format!(
-                "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} are available",
+                "{} node sets compete for the same hosts: together they miss {missing}, and {can_be_had} {verb} available",
                 rivals.len(),
             ));
         }
