@@ -47,7 +47,13 @@ pub(super) fn parse(text: &str) -> Result<Mapping, Error> {
             Event::Scalar(text, style, anchor, tag) => {
                 is_usual(anchor, tag.is_some())?;
                 if style == ScalarStyle::Plain {
-                    plain(&text).ok_or(Error::Invalid)?
+                    let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
+                    let error = if is_key {
+                        Error::Unusual
+                    } else {
+                        Error::Invalid
+                    };
+                    plain(&text).ok_or(error)?
                 } else {
                     Value::String(text.into_owned())
                 }

@@ -183,7 +183,7 @@ fn the_wheel_is_installed_once_a_job_and_is_on_the_path() {
     which.args(["-c", "command -v kustomize || command -v kubectl"]);
     let has_kustomize = which.env("PATH", path_with_pip()).output().unwrap();
     let build = if has_kustomize.status.success() {
-        " --build"
+        " --build --base HEAD^1"
     } else {
         ""
     };
