@@ -177,6 +177,18 @@ pub fn place(
     false
 }
 
+/// The clusters, and one of a namespace of its own: a host that it has serves nobody.
+pub fn with_nobody(clusters: &[Cluster]) -> (Vec<Cluster>, usize) {
+    let mut clusters = clusters.to_vec();
+    clusters.push(Cluster {
+        namespace: usize::MAX,
+        priority: 0,
+        node_sets: [None, None],
+    });
+    let nobody = clusters.len() - 1;
+    (clusters, nobody)
+}
+
 /// The clusters that can be served: each exactly when it can be together with all that were accepted before it.
 pub fn served(hosts: &[Host], clusters: &[Cluster], quotas: &[Quota]) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..clusters.len()).collect();

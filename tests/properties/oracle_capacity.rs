@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::oracle::{
     Cluster, FEED, FLAVOR, Host, Quota, RACK, ROLES, clusters, hosts, place, quotas, served,
-    write_repo,
+    with_nobody, write_repo,
 };
 
 /// A host's cluster and role.
@@ -162,14 +162,7 @@ fn place_beside(
     taken: Taken,
     lost: (usize, usize),
 ) -> bool {
-    // A cluster of its own namespace has the lost hosts.
-    let mut clusters = clusters.to_vec();
-    let nobody = clusters.len();
-    clusters.push(Cluster {
-        namespace: usize::MAX,
-        priority: 0,
-        node_sets: [None, None],
-    });
+    let (clusters, nobody) = with_nobody(clusters);
     let mut taken: Taken = taken
         .into_iter()
         .map(|(host, by)| (host, if by == lost { (nobody, 0) } else { by }))

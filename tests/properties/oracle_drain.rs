@@ -11,7 +11,7 @@ use sipgen::{Options, generate};
 use tempfile::TempDir;
 
 use super::oracle::{
-    Cluster, Host, NodeSet, Quota, ROLES, clusters, hosts, place, quotas, write_repo,
+    Cluster, Host, NodeSet, Quota, ROLES, clusters, hosts, place, quotas, with_nobody, write_repo,
 };
 use super::oracle_capacity::{Taken, index, taken};
 
@@ -61,14 +61,8 @@ impl Oracle<'_> {
         }
         let mut rest = state.taken.clone();
         rest.remove(&from);
-        // A cluster of no namespace has all other hosts, so only one can be placed.
-        let mut clusters = self.clusters.to_vec();
-        let nobody = clusters.len();
-        clusters.push(Cluster {
-            namespace: usize::MAX,
-            priority: 0,
-            node_sets: [None, None],
-        });
+        // Nobody has all other hosts, so only one can be placed.
+        let (clusters, nobody) = with_nobody(self.clusters);
         let mut beside = rest.clone();
         for host in (0..self.hosts.len()).filter(|host| *host != to) {
             beside.entry(host).or_insert((nobody, 0));
@@ -94,13 +88,7 @@ impl Oracle<'_> {
 
     /// Returns whether all units could be placed anew without the drained hosts.
     fn has_placement(&self, taken: &Taken) -> bool {
-        let mut clusters = self.clusters.to_vec();
-        let nobody = clusters.len();
-        clusters.push(Cluster {
-            namespace: usize::MAX,
-            priority: 0,
-            node_sets: [None, None],
-        });
+        let (clusters, nobody) = with_nobody(self.clusters);
         let units: Vec<(usize, usize)> = taken.values().copied().collect();
         let drained = self.drained.iter().map(|host| (*host, (nobody, 0)));
         place(
